@@ -1,17 +1,21 @@
-"""Handler of the queue of delivery jobs, which sends SMS."""
+"""Handler of the queue of delivery jobs, which sends SMS, and of the codes that prove numbers."""
 
 from datetime import datetime
 
 from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
-from skein.models.outbox.jobs import DeliveryJob
+from skein.models.outbox.jobs import DeliveryJob, Job, NumberCodeJob
+from skein.services.delivery.number_code_sender import NumberCodeSender
 from skein.services.delivery.sender import SmsSender
 
 load_adapters("sms", "secrets")
 
 
-@for_jobs(DeliveryJob)
-def handler(job: DeliveryJob, deadline: datetime) -> None:
-    """Continue the delivery of a job."""
-    service(SmsSender).deliver(job, deadline=deadline)
+@for_jobs(DeliveryJob, NumberCodeJob)
+def handler(job: Job, deadline: datetime) -> None:
+    """Continue the delivery of a job, or send a code."""
+    if isinstance(job, DeliveryJob):
+        service(SmsSender).deliver(job, deadline=deadline)
+    elif isinstance(job, NumberCodeJob):
+        service(NumberCodeSender).send(job)

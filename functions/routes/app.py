@@ -39,6 +39,7 @@ from skein.http import error_response
 from skein.models.api.base import MAX_SEQ
 from skein.models.common.base import EntityId, Instant, NamedMember, Tenant, Value
 from skein.models.common.person_names import MAX_NAME, given_name
+from skein.models.directory.phone_number import Phone
 from skein.services.common.pagination import MAX_PAGE
 from skein.services.directory.sign_outs import SignOuts
 from skein.services.quotas.read_limits import ReadLimits
@@ -113,6 +114,7 @@ MemberId = Annotated[EntityId, Path(description="The id of a user or an agent.")
 AgentId = Annotated[EntityId, Path(description="The id of an agent.")]
 UserId = Annotated[EntityId, Path(description="The id of a user.")]
 PhoneNumber = Annotated[EntityId, Path(description="A phone number such as +15005550006.")]
+OwnNumber = Annotated[Phone, Path(description="A number with its country code: +15005550100.")]
 Seq = Annotated[int, Path(ge=1, le=MAX_SEQ, description="A message's `seq`.")]
 RunId = Annotated[EntityId, Path(description="The id of a run.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of items in the page.")]
@@ -159,6 +161,15 @@ class Principal(Value):
     def roles(self) -> frozenset[Role]:
         """The caller's roles as an operator."""
         return frozenset(role for role in ROLES if {role, "admin"} & set(self.scopes))
+
+    def need(self, role: Role) -> None:
+        """Refuse an operator who lacks a role.
+
+        Raises:
+            Forbidden: The caller lacks the role.
+        """
+        if role not in self.roles:
+            raise Forbidden(f"this call needs the scope {role!r}")
 
     @property
     def person(self) -> NamedMember:

@@ -39,8 +39,7 @@ class Requires:
         Raises:
             Forbidden: The caller lacks the role.
         """
-        if self.role not in api.context["principal"].roles:
-            raise Forbidden(f"this call needs the scope {self.role!r}")
+        api.context["principal"].need(self.role)
         return following(api)
 
 

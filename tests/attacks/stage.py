@@ -77,6 +77,7 @@ from tests.support.agents import actor, asked_by_service
 from tests.support.builders import TENANT, World
 from tests.support.fakes import Calls, ScriptedModel, check_paired
 from tests.support.feed import TableFeed
+from tests.support.number_codes import link_number
 
 SETTINGS = Settings(
     reply_debounce_seconds=0,
@@ -493,7 +494,7 @@ class Stage(World):
         self.app.chat_admin.discard(TENANT, step.chat, _ref(step.who))
 
     def _merge(self, step: Merge) -> None:
-        self.app.phone_links.link(TENANT, step.who, STRANGERS_PHONE)
+        link_number(self, step.who, STRANGERS_PHONE)
 
     def _erase(self, step: Erase) -> None:
         self.app.erasures.request(TENANT, step.who, by="usr_op")

@@ -24,6 +24,7 @@ from tests.fakes.table import MemoryTable
 from tests.faults.sampling import Share
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed
+from tests.support.number_codes import link_number
 
 ANN, BEN, COACH = person("usr_ann", "Ann"), person("usr_ben", "Ben"), bot()
 METHODS = ("get", "get_many", "query", "write", "transact")
@@ -85,7 +86,7 @@ class Linking(World):
         return posted
 
     def link(self) -> None:
-        self.app.phone_links.link(TENANT, ANN.id, PHONE)
+        link_number(self, ANN.id, PHONE)
 
     def kept(self, who: NamedMember) -> list[Any]:
         partition = owned_partition(TENANT, COACH.id, f"user:{who.id}")

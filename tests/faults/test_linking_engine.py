@@ -15,6 +15,7 @@ from skein.models.delivery.sms import InboundSms
 from skein.services.chats.post_message import PostedMessage
 from tests.faults.test_concurrency_engine import Rivals, at_once
 from tests.support.builders import TENANT, live
+from tests.support.number_codes import link_number
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -46,7 +47,7 @@ class Texters(Rivals):
         return posted
 
     def link(self) -> None:
-        self.app.phone_links.link(TENANT, self.ann.id, self.number)
+        link_number(self, self.ann.id, self.number)
 
     def unlink(self) -> None:
         self.app.phone_links.unlink(TENANT, self.ann.id, self.number)

@@ -11,6 +11,7 @@ from skein.models.delivery.sms import InboundSms
 from skein.models.directory.user import User
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.number_codes import newest_code, prove
 
 HUSAM = person()
 
@@ -227,24 +228,41 @@ def test_a_caller_turns_out_to_be_ann_and_her_number_is_taken_away_again(
     world.drain()
     admin.post("/v1/users", {"id": "usr_ann", "name": "Ann"})
     path = "/v1/users/usr_ann/phones/"
-    linked = admin.put(f"{path}+1 (500) 555-0100")
+    sent = admin.call("POST", f"{path}+1 (500) 555-0100/code")
+    assert (sent.status, sent.body["phone"], sent.body["line"]) == (202, PHONE, LINE)
+    given = {"code": newest_code(world, PHONE)}
+    wrong = {"code": "000000" if given["code"] != "000000" else "000001"}
+    refused = admin.put(path + PHONE, wrong)
+    assert (refused.status, refused.body["error"]["details"]) == (422, {"tries_left": 4})
+    assert admin.get("/v1/users/usr_ann").body["phones"] == []
+    linked = admin.put(f"{path}+1 (500) 555-0100", given)
     assert (linked.status, linked.body["phones"]) == (200, [PHONE])
-    assert admin.put(path + PHONE).body == linked.body == admin.get("/v1/users/usr_ann").body
+    assert admin.put(path + PHONE, given).body == linked.body == admin.get("/v1/users/usr_ann").body
     assert [user["id"] for user in admin.all_pages("/v1/users")] == ["usr_ann"]
     [chat] = Client(world, sub="usr_ann").get("/v1/chats").body["items"]
     assert [member["name"] for member in chat["members"]] == ["Ann", "Coach"]
 
     admin.post("/v1/users", {"id": "usr_ben", "name": "Ben"})
-    refused = admin.put(f"/v1/users/usr_ben/phones/{PHONE}")
+    ben = f"/v1/users/usr_ben/phones/{PHONE}"
+    assert admin.put(ben, given).status == 409
+    given = {"code": prove(world.table, world.clock, "usr_ben", PHONE)}
+    refused = admin.put(ben, given)
     assert (refused.status, refused.body["error"]["details"]) == (409, {"phones": [PHONE]})
-    assert admin.put("/v1/users/usr_nobody/phones/+15005550111").status == 404
-    for wrong in ("555", "+1500", "phone", "%20"):
-        assert admin.put(path + wrong).status == 422
+    assert admin.put("/v1/users/usr_nobody/phones/+15005550111", given).status == 404
+    for unfit in ("555", "+1500", "phone", "%20"):
+        assert admin.put(path + unfit, given).status == 422
 
     assert admin.delete(path + PHONE).status == 204
     assert admin.delete(path + PHONE).status == 204
     assert admin.get("/v1/users/usr_ann").body["phones"] == []
-    assert admin.put(f"/v1/users/usr_ben/phones/{PHONE}").status == 200
+    assert admin.put(ben, given).status == 200
+
+
+def test_numbers_of_a_new_user_need_the_role_of_privacy(world: World) -> None:
+    support = Client(world, admin_api, sub="usr_op", scope="support")
+    assert support.post("/v1/users", {"name": "Ann"}).status == 201
+    assert support.post("/v1/users", {"name": "Ben", "phones": [PHONE]}).status == 403
+    assert support.call("POST", f"/v1/users/usr_ann/phones/{PHONE}/code").status == 403
 
 
 def test_agent_profile_fields_are_set_by_the_operator(admin: Client) -> None:

@@ -15,6 +15,7 @@ from skein.privacy.models.audit import AuditEntry
 from skein.settings import Settings
 from tests.support.api_client import Client, everything, operator, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.number_codes import prove
 
 DAY_SECONDS = 86_400
 
@@ -88,7 +89,9 @@ def test_audit_of_a_phone_number_in_a_query_is_masked(
 
 def test_audit_of_a_formatted_phone_number_in_a_path_is_masked(world: World, admin: Client) -> None:
     admin.post("/v1/users", {"id": "usr_ann", "name": "Ann"})
-    assert admin.put("/v1/users/usr_ann/phones/+1 (500) 555-0100").status == 200
+    code = prove(world.table, world.clock, "usr_ann", PHONE)
+    path = "/v1/users/usr_ann/phones/+1 (500) 555-0100"
+    assert admin.put(path, {"code": code}).status == 200
     ids = {"user_id": "usr_ann", "phone": "+1500***0100"}
     assert told(world)[-1] == ("usr_op", "change", "number", ids)
 

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from skein.models.common.person_names import tagged
+from skein.models.delivery.sms import InboundSms
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User
 from skein.services.common.optimistic import revise
 from skein.services.directory.profile_changes import may_fill, set_by_agent
 from tests.support.api_client import Client, operator
-from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.number_codes import newest_code
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
@@ -226,3 +228,27 @@ def test_own_change_cannot_be_undone_by_operators(world: World, husam: Client) -
     answer = operator(world).post(f"/v1/users/usr_husam/profile-changes/{made.id}/undo", {})
     assert answer.status == 409
     assert stored(world, HUSAM.id).name == "Sam"
+
+
+def test_person_proves_a_number_and_gets_its_chats(world: World, husam: Client) -> None:
+    world.line()
+    sms = InboundSms(account_sid="AC1", message_sid="SM1", sender=PHONE, recipient=LINE, body="Hi")
+    posted = world.app.sms_receiver.receive(sms)
+    assert posted is not None
+    world.drain()
+    path = f"/v1/me/phones/{PHONE}"
+    assert husam.call("POST", f"{path}/code").status == 202
+    code = {"code": newest_code(world, PHONE)}
+    assert Client(world, sub=AHMAD.id).put(path, code).status == 409
+    linked = husam.put(path, code)
+    assert (linked.status, linked.body["phones"]) == (200, [PHONE])
+    assert posted.message.chat_id in [chat["id"] for chat in husam.get("/v1/chats").body["items"]]
+
+
+def test_person_without_a_record_proves_a_number(world: World) -> None:
+    world.line()
+    eve = Client(world, sub="usr_eve", claims={"name": "Eve"})
+    path = f"/v1/me/phones/{PHONE}"
+    assert eve.call("POST", f"{path}/code").status == 202
+    linked = eve.put(path, {"code": newest_code(world, PHONE)})
+    assert (linked.status, linked.body["name"], linked.body["phones"]) == (200, "Eve", [PHONE])

@@ -14,6 +14,7 @@ import mobile_api
 from routes.audited import Requires
 from tests.matrix.households import NEW_LINE, Ids
 from tests.support.api_client import Answer, Client
+from tests.support.number_codes import CODE
 
 WHERE = "tests/matrix/calls.py"
 
@@ -27,6 +28,9 @@ PATHS: dict[str, dict[str, str]] = {
     "/v1/pauses/{kind}": {"kind": "=background"},
     "/v1/skills/{name}": {"name": "skill_name"},
     "/v1/users/{user_id}/phones/{phone}": {"phone": "own_phone"},
+    "/v1/users/{user_id}/phones/{phone}/code": {"phone": "own_phone"},
+    "/v1/me/phones/{phone}": {"phone": "own_phone"},
+    "/v1/me/phones/{phone}/code": {"phone": "own_phone"},
 }
 
 # Parameters of queries: values that fit, with `=` before what is no id of something.
@@ -60,6 +64,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "ChatChange": {"title": "Changed"},
     "DocumentChange": {"append": "More"},
     "DocumentText": {"text": "All of it"},
+    "GivenCode": {"code": CODE},
     "GoalChange": {"priority": 1},
     "InvitationAnswer": {"accept": True},
     "LineChange": {"agent_id": "{agent_id}"},

@@ -24,6 +24,7 @@ from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import HUSAM, claimed, direct, group, threaded
 from tests.support.builders import LINE, PHONE, TENANT, World
+from tests.support.number_codes import prove
 from tests.support.sms import Texting
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
@@ -254,17 +255,18 @@ def _make_line(meter: Meter) -> None:
 @patterns.named("change a person, a line or a service")
 def _change_user(meter: Meter) -> None:
     world = World()
-    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name, phones=(PHONE,)))
     with meter(world):
-        world.app.users.change(TENANT, HUSAM.id, UserChange(phones=(PHONE,)))
+        world.app.users.change(TENANT, HUSAM.id, UserChange(phones=()))
 
 
 @patterns.named("link a free number")
 def _link_free(meter: Meter) -> None:
     world = on_a_line(known=False)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
+    code = prove(world.table, world.clock, HUSAM.id, PHONE)
     with meter(world):
-        world.app.phone_links.link(TENANT, HUSAM.id, PHONE)
+        world.app.phone_links.link(TENANT, HUSAM.id, PHONE, code=code)
 
 
 @patterns.named("link a caller's number to a user")
@@ -272,8 +274,9 @@ def _link_caller(meter: Meter) -> None:
     world = on_a_line(known=False)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
     world.app.sms_receiver.receive(text_message())
+    code = prove(world.table, world.clock, HUSAM.id, PHONE)
     with meter(world):
-        world.app.phone_links.link(TENANT, HUSAM.id, PHONE)
+        world.app.phone_links.link(TENANT, HUSAM.id, PHONE, code=code)
 
 
 @patterns.named("remove a number")
@@ -538,3 +541,11 @@ def _pin_thread(meter: Meter) -> None:
     thread = world.app.threads.create(OWNER, {"concern": "Win"})
     with meter(world):
         world.app.pins.pin(TENANT, "chat_1", "agt_a", thread.id)
+
+
+@patterns.named("send a code to a number")
+def _send_code(meter: Meter) -> None:
+    world = on_a_line(known=False)
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
+    with meter(world):
+        world.app.number_codes.request(TENANT, HUSAM.id, PHONE)

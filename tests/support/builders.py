@@ -35,6 +35,7 @@ from skein.models.outbox.jobs import (
     DeliveryJob,
     ErasureJob,
     Job,
+    NumberCodeJob,
     PushJob,
     QueueName,
     RecallJob,
@@ -266,6 +267,8 @@ class World:
                     self.app.consents.post(job, audit=self.app.audit.add_consent)
                 case DeliveryJob():
                     self.app.deliveries.deliver(job, deadline=deadline)
+                case NumberCodeJob():
+                    self.app.number_code_sender.send(job)
                 case UpkeepJob():
                     self.app.upkeep.keep(job)
                 case SummaryJob() | ConsolidationJob() | ReflectionJob():

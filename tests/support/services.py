@@ -43,9 +43,11 @@ from skein.services.choices.invitations import Invitations
 from skein.services.config.pauses import TenantPauses
 from skein.services.config.stack_settings import StackSettingsService
 from skein.services.config.tenant_settings import TenantSettingsService
+from skein.services.delivery.number_code_sender import NumberCodeSender
 from skein.services.delivery.sender import SmsSender
 from skein.services.directory.agents import Agents
 from skein.services.directory.lines import Lines
+from skein.services.directory.number_codes import NumberCodes
 from skein.services.directory.people_search import PeopleSearch
 from skein.services.directory.users import Users
 from skein.services.outbox.background_scanner import BackgroundScanner
@@ -101,6 +103,8 @@ class AllServices(App):
     message_deletion: MessageDeletion
     pauses: TenantPauses
     people_search: PeopleSearch
+    number_code_sender: NumberCodeSender
+    number_codes: NumberCodes
     phone_links: PhoneLinks
     pins: Pins
     plans: Plans

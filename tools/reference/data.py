@@ -29,6 +29,7 @@ from skein.models.directory import (
     assigned_number,
     line,
     name_index,
+    number_code,
     user,
     webhook_service,
 )
@@ -273,6 +274,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             person_choices.PersonChoices.key_of(TENANT, "{id}"), person_choices.PersonChoices
         ),
         "`Consent`": Row(consent.Consent.key_of(TENANT, "{id}", "{consent}"), consent.Consent),
+        "`NumberCode`": Row(
+            number_code.NumberCode.key_of(TENANT, "{id}", ADDRESS), number_code.NumberCode
+        ),
         "`Merge`": Row(user.Merge.key_of(TENANT, "{id}"), user.Merge),
         "`PersonConnections`": Row(
             connection.PersonConnections.key_of(TENANT, "{id}"), connection.PersonConnections

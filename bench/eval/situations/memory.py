@@ -13,8 +13,8 @@ CITY = '{"journal": ["Dana moved from Munich to Berlin."], "core": []}'
 
 def _dana(stage: Stage) -> None:
     stage.agent_on_line("Coach", COACH)
-    dana = stage.person("Dana")
-    stage.admin("PUT", f"/v1/users/{dana}/phones/%2B{PHONE[1:]}")
+    stage.person("Dana")
+    stage.link("Dana", PHONE)
     stage.direct("App", "Dana", "Coach")
 
 

@@ -9,11 +9,11 @@ from skein.bootstrap import service
 from skein.models.api.directory import (
     EffectiveSettingPage,
     EffectiveSettingResource,
-    Phone,
     SettingsResource,
 )
 from skein.models.common.base import EntityId
 from skein.models.config.overrides import Overrides, TenantOverridesChange
+from skein.models.directory.phone_number import Phone
 from skein.services.config.sources import SettingSources
 from skein.services.config.tenant_settings import TenantSettingsService
 

@@ -1,15 +1,18 @@
-"""Routes of the caller's own user record."""
+"""Routes of the caller's own user record and phone numbers."""
 
-from routes.app import Limit, PageCursor
+from routes.app import Limit, OwnNumber, PageCursor
 from routes.audited import Unaudited
 from routes.router import ApiRouter
+from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
 from skein.models.api.choices import ConsentPage, ConsentResource
 from skein.models.api.directory import Myself, OwnChange
+from skein.models.api.number_codes import GivenCode, SentCode
 from skein.models.api.open_choices import OpenChoicePage, OpenChoiceResource
 from skein.services.choices.consents import Consents
 from skein.services.choices.open_choices import OpenChoices
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.directory.number_codes import NumberCodes
 from skein.services.directory.users import Users
 from skein.services.quotas.rate_limits import RateLimiter
 
@@ -58,4 +61,33 @@ def change_me(change: OwnChange) -> Myself:
     caller = router.caller
     service(RateLimiter).admit_change(caller.tenant, caller.user_id)
     user = service(Users).change_own(caller.tenant, caller.person, change)
+    return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)
+
+
+@router.post(
+    "/v1/me/phones/<phone>/code",
+    "Send a code to a phone number of the caller",
+    409,
+    status=202,
+    audit="number",
+)
+def send_own_code(phone: OwnNumber) -> SentCode:
+    """The number gets an SMS with six digits, which are valid for ten minutes and five tries.
+
+    A person and a number get at most five codes a day each.
+    """
+    caller = router.caller
+    service(Users).recorded(caller.tenant, caller.person)
+    code = service(NumberCodes).request(caller.tenant, caller.user_id, phone)
+    return SentCode.of_code(code)
+
+
+@router.put("/v1/me/phones/<phone>", "Link a phone number to the caller", 409, audit="number")
+def link_own_number(phone: OwnNumber, given: GivenCode) -> Myself:
+    """A wrong code is answered with 422. The SMS chats of the number become the caller's.
+
+    If the number is the caller's already, the code proves it again.
+    """
+    caller = router.caller
+    user = service(PhoneLinks).link(caller.tenant, caller.user_id, phone, code=given.code)
     return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)

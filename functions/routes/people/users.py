@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BeforeValidator
 
-from routes.app import Limit, PageCursor, UserId, with_plus
+from routes.app import Limit, OwnNumber, PageCursor, UserId, with_plus
 from routes.router import ApiRouter, no_content
 from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
@@ -16,23 +16,24 @@ from skein.models.api.directory import (
     DirectChatPage,
     DirectChatResource,
     NewUser,
-    Phone,
     UserChange,
     UserDetail,
     UserPage,
     UserResource,
 )
+from skein.models.api.number_codes import GivenCode, SentCode
 from skein.models.common.base import EntityId
 from skein.models.common.person_names import MAX_NAME
+from skein.models.directory.phone_number import Phone
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
+from skein.services.directory.number_codes import NumberCodes
 from skein.services.directory.people_search import PeopleSearch
 from skein.services.directory.sign_outs import SignOuts
 from skein.services.directory.users import Users
 
 router = ApiRouter("users", "user", role="support")
 
-OwnNumber = Annotated[Phone, Path(description="A number with its country code: +15005550100.")]
 ProfileChangeId = Annotated[EntityId, Path(description="The id of an agent's change.")]
 
 SearchedNumber = Annotated[
@@ -54,7 +55,12 @@ SearchedName = Annotated[
 
 @router.post("/v1/users", "Create a user", 409)
 def create_user(new: NewUser) -> UserDetail:
-    """The id is the `sub` of the user's token, if given."""
+    """The id is the `sub` of the user's token, if given.
+
+    Numbers need the role `privacy`, and must be new: numbers that already wrote need a code.
+    """
+    if new.phones:
+        router.caller.need("privacy")
     return UserDetail.detailed(service(Users).create(router.caller.tenant, new))
 
 
@@ -105,7 +111,7 @@ def list_direct_chats(
 
 @router.patch("/v1/users/<user_id>", "Update a user", 409)
 def change_user(user_id: UserId, change: UserChange) -> UserDetail:
-    """Numbers that are omitted from `phones` are unlinked."""
+    """Numbers that are omitted from `phones` are unlinked. A new number needs a code."""
     return UserDetail.detailed(service(Users).change(router.caller.tenant, user_id, change))
 
 
@@ -134,6 +140,22 @@ def sign_out(user_id: UserId) -> Response[None]:
     return no_content()
 
 
+@router.post(
+    "/v1/users/<user_id>/phones/<phone>/code",
+    "Send a code to a phone number, to link it to a user",
+    409,
+    status=202,
+    audit="number",
+    role="privacy",
+)
+def send_code(user_id: UserId, phone: OwnNumber) -> SentCode:
+    """The number gets an SMS with six digits, which are valid for ten minutes and five tries.
+
+    A user and a number get at most five codes a day each.
+    """
+    return SentCode.of_code(service(NumberCodes).request(router.caller.tenant, user_id, phone))
+
+
 @router.put(
     "/v1/users/<user_id>/phones/<phone>",
     "Link a phone number to a user",
@@ -141,9 +163,15 @@ def sign_out(user_id: UserId) -> Response[None]:
     audit="number",
     role="privacy",
 )
-def link_number(user_id: UserId, phone: OwnNumber) -> UserDetail:
-    """A caller with this number is merged into the user, with all chats."""
-    return UserDetail.detailed(service(PhoneLinks).link(router.caller.tenant, user_id, phone))
+def link_number(user_id: UserId, phone: OwnNumber, given: GivenCode) -> UserDetail:
+    """The person reads the code from their phone. A wrong code is answered with 422.
+
+    A caller with this number is merged into the user, with all chats. If the number is the user's
+    already, the code proves it again.
+    """
+    tenant = router.caller.tenant
+    linked = service(PhoneLinks).link(tenant, user_id, phone, code=given.code)
+    return UserDetail.detailed(linked)
 
 
 @router.delete(

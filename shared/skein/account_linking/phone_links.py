@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -46,6 +46,7 @@ from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
 from skein.services.directory.name_index import unindexed
+from skein.services.directory.number_codes import NumberCodes
 from skein.services.directory.profile_changes import kept_changes
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.settings import Settings
@@ -65,23 +66,36 @@ class PhoneLinks:
     table: Table
     clock: Clock
     dispatch: Dispatch
+    codes: NumberCodes
     settings: Settings
 
-    def link(self, tenant: str, user_id: str, phone: str) -> User:
-        """Link a phone number to a user (idempotent); the silence of the number begins again.
+    def link(self, tenant: str, user_id: str, phone: str, *, code: str) -> User:
+        """Link a phone number to a user who knows the code that was sent there (idempotent).
 
-        If the number belongs to a caller, the caller is merged into the user: the caller's chats,
-        and the items that agents keep for the caller, become the user's. A number that was silent
-        for too long is taken from its former owner, who keeps the chats.
+        The silence of the number begins again. If the number belongs to a caller, the caller is
+        merged into the user: the caller's chats, and the items that agents keep for the caller,
+        become the user's. The caller's open choices end; their consents are not carried over. A
+        number that was silent for too long is taken from its former owner, who keeps the chats.
+
+        Args:
+            code: The code from the SMS, which stays valid until the number is linked. It is not
+                checked if the number is the user's and was proven or heard today.
 
         Raises:
             NotFound: The user does not exist or is being erased.
-            Conflict: The number belongs to another known user, the user has 20 numbers already, an
-                agent is at work in one of the number's chats, or the number has too many chats for
-                one transaction.
+            Unprocessable: The code is wrong.
+            Conflict: No code is open for the number, the number belongs to another known user, the
+                user has 20 numbers already, an agent is at work in one of the number's chats, or
+                the number has too many chats for one transaction.
         """
         address = sms_address(phone)
-        user, merge = optimistic(self.clock, lambda: self._link_once(tenant, user_id, address))
+        known, owner = self._user_and_owner(tenant, user_id, address)
+        if owner is not None and owner.user_id == user_id and owner.heard_on == self._today:
+            return known
+        used = self.codes.check(tenant, user_id, phone, code)
+        user, merge = optimistic(
+            self.clock, lambda: self._link_once(tenant, user_id, address, used)
+        )
         if merge is not None:
             try:
                 self._move_rest(merge)
@@ -130,7 +144,13 @@ class PhoneLinks:
             due = due_pointer("merge", merge.key, last_look)
             self.table.write(Update(merge.key, set=due, condition=as_read))
 
-    def _link_once(self, tenant: str, user_id: str, address: Address) -> tuple[User, Merge | None]:
+    @property
+    def _today(self) -> date:
+        return self.clock.now().date()
+
+    def _user_and_owner(
+        self, tenant: str, user_id: str, address: Address
+    ) -> tuple[User, AddressOwner | None]:
         user_key, owner_key = User.key_of(tenant, user_id), AddressOwner.key_of(tenant, address)
         found = self.table.get_many([user_key, owner_key])
         if user_key not in found:
@@ -138,12 +158,17 @@ class PhoneLinks:
         user = User.from_item(found[user_key])
         if user.erasure_id is not None:
             raise NotFound("user not found")
-        owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
-        today = self.clock.now().date()
+        return user, AddressOwner.from_item(found[owner_key]) if owner_key in found else None
+
+    def _link_once(
+        self, tenant: str, user_id: str, address: Address, used: Delete
+    ) -> tuple[User, Merge | None]:
+        user, owner = self._user_and_owner(tenant, user_id, address)
+        today = self._today
         if owner is not None and owner.user_id == user_id:
-            if owner.heard_on != today:
-                heard = {"heard_on": today.isoformat()}
-                self.table.write(Update(owner.key, set=heard, condition=Is("user_id", user_id)))
+            heard = {"heard_on": today.isoformat()}
+            proven = Update(owner.key, set=heard, condition=Is("user_id", user_id))
+            self.table.transact([proven, used])
             return user, None
         if owner is not None and owner.has_lapsed(today, self.settings.number_silence_days):
             self._unlink_once(tenant, owner.user_id, address)
@@ -153,9 +178,9 @@ class PhoneLinks:
         if owner is None:
             new = AddressOwner(tenant=tenant, address=address, user_id=user_id, heard_on=today)
             linked, write = revise(user, {"addresses": (*user.addresses, address)})
-            self.table.transact([write, Put(new.key, new.to_item(), Missing())])
+            self.table.transact([write, Put(new.key, new.to_item(), Missing()), used])
             return linked, None
-        return self._merge(user, self._former(owner), address)
+        return self._merge(user, self._former(owner), address, used)
 
     def _former(self, owner: AddressOwner) -> User:
         item = self.table.get(User.key_of(owner.tenant, owner.user_id))
@@ -165,7 +190,9 @@ class PhoneLinks:
             raise Conflict("the phone number belongs to another user", details=details)
         return former
 
-    def _merge(self, user: User, former: User, address: Address) -> tuple[User, Merge]:
+    def _merge(
+        self, user: User, former: User, address: Address, used: Delete
+    ) -> tuple[User, Merge]:
         """Merge the former user into `user`: move address, chats and record in one transaction."""
         now, profile = self.clock.now(), _merged_profiles(user.profile, former.profile)
         adopted = [
@@ -198,6 +225,7 @@ class PhoneLinks:
                 condition=Is("user_id", former.id),
             ),
             Put(merge.key, merge.to_item(look_again_at), Missing()),
+            used,
         ]
         chats = Query.under(address_partition(user.tenant, address), AddressChat.PREFIX)
         page = self.table.query(chats)

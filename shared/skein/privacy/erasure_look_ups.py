@@ -11,6 +11,7 @@ from skein.models.common.address import Address
 from skein.models.common.storage import Delete, Is, Item, Key, Write
 from skein.models.directory.address_index import AddressChat, AddressOwner, address_partition
 from skein.models.directory.name_index import NameWord
+from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import Merge
 from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.models.quotas.usage import days_of_user_usage
@@ -47,7 +48,7 @@ class LookUpEraser:
             choices = PersonChoices.key_of(sweep.tenant, user_id)
             for key in self.table.get_many([merge, allowance, choices]):
                 self._delete(sweep, Delete(key))
-            for prefix in (OPENED, Consent.PREFIX):
+            for prefix in (OPENED, Consent.PREFIX, NumberCode.PREFIX):
                 for item in items_under(self.table, merge.pk, prefix):
                     self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
         for key in read_items(self.table, list(_names(sweep))):

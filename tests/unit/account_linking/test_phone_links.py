@@ -12,6 +12,7 @@ from skein.errors import Conflict, NotFound
 from skein.memory.models.memory import Memory
 from skein.models.api.directory import NewUser, OwnChange, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
+from skein.models.chats.consent import Consent, ConsentedDestination
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.address import sms_address, sms_route
@@ -39,6 +40,7 @@ from tests.support.api_client import Client, operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, live, person
 from tests.support.choices import answer, ask, choice_in, choices_of
 from tests.support.fakes import NOTHING_NEW, MeanwhileTable, calls
+from tests.support.number_codes import CODE, link_number, prove
 from tests.support.template import running
 
 ANN = person("usr_ann", "Ann")
@@ -74,7 +76,7 @@ def again(
 
 def link(world: World, phone: str = PHONE, who: NamedMember = ANN) -> User:
     with running("AdminApi"):
-        return world.app.phone_links.link(TENANT, who.id, phone)
+        return link_number(world, who.id, phone)
 
 
 def unlink(world: World, phone: str = PHONE) -> User:
@@ -187,6 +189,50 @@ def test_link_phone_ends_the_callers_invitations() -> None:
     link(world)
     assert world.stored_chat("chat_bens").invited == ()
     assert choices_of(world, caller).version == 0
+
+
+def test_link_phone_carries_over_no_consents() -> None:
+    world = called()
+    caller = text(world, "It is me").message
+    answered(world)
+    post = ConsentedDestination(chat_id="chat_1", title="Office", readers=OPEN)
+    yes = Consent(
+        tenant=TENANT,
+        user_id=caller.sender.id,
+        id="msg_1",
+        chat_id=caller.chat_id,
+        choice_seq=1,
+        agent_id=COACH.id,
+        agent_name=COACH.name,
+        text="I moved",
+        posts=(post,),
+        created_at=NOON,
+    )
+    world.table.write(Put(yes.key, yes.attributes()))
+    link(world)
+    assert world.app.consents.list(TENANT, ANN.id).items == ()
+
+
+def test_link_phone_without_the_code_changes_nothing() -> None:
+    world = called()
+    chat_id = text(world, "It is me").message.chat_id
+    answered(world)
+    before = world.stored_chat(chat_id)
+    with pytest.raises(Conflict, match="code"):
+        world.app.phone_links.link(TENANT, ANN.id, PHONE, code=CODE)
+    prove(world.table, world.clock, BEN.id, PHONE)
+    with pytest.raises(Conflict, match="code"):
+        world.app.phone_links.link(TENANT, ANN.id, PHONE, code=CODE)
+    assert world.stored_chat(chat_id) == before
+    assert owner(world) != ANN.id
+
+
+def test_code_links_once() -> None:
+    world = called()
+    link(world)
+    unlink(world)
+    with pytest.raises(Conflict, match="code"):
+        world.app.phone_links.link(TENANT, ANN.id, PHONE, code=CODE)
 
 
 def test_link_phone_merges_two_callers_into_one_user() -> None:
@@ -320,7 +366,7 @@ def test_a_person_has_twenty_numbers_at_most() -> None:
 def test_link_phone_of_unknown_user_is_not_found(tenant: str, user_id: str) -> None:
     world = called()
     with pytest.raises(NotFound):
-        world.app.phone_links.link(tenant, user_id, PHONE)
+        link_number(world, user_id, PHONE, tenant=tenant)
     with pytest.raises(NotFound):
         world.app.phone_links.unlink(tenant, user_id, PHONE)
 
@@ -789,7 +835,8 @@ def on_lines(world: World, phones: Sequence[str], lines: Sequence[str]) -> list[
     """Texts from each number of Ann's to each line; returns the ids of the chats."""
     for line in lines:
         world.line(phone=line)
-    world.app.users.change(TENANT, ANN.id, UserChange(phones=tuple(phones)))
+    for phone in phones:
+        link_number(world, ANN.id, phone)
     chats = []
     for phone, line in product(phones, lines):
         world.clock.advance(60)  # so that no text exceeds a limit

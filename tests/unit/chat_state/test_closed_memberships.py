@@ -15,6 +15,7 @@ from skein.services.chat_state.snapshot import read_snapshot
 from skein.settings import Settings
 from skein.summaries.agent_summary import changed
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person, statuses
+from tests.support.number_codes import link_number
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 UNLIMITED = Settings(user_chat_changes_per_hour=0)
@@ -186,7 +187,7 @@ def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left
     world.drain()
     world.chat(HUSAM, AHMAD, caller, chat_id="chat_2", respond="manual")
     world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
-    world.app.phone_links.link(TENANT, AHMAD.id, PHONE)
+    link_number(world, AHMAD.id, PHONE)
     membership = world.membership(AHMAD, "chat_2")
     assert (membership.active, membership.formerly) == (True, (caller.id,))
     assert not world.membership(caller, "chat_2").active

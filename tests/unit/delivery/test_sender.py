@@ -20,6 +20,7 @@ from skein.services.delivery.reconcile import STATUS_PATH
 from skein.services.delivery.sms_segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.number_codes import link_number
 from tests.support.sms import ROUTE, TIME_OUT, Texting, parts
 
 # ---------------------------------------------------------------------- the straight way
@@ -243,7 +244,7 @@ def test_deliver_parts_while_caller_is_linked_to_person_sends_the_rest_once() ->
     def linked(_: World) -> None:
         key = User.key_of(TENANT, person().id)
         world.table.write(Update(key, set={"caller": True}))
-        world.app.phone_links.link(TENANT, ann.id, PHONE)
+        link_number(world, ann.id, PHONE)
 
     delivery = between_two_parts(world, linked)
     world.drain()

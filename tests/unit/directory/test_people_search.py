@@ -11,6 +11,7 @@ from skein.models.directory.name_index import NAME, names_partition
 from skein.models.directory.user import User
 from skein.services.directory.name_index import MAX_WORDS, name_words
 from tests.support.builders import LINE, TENANT, World
+from tests.support.number_codes import link_number
 
 PHONE = "+15005550177"
 
@@ -138,7 +139,7 @@ def test_caller_is_in_the_index_until_merged() -> None:
     )
     world.app.sms_receiver.receive(sms)
     assert len(found(world, "caller 0177")) == 1
-    world.app.phone_links.link(TENANT, "usr_1", PHONE)
+    link_number(world, "usr_1", PHONE)
     assert rows_of(world) == [("ann", "usr_1")]
 
 

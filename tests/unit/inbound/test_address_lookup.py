@@ -17,6 +17,7 @@ from skein.settings import Settings
 from tests.support.agents import settle
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot
 from tests.support.choices import YES_NO, ask, choices_of
+from tests.support.number_codes import link_number
 from tests.support.template import running
 
 DAY = 86_400
@@ -161,7 +162,7 @@ def test_account_keeps_its_chats_and_proves_the_number_again_by_a_link() -> None
     assert before.sender.id == ann.id
     days_pass(here, LAPSED)
     with running("AdminApi"):
-        here.app.phone_links.link(TENANT, ann.id, PHONE)
+        link_number(here, ann.id, PHONE)
     assert owner(here).heard_on == here.clock.now().date()
     after = text(here, sid="SM2").message
     assert (after.sender.id, after.chat_id) == (ann.id, before.chat_id)
@@ -173,7 +174,7 @@ def test_link_of_a_silent_callers_number_does_not_move_the_callers_chats() -> No
     days_pass(here, LAPSED)
     ben = here.app.users.create(TENANT, NewUser(name="Ben"))
     with running("AdminApi"):
-        linked = here.app.phone_links.link(TENANT, ben.id, PHONE)
+        linked = link_number(here, ben.id, PHONE)
     assert (linked.phones, linked.former_ids) == ((PHONE,), ())
     assert user(here, former.sender.id).phones == ()
     assert not here.stored_chat(former.chat_id).has(ben.as_member.ref)

@@ -19,6 +19,7 @@ from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Killed
+from tests.support.number_codes import link_number
 
 DANA, EVE, COACH = person("usr_dana", "Dana"), person("usr_eve", "Eve"), bot()
 DIRECT: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}
@@ -402,7 +403,7 @@ def test_caller_who_is_linked_keeps_the_values_with_their_sources() -> None:
     owner = AddressOwner(tenant=TENANT, address=sms_address(PHONE), user_id=DANA.id)
     world.table.write(Put(owner.key, owner.to_item()))
     world.clock.advance(timedelta(minutes=1).total_seconds())
-    world.app.phone_links.link(TENANT, user.id, PHONE)
+    link_number(world, user.id, PHONE)
     merged = world.app.users.get(TENANT, user.id)
     assert merged.profile == {"skill_level": "expert", "goals": "run"}
     assert [(made.field, made.value) for made in merged.profile_changes] == [("goals", "run")]

@@ -21,6 +21,7 @@ from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, live, person
 from tests.support.fakes import Killed
+from tests.support.number_codes import link_number
 
 DANA = person("usr_dana", "Dana")
 COACH = bot()
@@ -147,7 +148,7 @@ def test_quiet_hours_are_those_of_the_persons_zone(
 
 def test_quiet_hours_of_a_person_without_zone_are_those_of_their_number() -> None:
     world = stage(zone=None)
-    world.app.users.change(TENANT, DANA.id, UserChange(phones=("+18765550123",)))
+    link_number(world, DANA.id, "+18765550123")
     planned(world)
     turn_to(world, f"{NIGHT_IN_NEW_YORK}:10")  # three o'clock in Jamaica, too
     assert world.tick() == 0

@@ -41,6 +41,7 @@ from tests.support.erasure import (
     world_of,
 )
 from tests.support.fakes import calls, says
+from tests.support.number_codes import link_number
 
 
 @pytest.fixture
@@ -246,7 +247,7 @@ def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World)
     with pytest.raises(Conflict):
         planted.add(MemberRef(kind="user", id=ZOE.id), by=BEN, chat_id=ELSEWHERE)
     with pytest.raises(NotFound):
-        planted.app.phone_links.link(TENANT, ZOE.id, "+15005550188")
+        link_number(planted, ZOE.id, "+15005550188")
 
 
 def test_chats_that_they_have_left_are_emptied_too() -> None:
@@ -269,7 +270,7 @@ def test_numbers_and_ids_that_were_theirs_before_go_too() -> None:
     assert posted is not None
     former = posted.message.sender.id
     settle(world)
-    world.app.phone_links.link(TENANT, ZOE.id, other)
+    link_number(world, ZOE.id, other)
     world.clock.advance(2_000)
     world.tick()
     assert traces(world, former, "5005550178")

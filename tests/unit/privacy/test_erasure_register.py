@@ -35,6 +35,7 @@ from tests.support.erasure import (
     world_of,
 )
 from tests.support.fakes import Fuse
+from tests.support.number_codes import link_number
 from tools.stack.restore_erasures import IncompleteError, Names, Restoration, names_of
 
 
@@ -179,7 +180,7 @@ def test_caller_who_was_merged_after_the_restored_moment_is_erased_too() -> None
     caller = posted.message.sender.id
     settle(world)
     items = backup(world)
-    world.app.phone_links.link(TENANT, ZOE.id, other)
+    link_number(world, ZOE.id, other)
     world.clock.advance(2_000)
     world.tick()
     erase(world)

@@ -15,6 +15,7 @@ from skein.models.delivery.sms import InboundSms
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.number_codes import link_number
 
 DANA, EVE, COACH = person("usr_dana", "Dana"), person("usr_eve", "Eve"), bot()
 EVES_PHONE = "+15005550101"
@@ -222,7 +223,7 @@ def test_words_by_sms_before_the_number_was_linked_are_known_in_the_app() -> Non
     world.model.summaries.extend([_of_the_dog({})] * 50)
     _sms(world, DOG)
     _hours_pass(world, 1)
-    world.app.phone_links.link(TENANT, DANA.id, PHONE)
+    link_number(world, DANA.id, PHONE)
     _hours_pass(world, 29)
     assert ANSWER in _prompt(world, QUESTION, DANA, APP)
 

@@ -50,9 +50,10 @@ class TwilioSms:
     def send(self, sms: OutgoingSms) -> SentSms:
         """See `skein.ports.Sms`."""
         client = self._client()
+        reported = {"status_callback": sms.callback} if sms.callback is not None else {}
         try:
             message = client.messages.create(
-                to=sms.phone, from_=sms.line, body=sms.body, status_callback=sms.callback
+                to=sms.phone, from_=sms.line, body=sms.body, **reported
             )
             return _sent(message)
         except Exception as error:

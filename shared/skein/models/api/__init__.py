@@ -6,6 +6,7 @@ __all__ = [
     "choices",
     "directory",
     "inspection",
+    "number_codes",
     "open_choices",
     "pauses",
     "reasons",

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field
 
 from skein.models.api.base import (
     EXAMPLE_AGENT,
@@ -35,11 +35,10 @@ from skein.models.directory.agent import (
     AgentVersion,
     ToolName,
 )
-from skein.models.directory.phone_number import e164
+from skein.models.directory.phone_number import Phone
 from skein.models.directory.profile_change import ProfileChangeMadeBy
 from skein.models.directory.user import MAX_ADDRESSES, User, UserFields
 
-Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
 ToolNames = Annotated[
     tuple[ToolName, ...],
     Field(max_length=64),

@@ -34,12 +34,16 @@ def status_named(name: str) -> SmsStatus | None:
 
 
 class OutgoingSms(Value):
-    """One SMS to one phone; the provider reports its status to the URL `callback`."""
+    """One SMS to one phone.
+
+    Attributes:
+        callback: The URL to which the provider reports the status; None: nobody needs a report.
+    """
 
     line: E164
     phone: E164
     body: str
-    callback: str
+    callback: str | None = None
 
 
 class SentSms(Value):

@@ -6,6 +6,7 @@ __all__ = [
     "assigned_number",
     "line",
     "name_index",
+    "number_code",
     "phone_number",
     "profile_change",
     "user",

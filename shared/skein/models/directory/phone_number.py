@@ -1,7 +1,9 @@
 """Phone numbers in E.164, the only form in which they are stored."""
 
+from typing import Annotated
+
 import phonenumbers
-from pydantic import TypeAdapter
+from pydantic import AfterValidator, StringConstraints, TypeAdapter
 
 from skein.models.common.base import E164
 
@@ -24,3 +26,7 @@ def e164(number: str) -> str:
         raise ValueError("not a full phone number with its country code")
     formatted = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
     return _E164.validate_python(formatted)
+
+
+Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
+"""A number as a client writes it, converted to E.164."""

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.base import E164, Identifier, MemberRef, Tenant, Value
 
 QueueName = Literal["turns", "deliveries", "upkeep", "background", "pushes"]
 
@@ -65,6 +65,17 @@ class DeliveryJob(Job):
     kind: Literal["delivery"] = "delivery"
     chat_id: Identifier
     delivery_id: Identifier
+
+
+class NumberCodeJob(Job):
+    """A code may have to be made and sent to a phone number."""
+
+    queue = "deliveries"
+
+    kind: Literal["number_code"] = "number_code"
+    user_id: Identifier
+    phone: E164
+    code_id: Identifier
 
 
 class UpkeepJob(Job):

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field
 
-from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
+from skein.models.common.base import (
+    Identifier,
+    Instant,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+    rfc3339,
+    stable_hash,
+)
 from skein.models.common.storage import META, Is, Item, Key, Put, all_of, any_of, expired
 from skein.models.quotas.permits import NO_PERMITS, Permits
 
@@ -26,6 +35,7 @@ MOMENTS = (
     "segments_full_at",
     "sending_full_at",
     "notices_full_at",
+    "codes_full_at",
 )
 BUCKETS = (*MOMENTS, "over", "permits_version")
 
@@ -74,10 +84,11 @@ class ExceededLimit(Value):
 
 
 class Allowance(Stored):
-    """The buckets and permits of one owner: a person, a line, a shard of a tenant or an agent.
+    """The buckets and permits of one owner.
 
     Attributes:
-        owner: `user:{id}`, `line:{number}`, `all:{shard}` or `agent:{id}`.
+        owner: `user:{id}`, `line:{number}`, `all:{shard}`, `agent:{id}`, `number:{hash}`, or
+            `codes` for the codes of a tenant.
         messages_full_at: When the bucket of messages is full again; None if it is full.
         tokens_full_at: The same for the bucket of model tokens.
         changes_full_at: The same for the bucket of opened chats and changed members.
@@ -87,6 +98,7 @@ class Allowance(Stored):
             the minute if SMS wait for their turn.
         notices_full_at: For a line, the same for notices of a long queue. For a person, when the
             wait ends that the newest notice told.
+        codes_full_at: The same for the bucket of codes that prove phone numbers.
         over: For a person on SMS, the newest time that a limit was exceeded.
         permits: The runs that work or wait.
         permits_version: The version of the permits, which their optimistic lock compares.
@@ -101,6 +113,7 @@ class Allowance(Stored):
     segments_full_at: Instant | None = None
     sending_full_at: Instant | None = None
     notices_full_at: Instant | None = None
+    codes_full_at: Instant | None = None
     over: ExceededLimit | None = None
     permits: Annotated[Permits, Field(exclude_if=lambda permits: permits == NO_PERMITS)] = (
         NO_PERMITS
@@ -165,6 +178,11 @@ def owner_of_line(number: str) -> str:
 def owner_of_shard(shard: int) -> str:
     """Return the owner id of one shard of a tenant's people and runs."""
     return f"all:{shard}"
+
+
+def owner_of_number(phone: str) -> str:
+    """Return the owner id of a phone number, which does not show the number."""
+    return f"number:{stable_hash(phone)}"
 
 
 def notice_id(over: ExceededLimit) -> str:

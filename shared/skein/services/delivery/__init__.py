@@ -3,6 +3,7 @@
 __all__ = [
     "choice_text",
     "enqueue",
+    "number_code_sender",
     "number_types",
     "opt_out",
     "plain_text",

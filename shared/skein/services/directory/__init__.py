@@ -9,6 +9,7 @@ __all__ = [
     "model_status",
     "model_warnings",
     "name_index",
+    "number_codes",
     "people_search",
     "profile_changes",
     "sign_outs",

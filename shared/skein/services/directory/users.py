@@ -1,10 +1,11 @@
 """Users of a tenant: their records, phone numbers and profiles."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skein.errors import ConditionFailed, Conflict, NotFound
+from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.common.address import Address, sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_key, effect_record
@@ -83,6 +84,12 @@ class Users:
         except NotFound:
             return User.unknown(tenant, person, self.clock.now())
 
+    def recorded(self, tenant: str, person: NamedMember) -> None:
+        """Give the signed-in user a record if there is none (idempotent)."""
+        user = User.unknown(tenant, person, self.clock.now())
+        with suppress(ConditionFailed):
+            self.table.transact([Put(user.key, user.to_item(), Missing()), *indexed(user)])
+
     def change_own(self, tenant: str, person: NamedMember, change: "OwnChange") -> User:
         """Change some fields of the signed-in user, who gets a record if there is none.
 
@@ -155,8 +162,7 @@ class Users:
 
         Raises:
             NotFound: The user does not exist or is being erased.
-            Conflict: One of the phone numbers belongs to another user.
-            Unprocessable: The profile as a whole would be too large.
+            Unprocessable: A phone number is new, or the profile as a whole would be too large.
         """
         user = optimistic(self.clock, lambda: self._change_once(tenant, user_id, change))
         if "phones" in change.given:
@@ -173,6 +179,8 @@ class Users:
         if "phones" in given:
             given["addresses"] = _distinct(given.pop("phones"))
         kept = given.get("addresses", user.addresses)
+        if not set(kept) <= set(user.addresses):
+            raise Unprocessable("a new phone number needs a code: send one, then link the number")
         gone = [address for address in user.addresses if address not in kept]
         if gone:
             given["former_addresses"] = tuple(dict.fromkeys([*user.former_addresses, *gone]))
@@ -180,21 +188,12 @@ class Users:
         if revised.as_member != user.as_member:
             self.renaming.announce(tenant, user.as_member.ref)
         writes: list[Write] = [write]
-        new = [address for address in revised.addresses if address not in user.addresses]
-        writes.extend(self._taken(user, address) for address in new)
         writes.extend(
             Delete(AddressOwner.key_of(tenant, address), any_of(Missing(), Is("user_id", user_id)))
             for address in gone
         )
         writes.extend(reindexed(user, revised))
-        try:
-            detach_addresses(self.table, user, gone, writes)
-        except ConditionFailed as failure:
-            if any(0 < position <= len(new) for position in failure.failed) and (
-                0 not in failure.failed
-            ):
-                raise _number_taken(new, failure) from failure
-            raise
+        detach_addresses(self.table, user, gone, writes)
         return revised
 
     def undo(self, tenant: str, user_id: str, change_id: str) -> User:

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -30,6 +31,7 @@ from skein.models.quotas.limit import (
     ExceededLimit,
     Rate,
     What,
+    owner_of_number,
     owner_of_shard,
     owner_of_user,
 )
@@ -47,13 +49,17 @@ WORDS: dict[What, str] = {
     "tokens": "the daily token limit is used up",
 }
 
-Alone = Literal["changes", "reads"]
-"""What has a bucket of one person alone."""
+Alone = Literal["changes", "reads", "codes"]
+"""What has buckets apart from messages and tokens."""
 
 WORDS_ALONE: dict[Alone, str] = {
     "changes": "too many changes of chats, members or the own record",
     "reads": "too many reads",
+    "codes": "too many codes for phone numbers",
 }
+CODES_OF_ONE = Rate(5, DAY)  # to one number, and for one user
+CODES_OF_TENANT = Rate(500, DAY)
+OWNER_OF_CODES = "codes"
 
 logger = logging.getLogger(__name__)
 
@@ -256,13 +262,32 @@ class RateLimiter:
 
         return admit
 
+    def admit_code(self, tenant: str, user_id: str, phone: str) -> None:
+        """Take one code from the buckets of the number, of the user and of the tenant.
+
+        Raises:
+            RateLimited: One of the buckets is empty.
+        """
+        for owner, rate in (
+            (owner_of_number(phone), CODES_OF_ONE),
+            (owner_of_user(user_id), CODES_OF_ONE),
+            (OWNER_OF_CODES, CODES_OF_TENANT),
+        ):
+            optimistic(self.clock, partial(self._take_code, tenant, owner, rate))
+
+    def _take_code(self, tenant: str, owner: str, rate: Rate) -> None:
+        self._take_units(self._allowance(tenant, owner), rate, "codes", 1)
+
     def _take_alone(self, tenant: str, user_id: str, what: Alone, units: int) -> None:
         settings_key, own_key, _ = admission_keys(tenant, user_id)
         found = self.table.get_many([settings_key, own_key])
         allowance, rates = self._of_person(tenant, user_id, found)
-        rate, field = (rates.changes if what == "changes" else rates.reads), f"{what}_full_at"
-        if not rate.limited:
-            return
+        rate = rates.changes if what == "changes" else rates.reads
+        if rate.limited:
+            self._take_units(allowance, rate, what, units)
+
+    def _take_units(self, allowance: Allowance, rate: Rate, what: Alone, units: int) -> None:
+        field = f"{what}_full_at"
         now, known = self.clock.now(), getattr(allowance, field)
         wait = rate.waiting(known, units, now)
         if wait:

@@ -1,0 +1,97 @@
+"""Number code sender: make a code and send it to a phone number.
+
+Only the hash of a code is stored. If the outcome of a post is lost, the next try sends a new code,
+so that the newest SMS is always the one that is valid.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from skein.errors import Ambiguous, ConditionFailed, SmsRejected
+from skein.models.common.address import sms_address
+from skein.models.common.base import rfc3339
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Is, Item, Update
+from skein.models.delivery.sms import OutgoingSms
+from skein.models.directory.number_code import CODE_DIGITS, NumberCode
+from skein.models.outbox.jobs import NumberCodeJob
+from skein.models.quotas.usage import Payer
+from skein.ports import Clock, Ids, Metrics, Sms, Table
+from skein.prompts import render
+from skein.services.config.pauses import is_paused, keys_of_pauses
+from skein.services.delivery.sms_segments import segment_count
+from skein.services.quotas.usage import UsageCounters
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberCodeSender:
+    """The sender of codes that prove phone numbers."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    sms: Sms
+    metrics: Metrics
+    usage: UsageCounters
+
+    def send(self, job: NumberCodeJob) -> None:
+        """Send the code of a job, unless it was sent, replaced or has expired.
+
+        While texts are paused, the code is not sent, and the person asks for another one later.
+
+        Raises:
+            Transient: The provider or the table failed; the queue repeats the job.
+        """
+        key = NumberCode.key_of(job.tenant, job.user_id, sms_address(job.phone))
+        pauses = keys_of_pauses(job.tenant, job.code_id)
+        found = self.table.get_many([key, *pauses])
+        if is_paused("texts", job.tenant, job.code_id, found):
+            logger.info("code not sent", extra={"reason": Reason.PAUSED})
+            return
+        known = self._waiting(found.get(key), job)
+        if known is None:
+            return
+        code = self.ids.digits(CODE_DIGITS)
+        if not self._store(known, {"code_hash": known.hash_of(code)}):
+            return
+        body = render("notice_number_code", {"code": code})
+        if self._post(known, body):
+            self._store(known, {"sent_at": rfc3339(self.clock.now())})
+
+    def _waiting(self, item: Item | None, job: NumberCodeJob) -> NumberCode | None:
+        """Return the code if it is this job's, and still has to be sent."""
+        known = NumberCode.from_item(item) if item is not None else None
+        if known is None or known.id != job.code_id or known.sent_at is not None:
+            return None
+        return known if self.clock.now() < known.valid_until else None
+
+    def _store(self, known: NumberCode, changes: Item) -> bool:
+        """Write changes; return False if the code was replaced or used up."""
+        try:
+            self.table.write(Update(known.key, set=changes, condition=Is("id", known.id)))
+        except ConditionFailed:
+            return False
+        return True
+
+    def _post(self, known: NumberCode, body: str) -> bool:
+        """Post the SMS; return whether the provider may have taken it."""
+        sms = OutgoingSms(line=known.line.address, phone=known.address.address, body=body)
+        try:
+            self.sms.send(sms)
+        except SmsRejected as error:
+            logger.warning(
+                "code rejected by Twilio: %s", error, extra={"reason": Reason.PROVIDER_REFUSED}
+            )
+            return False
+        except Ambiguous:
+            logger.warning(
+                "outcome of a code to Twilio unknown", extra={"reason": Reason.OUTCOME_UNKNOWN}
+            )
+            return True
+        segments = segment_count(body)
+        self.metrics.count("SegmentsSent", segments)
+        payer = Payer(None, known.user_id)
+        self.usage.add_sms(known.tenant, payer, texts=1, segments=segments, spread_by=known.id)
+        return True

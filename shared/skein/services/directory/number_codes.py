@@ -1,0 +1,115 @@
+"""Number codes: prove that a person has a phone number, by a code sent there.
+
+The worker that sends the SMS makes the code, so that the code itself is never stored or queued.
+"""
+
+from dataclasses import dataclass
+
+from skein.errors import Conflict, NotFound, Unprocessable
+from skein.models.common.address import Address, sms_address
+from skein.models.common.storage import Delete, Is, Put, Query, Update, all_of
+from skein.models.directory.address_index import AddressChat, address_partition
+from skein.models.directory.line import Line
+from skein.models.directory.number_code import MAX_TRIES, VALID_FOR, NumberCode
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import NumberCodeJob
+from skein.models.quotas.limit import DAY
+from skein.ports import Clock, Ids, Table
+from skein.services.common.optimistic import optimistic
+from skein.services.directory.lines import Lines
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.rate_limits import RateLimiter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberCodes:
+    """The service that has codes sent to phone numbers, and checks them."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    lines: Lines
+    limiter: RateLimiter
+    dispatch: Dispatch
+
+    def request(self, tenant: str, user_id: str, phone: str) -> NumberCode:
+        """Send a code to a phone number, in place of the user's earlier code for the number.
+
+        Whose number this is makes no difference, so that a person learns nothing about others.
+
+        Args:
+            phone: The number in E.164.
+
+        Raises:
+            NotFound: The user does not exist or is being erased.
+            Unprocessable: The number is a line.
+            Conflict: The tenant has no line.
+            RateLimited: The user, the number or the tenant has had too many codes.
+            Transient: The job was not queued; the request can be repeated.
+        """
+        item = self.table.get(User.key_of(tenant, user_id))
+        if item is None or User.from_item(item).erasure_id is not None:
+            raise NotFound("user not found")
+        address = sms_address(phone)
+        line = self._line_to(tenant, address)
+        self.limiter.admit_code(tenant, user_id, phone)
+        now = self.clock.now()
+        code = NumberCode(
+            tenant=tenant,
+            user_id=user_id,
+            address=address,
+            id=self.ids.ulid(),
+            line=line,
+            valid_until=now + VALID_FOR,
+            expires_at=int((now + DAY).timestamp()),
+        )
+        self.table.write(Put(code.key, code.to_item()))
+        job = NumberCodeJob(tenant=tenant, user_id=user_id, phone=phone, code_id=code.id)
+        self.dispatch.send_surely([job])
+        return code
+
+    def check(self, tenant: str, user_id: str, phone: str, code: str) -> Delete:
+        """Check a code, which takes one of its tries.
+
+        Returns:
+            The write that uses up the code, for the transaction that the code allows.
+
+        Raises:
+            Conflict: No code was sent, or the code has expired or has no try left.
+            Unprocessable: The code is wrong.
+        """
+        known = optimistic(self.clock, lambda: self._take_try(tenant, user_id, phone))
+        if not known.matches(code):
+            left = MAX_TRIES - known.tries
+            raise Unprocessable("the code is wrong", details={"tries_left": left})
+        return Delete(known.key)
+
+    def _take_try(self, tenant: str, user_id: str, phone: str) -> NumberCode:
+        """Count a try before the code is compared, so that parallel tries are counted, too."""
+        known = read_code(self.table, tenant, user_id, phone)
+        if known is None or not known.open_at(self.clock.now()):
+            raise Conflict("no code is open for this number; send a new one")
+        tried = known.model_copy(update={"tries": known.tries + 1})
+        as_read = all_of(Is("id", known.id), Is("tries", known.tries))
+        self.table.write(Update(known.key, set={"tries": tried.tries}, condition=as_read))
+        return tried
+
+    def _line_to(self, tenant: str, address: Address) -> Address:
+        """Return the line to send from: one that knows the number, or else the first."""
+        chats = Query.under(address_partition(tenant, address), AddressChat.PREFIX)
+        known = [AddressChat.from_item(item).line for item in self.table.query(chats).items]
+        found = self.table.get_many([Line.key_of(each) for each in (address, *known)])
+        if Line.key_of(address) in found:
+            raise Unprocessable("this phone number is a line")
+        lines = [line for line in map(Line.from_item, found.values()) if line.tenant == tenant]
+        if not lines:
+            lines = list(self.lines.list(tenant, limit=1).items)
+        if not lines:
+            raise Conflict("there is no line to send a code from")
+        return lines[0].address
+
+
+def read_code(table: Table, tenant: str, user_id: str, phone: str) -> NumberCode | None:
+    """Return the user's newest code for a phone number."""
+    item = table.get(NumberCode.key_of(tenant, user_id, sms_address(phone)))
+    return NumberCode.from_item(item) if item is not None else None
