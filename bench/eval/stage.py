@@ -64,7 +64,7 @@ class Stage:
             character: Its system prompt, which no other agent of the situation has.
             fields: Further fields of `POST /v1/agents`.
         """
-        new = {"name": name, "system_prompt": character, **fields}
+        new = {"name": name, "system_prompt": character, "listed": True, **fields}
         self.ids[name] = self.admin("POST", "/v1/agents", new)["id"]
         self.characters[name] = character
         return self.ids[name]

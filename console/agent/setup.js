@@ -16,18 +16,21 @@ export async function systemPrompt(api, agent, _scope, again) {
   const model = el("input", { value: agent.model ?? "", autocomplete: "off", maxlength: 200 });
   const mode = select([["", said.ofDeployment], ["text", said.text], ["tools", said.tools]], agent.reply_mode ?? "", () => {});
   const outsiders = select([["quoted", said.quoted], ["none", said.noOutsiders]], agent.outsiders, () => {});
+  const adders = select([["", said.asListed(agent.listed)], ["anyone", said.anyone], ["operators", said.operators]],
+    agent.who_may_add ?? "", () => {});
   const versions = await api.get(`${path}/versions`);
 
   async function save() {
     Object.assign(agent, await api.patch(path, {
       system_prompt: prompt.value, model: model.value.trim() || null, reply_mode: mode.value || null, outsiders: outsiders.value,
+      who_may_add: adders.value || null,
     }));
     await again();
   }
   return [
     card(said.promptAndModel, form([
       field(said.systemPrompt, prompt), el("div", { class: "row fields" }, field(said.model, model, said.modelHint), field(said.replyMode, mode),
-        field(said.outsiders, outsiders, said.outsidersHint)),
+        field(said.outsiders, outsiders, said.outsidersHint), field(said.whoMayAdd, adders)),
     ], said.save, save)),
     card(said.history, el("ol", { class: "items" }, versions.items.map((version, place) =>
       el("li", {}, versionOf(version, versions.items[place + 1], place === 0, restore))))),

@@ -4,6 +4,7 @@ import { Conversation } from "../conversation.js";
 import { button, el, field, fill, select } from "../dom.js";
 import { Inbox, consents } from "../inbox.js";
 import { Live } from "../live.js";
+import { members } from "../members.js";
 import { form } from "../parts.js";
 import { words } from "../words.js";
 
@@ -39,16 +40,17 @@ async function show(main, [chatId], context) {
     };
   }
   const chat = await api.get(`/v1/chats/${encodeURIComponent(chatId)}`);
-  const title = el("h2", {}), invited = el("p", { class: "hint" });
+  const title = el("h2", {}), invited = el("p", { class: "hint" }), people = el("div", {});
   list.onchange = (changed) => {
     title.textContent = titleOf(changed);
     invited.textContent = invitedTo(changed);
+    fill(people, members(api, changed, me.id, list.onchange, people.querySelector("details")?.open ?? false));
   };
   list.onchange(chat);
   const conversation = new Conversation(context, api, chat, me.id, follower);
   fill(place,
     el("p", { class: "back" }, el("a", { href: "#/chats" }, said.back)),
-    title, invited, conversation.root);
+    title, invited, people, conversation.root);
   await conversation.start();
   return () => {
     conversation.stop();

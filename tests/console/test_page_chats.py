@@ -4,7 +4,7 @@ import json
 
 from playwright.sync_api import Route, expect
 
-from tests.console.driver import HOSTILE, Driver, answered_chat
+from tests.console.driver import HOSTILE, OPERATOR, Driver, answered_chat
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 MANY = 10_000
@@ -306,3 +306,28 @@ def test_invited_person_accepts_in_the_console(driver: Driver) -> None:
     inbox.get_by_role("button", name="Yes").click()
     expect(inbox).to_be_hidden()
     expect(driver.page.locator(f'.links a[href="#/chats/{chat}"]')).to_be_visible()
+
+
+def test_owner_makes_another_owner_and_removes_a_member(driver: Driver) -> None:
+    client = driver.client
+    own = client.token(OPERATOR, "chat admin")
+    for name in ("Ann", "Ben"):
+        new = {"id": f"usr_roles_{name.lower()}", "name": name}
+        client.ok("POST", "/v1/users", new, token=own)
+    people = [{"kind": "user", "id": f"usr_roles_{name}"} for name in ("ann", "ben")]
+    body = {"kind": "group", "title": "Roles", "members": people}
+    chat = client.ok("POST", "/v1/chats", body, token=own)["id"]
+    for member in people:
+        joined = client.token(member["id"])
+        client.call("POST", f"/v1/chats/{chat}/invitation", {"accept": True}, token=joined)
+    driver.sign_in(f"#/chats/{chat}")
+    members = driver.page.locator("details.members")
+    members.locator("summary").click()
+    expect(members.locator("li")).to_have_count(3)
+    driver.page.get_by_role("button", name="Make Ann an owner").click()
+    expect(members.locator("li", has_text="Ann")).to_contain_text("Owner")
+    driver.page.get_by_role("button", name="Remove Ben").click()
+    expect(members.locator("li")).to_have_count(2)
+    driver.check_accessibility()
+    shown = client.ok("GET", f"/v1/chats/{chat}/members", token=own)["items"]
+    assert sorted(each["role"] for each in shown) == ["owner", "owner"]

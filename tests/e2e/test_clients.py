@@ -124,7 +124,7 @@ def test_example_after_cut_connection_posts_and_shows_each_message_once(
 ) -> None:
     model.default = "Yes, but slowly."
     admin = client.token("operator", "admin", TENANT)
-    agent = client.ok("POST", "/v1/agents", {"name": "Coach"}, token=admin)
+    agent = client.ok("POST", "/v1/agents", {"name": "Coach", "listed": True}, token=admin)
     token = client.token(f"usr_{Path(example[-1]).suffix[1:]}", "chat", TENANT)
     new = {"kind": "direct", "members": [{"kind": "agent", "id": agent["id"]}]}
     chat = client.ok("POST", "/v1/chats", new, token=token)["id"]

@@ -109,7 +109,7 @@ def test_over_the_limit_one_notice_comes_and_then_silence_until_there_is_room(
 def test_people_and_agents_talk_through_the_api(client: Client, model: ScriptedOpenAI) -> None:
     model.say("Revenue rose.")
     admin, husam = client.token("ops", "admin"), client.token("husam", "chat")
-    agent = client.ok("POST", "/v1/agents", {"name": "Analyst"}, token=admin)
+    agent = client.ok("POST", "/v1/agents", {"name": "Analyst", "listed": True}, token=admin)
     chat = _chat(client, husam, agent["id"])
     path = f"/v1/chats/{chat['id']}/messages"
     question = {"text": "How was the quarter?", "client_id": "1"}

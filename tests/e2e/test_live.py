@@ -31,7 +31,7 @@ def test_app_sees_message_run_and_answer_without_polling(
     client: Client, model: ScriptedOpenAI
 ) -> None:
     admin, dana = client.token("ops", "admin", TENANT), client.token("usr_dana", "chat", TENANT)
-    agent = client.ok("POST", "/v1/agents", {"name": "Keeper"}, token=admin)["id"]
+    agent = client.ok("POST", "/v1/agents", {"name": "Keeper", "listed": True}, token=admin)["id"]
     live = client.ok("POST", "/v1/live", token=dana)
     with connect(f"{live['url']}?ticket={live['ticket']}") as socket:
         new = {"kind": "direct", "members": [{"kind": "agent", "id": agent}]}
@@ -52,7 +52,7 @@ def test_words_reach_the_app_within_200_milliseconds_of_the_first_token(
     client: Client, model: ScriptedOpenAI
 ) -> None:
     admin, dana = client.token("ops", "admin", TENANT), client.token("usr_dana", "chat", TENANT)
-    agent = client.ok("POST", "/v1/agents", {"name": "Streamer"}, token=admin)["id"]
+    agent = client.ok("POST", "/v1/agents", {"name": "Streamer", "listed": True}, token=admin)["id"]
     live = client.ok("POST", "/v1/live", token=dana)
     answer = "Rest on Monday, and run on Tuesday."
     delays = []

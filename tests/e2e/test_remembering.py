@@ -15,7 +15,7 @@ FINDER_SECONDS = 2 * 3_600  # chats become due at full hours, and the finder run
 def group(client: Client) -> tuple[str, str]:
     """A group with an agent that listens; returns the ids of both."""
     admin, husam = client.token("ops", "admin"), client.token("usr_husam")
-    agent = client.ok("POST", "/v1/agents", {"name": "Keeper"}, token=admin)["id"]
+    agent = client.ok("POST", "/v1/agents", {"name": "Keeper", "listed": True}, token=admin)["id"]
     members = [{"kind": "agent", "id": agent}]
     new = {"title": "Q4", "kind": "group", "respond": "manual", "members": members}
     return client.ok("POST", "/v1/chats", new, token=husam)["id"], agent

@@ -27,7 +27,7 @@ def opened(*people: str, kind: str, visibility: str) -> tuple[World, Client, Any
     for name in ("Husam", *people):
         created = admin.post("/v1/users", {"id": f"usr_{name.lower()}", "name": name})
         assert created.status == 201, created.body
-    agent = admin.post("/v1/agents", {"name": "Coach"})
+    agent = admin.post("/v1/agents", {"name": "Coach", "listed": True})
     assert agent.status == 201, agent.body
     husam = Client(world, mobile_api, sub="usr_husam", scope="chat")
     members = [{"kind": "user", "id": f"usr_{name.lower()}"} for name in people]

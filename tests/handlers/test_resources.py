@@ -117,6 +117,7 @@ KINDS = {
             "max_concurrent_runs": None,
             "description": None,
             "listed": False,
+            "who_may_add": None,
             "settings": {},
             "created_at": NOON,
             "warnings": [],

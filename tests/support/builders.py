@@ -157,7 +157,8 @@ class World:
 
     def agent(self, agent_id: str = "agt_a", name: str = "Coach", **fields: Any) -> Agent:
         """An agent that answers in text; `reply_mode=None` lets that follow the chat."""
-        fields = {"reply_mode": "text", "history_format": "roles"} | fields
+        defaults = {"reply_mode": "text", "history_format": "roles", "who_may_add": "anyone"}
+        fields = defaults | fields
         agent = Agent(tenant=TENANT, id=agent_id, name=name, created_at=NOON, **fields)
         self.table.write(Put(agent.key, agent.to_item()))
         return agent

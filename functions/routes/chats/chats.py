@@ -39,9 +39,13 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     """The caller is the first member. All other members must exist.
 
     People who share no chat with the caller are invited, and join when they accept. Repeating a
-    `client_id` returns the existing chat in its current state.
+    `client_id` returns the existing chat in its current state. 403: only operators may add one of
+    the agents (`who_may_add`).
     """
-    opened = service(Invitations).create(router.caller.tenant, router.caller.person, new)
+    caller = router.caller
+    opened = service(Invitations).create(
+        caller.tenant, caller.person, new, operator=bool(caller.roles)
+    )
     return ChatResource.of(opened.chat), 201 if opened.created else 200
 
 
@@ -111,11 +115,15 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     """Earlier messages count as seen. A person who shares no chat with the caller is invited.
 
     So is a person who was a member before. Members of direct chats cannot be added.
+
+    403: only operators may add the agent (`who_may_add`).
     """
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
     return ChatResource.of(
-        service(Invitations).add_member(caller.tenant, chat_id, caller.person, member)
+        service(Invitations).add_member(
+            caller.tenant, chat_id, caller.person, member, operator=bool(caller.roles)
+        )
     )
 
 

@@ -68,6 +68,7 @@ ENUMS = {
     "UsageBy": "What each row of a usage report stands for.",
     "Visibility": "Content of `open` chats may be shown to everyone in the tenant; content of "
     "`private` chats only to people who were present.",
+    "WhoMayAdd": "Who may add an agent to chats: anyone, or operators only.",
     "WarningCode": "The kind of warning, for programs. More may be added.",
 }
 

@@ -25,7 +25,7 @@ def post(path, body, answer):
     return answer.model_validate(response.raise_for_status().json())
 
 
-agent = post("/v1/agents", NewAgent(name="Coach"), AgentDetail)
+agent = post("/v1/agents", NewAgent(name="Coach", listed=True), AgentDetail)
 coach = MemberRequest(kind=MemberKind.agent, id=agent.id)
 chat = post("/v1/chats", NewChat(kind=ChatKind.direct, members=[coach]), ChatResource)
 message = NewChatMessage(text="Should I stretch?", client_id="1")

@@ -25,7 +25,7 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
 }
 
 async function main(): Promise<void> {
-  const newAgent: Body<"create_agent"> = { name: "Coach" };
+  const newAgent: Body<"create_agent"> = { name: "Coach", listed: true };
   const agent = await call<Answer<"create_agent", 201>>("POST", "/v1/agents", newAgent);
   const newChat: Body<"create_chat"> = { kind: "direct", members: [{ kind: "agent", id: agent.id }] };
   const chat = await call<Answer<"create_chat", 201>>("POST", "/v1/chats", newChat);

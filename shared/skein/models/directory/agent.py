@@ -24,6 +24,7 @@ from skein.models.quotas.prices import ModelName
 ReplyMode = Literal["tools", "text"]
 HistoryFormat = Literal["timeline", "roles"]
 Outsiders = Literal["none", "quoted"]
+WhoMayAdd = Literal["anyone", "operators"]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
 
 ToolName = Literal[
@@ -154,6 +155,13 @@ class AgentFields(BaseModel):
         Field(description="What people read about the agent in the directory."),
     ] = None
     listed: Annotated[JsonBool, Field(description="Whether the directory lists the agent.")] = False
+    who_may_add: Annotated[
+        WhoMayAdd | None,
+        Field(
+            description="Who may add the agent to chats, also to direct chats; null: `anyone` if "
+            "the directory lists the agent, otherwise `operators`."
+        ),
+    ] = None
 
 
 CONFIGURED = ("name", *AgentFields.model_fields, "settings")
@@ -193,6 +201,12 @@ class Agent(AgentFields, NamedModel, Stored):
     def identity(self) -> str:
         """The system prompt; a sentence with the agent's name if the system prompt is empty."""
         return self.system_prompt.strip() or f"You are {self.name}."
+
+    @property
+    def operators_add(self) -> bool:
+        """Whether only operators may add the agent to chats."""
+        default = "anyone" if self.listed else "operators"
+        return (self.who_may_add or default) == "operators"
 
     @property
     def as_member(self) -> NamedMember:

@@ -64,16 +64,24 @@ class ChatAdministration:
     rate_limiter: RateLimiter
     settings: Settings
 
-    def create(self, tenant: str, by: NamedMember, new: NewChat) -> OpenedChat:
+    def create(
+        self, tenant: str, by: NamedMember, new: NewChat, *, operator: bool = False
+    ) -> OpenedChat:
         """Create a chat whose first member and owner is `by`.
 
         People who share no chat with `by` are invited. The call is idempotent if `new` has a
         `client_id`. By default, a group is `open` and a direct chat is `private`.
 
+        Args:
+            by: The signed-in person.
+            new: The request.
+            operator: Whether the person is also an operator, who may add every agent.
+
         Raises:
             Unprocessable: An agent does not exist, there are too many members, or a direct chat
                 does not have exactly two.
             NotFound: One of the people does not exist.
+            Forbidden: Only operators may add one of the agents.
             RateLimited: `by` has created or changed too many chats, or one of the people has three
                 open invitations.
             Conflict: One of the people is being erased, or `by` has left the chat that they created
@@ -98,6 +106,7 @@ class ChatAdministration:
                 by=by,
                 new=new,
                 refs=refs,
+                operator=operator,
                 record=record,
                 admit=admit,
                 settings=self.settings,
@@ -274,20 +283,37 @@ class ChatAdministration:
         released = release_wait(self.table, membership, now=now, settings=self.settings)
         return released.writes, [released.job] if released.job else []
 
-    def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
+    def add_member(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: NamedMember,
+        member: MemberRef,
+        *,
+        operator: bool = False,
+    ) -> Chat:
         """Add a member, for whom earlier messages count as seen (idempotent).
 
         A person who shares no chat with `by` is invited instead. So is a person who was a member
         before, and left or was removed.
 
+        Args:
+            by: The member who adds.
+            member: Who is added.
+            operator: Whether `by` is also an operator, who may add every agent.
+
         Raises:
+            Forbidden: Only operators may add the agent.
             NotFound: The chat, the agent or the person does not exist, or `by` is not a member.
             Conflict: The chat is discarded, direct or full, or the person is being erased.
             RateLimited: `by` has created or changed too many chats, or the person has three open
                 invitations.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
-        return optimistic(self.clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
+        return optimistic(
+            self.clock,
+            lambda: self._add_once(tenant, chat_id, by, member, admit, operator=operator),
+        )
 
     def _add_once(
         self,
@@ -296,6 +322,8 @@ class ChatAdministration:
         by: NamedMember,
         member: MemberRef,
         admit: Callable[[], None],
+        *,
+        operator: bool,
     ) -> Chat:
         now = self.clock.now()
         snapshot = read_snapshot(self.table, tenant, chat_id, closed=True).for_member(by.ref)
@@ -304,7 +332,9 @@ class ChatAdministration:
         if chat.has(member) or (member.kind == "user" and chat.invitation(member.id)):
             return chat
         _check_space(chat, member)
-        (named,) = named_members(self.table, tenant, [member], caller=by, now=now)
+        (named,) = named_members(
+            self.table, tenant, [member], caller=by, operator=operator, now=now
+        )
         if has_left(snapshot, named) or strangers_among(self.table, tenant, by, [named]):
             settings = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
             hours = self.settings.overridden(settings).choice_hours

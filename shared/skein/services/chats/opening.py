@@ -85,6 +85,7 @@ def open_chat(
     by: NamedMember,
     new: NewChat,
     refs: Sequence[MemberRef],
+    operator: bool,
     record: OpeningRecord | None,
     admit: Callable[[], None],
     settings: Settings,
@@ -97,6 +98,7 @@ def open_chat(
         by: The person who creates the chat.
         new: The request.
         refs: All members; see `members_of`.
+        operator: Whether `by` is also an operator.
         record: The idempotency record of the `client_id`; None if there is no `client_id`, or if
             the record exists already.
         admit: Charges the rate limit; called after all members were found.
@@ -104,6 +106,7 @@ def open_chat(
 
     Raises:
         Unprocessable: An agent does not exist.
+        Forbidden: Only operators may add one of the agents.
         NotFound: One of the people does not exist.
         Conflict: One of the people is being erased.
         RateLimited: One of the people has three open invitations.
@@ -111,7 +114,7 @@ def open_chat(
             record.
     """
     try:
-        members = named_members(table, tenant, refs, caller=by, now=now)
+        members = named_members(table, tenant, refs, caller=by, operator=operator, now=now)
     except NoSuchAgent as error:
         raise Unprocessable(error.message, details=error.details) from error
     strangers = strangers_among(table, tenant, by, members)

@@ -39,15 +39,25 @@ class Invitations:
     asking: Asking
     views: ChatViews
 
-    def create(self, tenant: str, by: NamedMember, new: NewChat) -> OpenedChat:
+    def create(
+        self, tenant: str, by: NamedMember, new: NewChat, *, operator: bool = False
+    ) -> OpenedChat:
         """Create a chat; see `ChatAdministration.create`. Invited people on SMS are asked."""
-        opened = self.administration.create(tenant, by, new)
+        opened = self.administration.create(tenant, by, new, operator=operator)
         self._ask(opened.chat)
         return opened
 
-    def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
+    def add_member(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: NamedMember,
+        member: MemberRef,
+        *,
+        operator: bool = False,
+    ) -> Chat:
         """Add or invite a member; see `ChatAdministration.add_member`."""
-        chat = self.administration.add_member(tenant, chat_id, by, member)
+        chat = self.administration.add_member(tenant, chat_id, by, member, operator=operator)
         self._ask(chat, member)
         return chat
 

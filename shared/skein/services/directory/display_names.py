@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from skein.errors import Conflict, NotFound
+from skein.errors import Conflict, Forbidden, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.common.base import MemberRef, NamedMember
@@ -31,9 +31,15 @@ class NoSuchAgent(NotFound):
 
 
 def named_members(
-    table: Table, tenant: str, members: Sequence[MemberRef], *, caller: NamedMember, now: datetime
+    table: Table,
+    tenant: str,
+    members: Sequence[MemberRef],
+    *,
+    caller: NamedMember,
+    operator: bool,
+    now: datetime,
 ) -> tuple[NamedMember, ...]:
-    """Read the members' names in one batch, in the given order.
+    """Read the names of people and agents that are added to a chat, in the given order.
 
     If the signed-in person is among the members and has no record, this function creates the record
     with the name from the sign-in. All other members must exist.
@@ -41,10 +47,12 @@ def named_members(
     Args:
         members: Up to 100 members.
         caller: The signed-in person.
+        operator: Whether the person is also an operator, who may add every agent.
         now: The current time, for a new record.
 
     Raises:
         NoSuchAgent: An agent does not exist or was deleted; `details` has the ids.
+        Forbidden: Only operators may add one of the agents; `details` has the ids.
         NotFound: A person does not exist; `details` has the ids.
         Conflict: One of the people is being erased.
         ConditionFailed: Another request created the signed-in person's record; try again.
@@ -59,6 +67,13 @@ def named_members(
     ]
     if unknown:
         raise NoSuchAgent("agent not found", details={"agent_ids": unknown})
+    closed = [
+        member.id
+        for member in members
+        if member.kind == "agent" and Agent.from_item(found[keys[member]]).operators_add
+    ]
+    if closed and not operator:
+        raise Forbidden("only operators may add this agent", details={"agent_ids": closed})
     unknown = [
         member.id
         for member in members
