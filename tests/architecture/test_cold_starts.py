@@ -71,7 +71,7 @@ MOST = {
     "service_webhook": 70,
     "sms_delivery": 90,
     "sms_status": 90,
-    "sms_webhook": 114,
+    "sms_webhook": 120,
     "tick": 104,
     "upkeep_worker": 120,
 }
