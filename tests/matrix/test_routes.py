@@ -14,6 +14,7 @@ from skein.privacy.models.audit import AuditEntry
 from tests.matrix.calls import ROUTES, Request, Route
 from tests.matrix.households import NEW_LINE, STRANGER, TWIN, Household, Neighbours
 from tests.support.api_client import Answer, Client
+from tests.support.number_codes import prove
 
 # Answers in which nothing of a household can be recognised; of all others the tests below know.
 PLAIN = {
@@ -156,6 +157,10 @@ def _assert_untouched(world: Neighbours, *homes: Household) -> None:
 @every_route
 def test_the_right_caller_gets_somewhere(world: Neighbours, route: Route) -> None:
     """Otherwise the tests below would prove nothing."""
+    ours = world.ours
+    prove(
+        world.table, world.clock, ours.people["ann"].id, ours.own["own_phone"], tenant=ours.tenant
+    )
     request = route.request(world.ours.own)
     answer = route.send(_caller(world, route), request)
     assert 200 <= answer.status < 300, answer.body

@@ -93,3 +93,9 @@ def test_worker_dies_between_hash_and_post_and_the_next_one_sends(world: World) 
     send(world, job)
     assert len(world.sms.bodies) == 2
     assert newest_works(world)
+
+
+def test_premium_number_gets_no_code(world: World) -> None:
+    code = world.app.number_codes.request(TENANT, ANN, "+19005550123")
+    send(world, asked(world).model_copy(update={"phone": "+19005550123", "code_id": code.id}))
+    assert world.sms.bodies == []

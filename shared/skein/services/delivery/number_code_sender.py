@@ -12,15 +12,20 @@ from skein.models.common.address import sms_address
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Item, Update
+from skein.models.config.overrides import TenantSettings
 from skein.models.delivery.sms import OutgoingSms
+from skein.models.directory.line import Line
 from skein.models.directory.number_code import CODE_DIGITS, NumberCode
 from skein.models.outbox.jobs import NumberCodeJob
 from skein.models.quotas.usage import Payer
 from skein.ports import Clock, Ids, Metrics, Sms, Table
 from skein.prompts import render
 from skein.services.config.pauses import is_paused, keys_of_pauses
+from skein.services.config.resolution import effective_settings
+from skein.services.delivery.number_types import may_answer
 from skein.services.delivery.sms_segments import segment_count
 from skein.services.quotas.usage import UsageCounters
+from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +40,7 @@ class NumberCodeSender:
     sms: Sms
     metrics: Metrics
     usage: UsageCounters
+    settings: Settings
 
     def send(self, job: NumberCodeJob) -> None:
         """Send the code of a job, unless it was sent, replaced or has expired.
@@ -51,7 +57,7 @@ class NumberCodeSender:
             logger.info("code not sent", extra={"reason": Reason.PAUSED})
             return
         known = self._waiting(found.get(key), job)
-        if known is None:
+        if known is None or not self._may_send(known):
             return
         code = self.ids.digits(CODE_DIGITS)
         if not self._store(known, {"code_hash": known.hash_of(code)}):
@@ -66,6 +72,20 @@ class NumberCodeSender:
         if known is None or known.id != job.code_id or known.sent_at is not None:
             return None
         return known if self.clock.now() < known.valid_until else None
+
+    def _may_send(self, known: NumberCode) -> bool:
+        """Return whether the line is the tenant's, and sends SMS to such a number."""
+        keys = [Line.key_of(known.line), TenantSettings.key_of(known.tenant)]
+        line, overrides = map(self.table.get_many(keys).get, keys)
+        if line is None or line["tenant"] != known.tenant:
+            return False
+        tenant = TenantSettings.from_optional(overrides)
+        settings = effective_settings(None, Line.from_item(line), tenant, self.settings, chat=None)
+        phone, countries = known.address.address, settings.answered_countries
+        if may_answer(phone, known.line.address, countries):
+            return True
+        logger.info("code not sent", extra={"reason": Reason.NUMBER_NOT_ANSWERED})
+        return False
 
     def _store(self, known: NumberCode, changes: Item) -> bool:
         """Write changes; return False if the code was replaced or used up."""
