@@ -375,6 +375,22 @@ def test_optional_permission_is_part_of_each_functions_role(
         assert policy not in TEMPLATE.resolve(policies, names), function
 
 
+def test_parts_that_are_off_are_not_deployed() -> None:
+    resources = expand(TEMPLATE)
+    conditions = TEMPLATE.document["Conditions"]
+    off = {"Alarms": "off", "ServeConsole": "off"}
+    gone = {
+        name
+        for name, each in resources.items()
+        if "Condition" in each and not TEMPLATE.resolve(conditions[each["Condition"]], off)
+    }
+    assert {"Ops", "Console", "ConsoleRole", "ConsoleAliascurrent"} <= gone
+    assert not {"MobileApi", "AdminApi", "ApiDocs", "Table", "HttpApi"} & gone
+    paths = resources["HttpApi"]["Properties"]["Body"]["paths"]
+    assert paths["/console/"]["Fn::If"][0] == "HasConsole"
+    assert "Fn::If" not in paths["/v1/me"]
+
+
 def test_no_two_functions_claim_one_route() -> None:
     routes = [(r.method, r.path) for f in FUNCTIONS.values() for r in f.routes]
     assert len(set(routes)) == len(routes)
