@@ -149,7 +149,8 @@ def test_ops_stack_gets_the_names_of_the_functions_and_queues() -> None:
     given = TEMPLATE.document["Resources"]["Ops"]["Properties"]["Parameters"]
     assert set(given) == set(OPS.document["Parameters"])
     for name in FUNCTIONS:
-        assert given[name] == {"Ref": name}
+        optional = {"Fn::If": ["HasConsole", {"Ref": name}, "none"]}
+        assert given[name] == (optional if name == "Console" else {"Ref": name})
     for queue in TEMPLATE.queues:
         assert given[queue.logical_id] == {"Fn::GetAtt": f"{queue.logical_id}.QueueName"}
 
