@@ -4,6 +4,50 @@
  */
 
 export interface paths {
+    "/v1/me/phones/{phone}/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a code to a phone number of the caller
+         * @description The number gets an SMS with six digits, which are valid for ten minutes and five tries.
+         *
+         *     A person and a number get at most five codes a day each.
+         */
+        post: operations["send_own_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/phones/{phone}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Link a phone number to the caller
+         * @description A wrong code is answered with 422. The SMS chats of the number become the caller's.
+         *
+         *     If the number is the caller's already, the code proves it again.
+         */
+        put: operations["link_own_number"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/chats/{chat_id}": {
         parameters: {
             query?: never;
@@ -21,6 +65,8 @@ export interface paths {
         /**
          * Discard a chat
          * @description Nothing can be posted in a discarded chat. Its members can still read the chat.
+         *
+         *     Only an owner of the chat may do this; an operator, if nobody owns the chat.
          */
         delete: operations["discard_chat"];
         options?: never;
@@ -28,6 +74,9 @@ export interface paths {
         /**
          * Update a chat
          * @description The title, respond policy and consolidation can change; the visibility cannot.
+         *
+         *     Only an owner of the chat may do this. In a chat that nobody owns, an operator with the role
+         *     `owner` may, who is shown no title and no summary.
          */
         patch: operations["change_chat"];
         trace?: never;
@@ -64,20 +113,28 @@ export interface paths {
          * Add a member
          * @description Earlier messages count as seen. A person who shares no chat with the caller is invited.
          *
-         *     Members of direct chats cannot be added.
+         *     So is a person who was a member before. Members of direct chats cannot be added.
+         *
+         *     403: only operators may add the agent (`who_may_add`).
          */
         put: operations["add_member"];
         post?: never;
         /**
          * Remove a member
-         * @description A caller may remove themselves, and withdraw an invitation.
+         * @description Owners remove others. Everybody may leave, and withdraw an own invitation.
          *
-         *     The queued run of a removed agent is canceled.
+         *     In a chat that nobody owns, an operator removes. The queued run of a removed agent is canceled.
          */
         delete: operations["remove_member"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Make a member an owner, or no owner
+         * @description Only an owner of the chat may do this; an operator, if nobody owns the chat.
+         *
+         *     A group may have many owners. If its last owner leaves, operators act for an owner.
+         */
+        patch: operations["change_member"];
         trace?: never;
     };
     "/v1/chats/{chat_id}/invitation": {
@@ -333,7 +390,8 @@ export interface paths {
          * @description The caller is the first member. All other members must exist.
          *
          *     People who share no chat with the caller are invited, and join when they accept. Repeating a
-         *     `client_id` returns the existing chat in its current state.
+         *     `client_id` returns the existing chat in its current state. 403: only operators may add one of
+         *     the agents (`who_may_add`).
          */
         post: operations["create_chat"];
         delete?: never;
@@ -887,9 +945,29 @@ export interface paths {
         head?: never;
         /**
          * Update a user
-         * @description Numbers that are omitted from `phones` are unlinked.
+         * @description Numbers that are omitted from `phones` are unlinked. A new number needs a code.
          */
         patch: operations["change_user"];
+        trace?: never;
+    };
+    "/v1/users/{user_id}/erasure-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview the erasure of a user's data
+         * @description Nothing changes. Look at the texts with the user's full name before you erase the user.
+         */
+        get: operations["preview_erasure"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/erasures/{erasure_id}": {
@@ -1372,6 +1450,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/phones/{phone}/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a code to a phone number, to link it to a user
+         * @description The number gets an SMS with six digits, which are valid for ten minutes and five tries.
+         *
+         *     A user and a number get at most five codes a day each.
+         */
+        post: operations["send_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/phones/{phone}": {
         parameters: {
             query?: never;
@@ -1382,7 +1482,10 @@ export interface paths {
         get?: never;
         /**
          * Link a phone number to a user
-         * @description A caller with this number is merged into the user, with all chats.
+         * @description The person reads the code from their phone. A wrong code is answered with 422.
+         *
+         *     A caller with this number is merged into the user, with all chats. If the number is the user's
+         *     already, the code proves it again.
          */
         put: operations["link_number"];
         post?: never;
@@ -1719,6 +1822,8 @@ export interface paths {
         /**
          * Create a user
          * @description The id is the `sub` of the user's token, if given.
+         *
+         *     Numbers need the role `privacy`, and must be new: numbers that already wrote need a code.
          */
         post: operations["create_user"];
         delete?: never;
@@ -1799,6 +1904,8 @@ export interface components {
             name: string;
             /** @description `invited` until the person has accepted; nothing is readable before. */
             state: components["schemas"]["MemberState"];
+            /** @description `owner` of the chat, or `member`. Agents and invited people own none. */
+            role: components["schemas"]["MemberRole"];
         };
         /**
          * ChatPage
@@ -1998,6 +2105,14 @@ export interface components {
         FoundMessages: {
             /** @description The items of this page. */
             items: components["schemas"]["RecalledMessage"][];
+        };
+        /**
+         * GivenCode
+         * @description A code that an SMS brought to a phone number.
+         */
+        GivenCode: {
+            /** @description The six digits of the SMS. */
+            code: string;
         };
         /**
          * Health
@@ -2493,6 +2608,8 @@ export interface components {
             name: string;
             /** @description `invited` until the person has accepted; nothing is readable before. */
             state: components["schemas"]["MemberState"];
+            /** @description `owner` of the chat, or `member`. Agents and invited people own none. */
+            role: components["schemas"]["MemberRole"];
             /** @description The newest message that the person has read, or that a prompt of the agent contained. 0 if there is none. */
             seen_seq: number;
         };
@@ -2501,7 +2618,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -2548,6 +2665,14 @@ export interface components {
              * @constant
              */
             all?: true;
+        };
+        /**
+         * RoleChange
+         * @description A new role of a member.
+         */
+        RoleChange: {
+            /** @description `owner`, or `member` without that role. */
+            role: components["schemas"]["MemberRole"];
         };
         /**
          * RunPage
@@ -2637,6 +2762,21 @@ export interface components {
             cached_tokens: number | null;
             /** @description Recalled messages, memories, documents and borrowed context, in the order of the text; empty for other sections and for runs from before this list. */
             entries: components["schemas"]["EntryResource"][];
+        };
+        /**
+         * SentCode
+         * @description A code on its way to a phone number.
+         */
+        SentCode: {
+            /** @description The number that gets the code, in E.164. */
+            phone: string;
+            /** @description The line from which the code is sent. */
+            line: string;
+            /**
+             * Format: date-time
+             * @description When the code expires.
+             */
+            valid_until: string;
         };
         /**
          * ServiceTrigger
@@ -2829,8 +2969,8 @@ export interface components {
          * @description Changes to an agent. Omitted fields stay unchanged.
          *
          *     Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
-         *     `max_prompt_tokens`, `max_concurrent_runs` and `description`. Null leaves the other fields
-         *     unchanged.
+         *     `max_prompt_tokens`, `max_concurrent_runs`, `description` and `who_may_add`. Null leaves
+         *     the other fields unchanged.
          */
         AgentChange: {
             /** @description The instructions for the agent, which each prompt contains. */
@@ -2859,6 +2999,8 @@ export interface components {
             description?: string | null;
             /** @description Whether the directory lists the agent. */
             listed?: boolean | null;
+            /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
+            who_may_add?: components["schemas"]["WhoMayAdd"] | null;
             /** @description The name. */
             name?: string | null;
             /** @description The item's own settings. Null in a field means that the next level decides. */
@@ -2928,6 +3070,8 @@ export interface components {
             description: string | null;
             /** @description Whether the directory lists the agent. */
             listed: boolean;
+            /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
+            who_may_add: components["schemas"]["WhoMayAdd"] | null;
             /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
@@ -2968,6 +3112,8 @@ export interface components {
             description: string | null;
             /** @description Whether the directory lists the agent. */
             listed: boolean;
+            /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
+            who_may_add: components["schemas"]["WhoMayAdd"] | null;
             /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
@@ -3057,6 +3203,8 @@ export interface components {
             description: string | null;
             /** @description Whether the directory lists the agent. */
             listed: boolean;
+            /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
+            who_may_add: components["schemas"]["WhoMayAdd"] | null;
             /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
@@ -3230,6 +3378,12 @@ export interface components {
             sms_answer_characters?: number | null;
             /** @description Maximum segments of an SMS answer; a longer one is cut, and MORE sends the rest. */
             sms_answer_segments?: number | null;
+            /** @description ISO codes of the countries whose numbers get SMS; none for the country of the line. */
+            answered_countries?: string[] | null;
+            /** @description SMS segments that an ordinary number sends per minute; 0 for no limit. */
+            long_code_segments_per_minute?: number | null;
+            /** @description SMS segments that a toll-free number sends per minute; 0 for no limit. */
+            toll_free_segments_per_minute?: number | null;
         };
         /**
          * ConsolidationPage
@@ -3511,6 +3665,32 @@ export interface components {
             items: components["schemas"]["ErasureResource"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
+        };
+        /**
+         * ErasurePreviewResource
+         * @description What an erasure would do, in counts by kind of item.
+         */
+        ErasurePreviewResource: {
+            /** @description What is the user's, or was made from the user's words alone. */
+            erased: {
+                [key: string]: number;
+            };
+            /** @description What stays and loses ids, phone numbers and quotes of the user. */
+            replaced: {
+                [key: string]: number;
+            };
+            /** @description What goes and is made again from the words of others. */
+            made_again: {
+                [key: string]: number;
+            };
+            /** @description Texts of others with the user's full name; see `named_texts`. */
+            named: {
+                [key: string]: number;
+            };
+            /** @description At most 50 of the texts in `named`. */
+            named_texts: components["schemas"]["NamedTextResource"][];
+            /** @description Whether all items were counted; false beyond 5,000 items. */
+            complete: boolean;
         };
         /**
          * ErasureResource
@@ -3909,6 +4089,24 @@ export interface components {
             output_tokens?: number;
         };
         /**
+         * NamedTextResource
+         * @description A text of others that has the user's full name.
+         */
+        NamedTextResource: {
+            /** @description The kind of item, as in `named`. */
+            kind: string;
+            /** @description The chat of a message or title, or where it was made. */
+            chat_id: string | null;
+            /** @description The `seq` of a message; null for other texts. */
+            seq: number | null;
+            /** @description The agent that keeps an item. */
+            agent_id: string | null;
+            /** @description The id; null for the title of a chat. */
+            id: string | null;
+            /** @description The words around the name; null for a private text. */
+            excerpt: string | null;
+        };
+        /**
          * NewAgent
          * @description A new agent.
          */
@@ -3941,6 +4139,8 @@ export interface components {
             description?: string | null;
             /** @description Whether the directory lists the agent. Default: `false`. */
             listed?: boolean;
+            /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
+            who_may_add?: components["schemas"]["WhoMayAdd"] | null;
             /** @description Settings of its own. Null in a field removes the setting. */
             settings?: components["schemas"]["ChatOverridesChange"];
         };
@@ -4537,10 +4737,18 @@ export interface components {
             sms_answer_characters?: number | null;
             /** @description Maximum segments of an SMS answer; a longer one is cut, and MORE sends the rest. */
             sms_answer_segments?: number | null;
+            /** @description ISO codes of the countries whose numbers get SMS; none for the country of the line. */
+            answered_countries?: string[] | null;
+            /** @description SMS segments that an ordinary number sends per minute; 0 for no limit. */
+            long_code_segments_per_minute?: number | null;
+            /** @description SMS segments that a toll-free number sends per minute; 0 for no limit. */
+            toll_free_segments_per_minute?: number | null;
             /** @description Messages per person and minute; 0 for no limit. */
             user_messages_per_minute?: number | null;
             /** @description Model tokens per person and day; 0 for no limit. */
             user_tokens_per_day?: number | null;
+            /** @description Concurrency limit of a person's runs; 0 for no limit. */
+            user_concurrent_runs?: number | null;
             /** @description Opened chats, changes of members and of one's own record, per person and hour; 0 for no limit. */
             user_chat_changes_per_hour?: number | null;
             /** @description Reads (`GET`) per person and minute, beyond 30 that are free; a ticket of the live channel counts as ten; 0 for no limit. */
@@ -4549,6 +4757,14 @@ export interface components {
             tenant_messages_per_minute?: number | null;
             /** @description Model tokens of a tenant's runs per day; 0 for no limit. */
             tenant_tokens_per_day?: number | null;
+            /** @description Concurrency limit of a tenant's runs; 0 for no limit. */
+            tenant_concurrent_runs?: number | null;
+            /** @description SMS segments to a person per day; 0 for no limit. */
+            user_segments_per_day?: number | null;
+            /** @description SMS segments to an unknown number on its first day; 0 for no limit. */
+            new_number_segments_per_day?: number | null;
+            /** @description SMS segments of a line per day; 0 for no limit. */
+            line_segments_per_day?: number | null;
             /** @description Model tokens of a tenant's summaries and memories per day (UTC); 0 for no limit. */
             background_tokens_per_day?: number | null;
             /** @description Hours in which plans send no SMS, in the person's time zone; equal times for none. A person's own take precedence. */
@@ -4703,10 +4919,18 @@ export interface components {
             sms_answer_characters?: number | null;
             /** @description Maximum segments of an SMS answer; a longer one is cut, and MORE sends the rest. */
             sms_answer_segments?: number | null;
+            /** @description ISO codes of the countries whose numbers get SMS; none for the country of the line. */
+            answered_countries?: string[] | null;
+            /** @description SMS segments that an ordinary number sends per minute; 0 for no limit. */
+            long_code_segments_per_minute?: number | null;
+            /** @description SMS segments that a toll-free number sends per minute; 0 for no limit. */
+            toll_free_segments_per_minute?: number | null;
             /** @description Messages per person and minute; 0 for no limit. */
             user_messages_per_minute?: number | null;
             /** @description Model tokens per person and day; 0 for no limit. */
             user_tokens_per_day?: number | null;
+            /** @description Concurrency limit of a person's runs; 0 for no limit. */
+            user_concurrent_runs?: number | null;
             /** @description Opened chats, changes of members and of one's own record, per person and hour; 0 for no limit. */
             user_chat_changes_per_hour?: number | null;
             /** @description Reads (`GET`) per person and minute, beyond 30 that are free; a ticket of the live channel counts as ten; 0 for no limit. */
@@ -4715,6 +4939,14 @@ export interface components {
             tenant_messages_per_minute?: number | null;
             /** @description Model tokens of a tenant's runs per day; 0 for no limit. */
             tenant_tokens_per_day?: number | null;
+            /** @description Concurrency limit of a tenant's runs; 0 for no limit. */
+            tenant_concurrent_runs?: number | null;
+            /** @description SMS segments to a person per day; 0 for no limit. */
+            user_segments_per_day?: number | null;
+            /** @description SMS segments to an unknown number on its first day; 0 for no limit. */
+            new_number_segments_per_day?: number | null;
+            /** @description SMS segments of a line per day; 0 for no limit. */
+            line_segments_per_day?: number | null;
             /** @description Model tokens of a tenant's summaries and memories per day (UTC); 0 for no limit. */
             background_tokens_per_day?: number | null;
             /** @description Hours in which plans send no SMS, in the person's time zone; equal times for none. A person's own take precedence. */
@@ -5086,6 +5318,12 @@ export interface components {
          */
         MemberState: "member" | "invited";
         /**
+         * MemberRole
+         * @description Who owns a chat. Only owners remove others, discard the chat, and change its title and settings.
+         * @enum {string}
+         */
+        MemberRole: "owner" | "member";
+        /**
          * ChatKind
          * @description A `direct` chat has one person and one agent; a `group` has any members.
          * @enum {string}
@@ -5211,6 +5449,12 @@ export interface components {
          * @enum {string}
          */
         Outsiders: "none" | "quoted";
+        /**
+         * WhoMayAdd
+         * @description Who may add an agent to chats: anyone, or operators only.
+         * @enum {string}
+         */
+        WhoMayAdd: "anyone" | "operators";
         /**
          * WarningCode
          * @description The kind of warning, for programs. More may be added.
@@ -5500,6 +5744,81 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    send_own_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. The work continues in the background. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SentCode"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    link_own_number: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "483920"
+                 *     }
+                 */
+                "application/json": components["schemas"]["GivenCode"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Myself"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_chat: {
         parameters: {
             query?: never;
@@ -5712,6 +6031,52 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+                /** @description Whether the member is a user or an agent. */
+                kind: components["schemas"]["MemberKind"];
+                /** @description The id of a user or an agent. */
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "role": "owner"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RoleChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatMemberResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
@@ -8159,6 +8524,36 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    preview_erasure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a user. */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasurePreviewResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_erasure: {
         parameters: {
             query?: never;
@@ -9263,7 +9658,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    link_number: {
+    send_code: {
         parameters: {
             query?: never;
             header?: never;
@@ -9276,6 +9671,50 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Accepted. The work continues in the background. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SentCode"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    link_number: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a user. */
+                user_id: string;
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "483920"
+                 *     }
+                 */
+                "application/json": components["schemas"]["GivenCode"];
+            };
+        };
         responses: {
             /** @description Success. */
             200: {

@@ -42,6 +42,14 @@ class ChoiceAnswerResource(TypedDict):
     at: str
 
 
+class GivenCode(TypedDict):
+    """
+    A code that an SMS brought to a phone number.
+    """
+
+    code: str
+
+
 class Health(TypedDict):
     """
     The API is up.
@@ -148,7 +156,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -167,6 +175,16 @@ class RespondNow(TypedDict):
 
     agent_id: NotRequired[str | None]
     all: NotRequired[Literal[True]]
+
+
+class SentCode(TypedDict):
+    """
+    A code on its way to a phone number.
+    """
+
+    phone: str
+    line: str
+    valid_until: str
 
 
 class ServiceTrigger(TypedDict):
@@ -247,6 +265,9 @@ ProfileField: TypeAlias = str
 ContextResetPhrase: TypeAlias = str
 
 
+AnsweredCountry: TypeAlias = str
+
+
 class ChatOverridesChange(TypedDict):
     """
     Changes to the settings of an agent or line. Omitted fields stay; null removes a setting.
@@ -271,6 +292,9 @@ class ChatOverridesChange(TypedDict):
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
     sms_answer_segments: NotRequired[int | None]
+    answered_countries: NotRequired[list[AnsweredCountry] | None]
+    long_code_segments_per_minute: NotRequired[int | None]
+    toll_free_segments_per_minute: NotRequired[int | None]
 
 
 class ConsolidationResource(TypedDict):
@@ -474,6 +498,19 @@ class ModelUsage(TypedDict):
     input_tokens: NotRequired[int]
     cached_tokens: NotRequired[int]
     output_tokens: NotRequired[int]
+
+
+class NamedTextResource(TypedDict):
+    """
+    A text of others that has the user's full name.
+    """
+
+    kind: str
+    chat_id: str | None
+    seq: int | None
+    agent_id: str | None
+    id: str | None
+    excerpt: str | None
 
 
 NewDocument = TypedDict(
@@ -715,12 +752,20 @@ class SettingsResource(TypedDict):
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
     sms_answer_segments: NotRequired[int | None]
+    answered_countries: NotRequired[list[AnsweredCountry] | None]
+    long_code_segments_per_minute: NotRequired[int | None]
+    toll_free_segments_per_minute: NotRequired[int | None]
     user_messages_per_minute: NotRequired[int | None]
     user_tokens_per_day: NotRequired[int | None]
+    user_concurrent_runs: NotRequired[int | None]
     user_chat_changes_per_hour: NotRequired[int | None]
     user_reads_per_minute: NotRequired[int | None]
     tenant_messages_per_minute: NotRequired[int | None]
     tenant_tokens_per_day: NotRequired[int | None]
+    tenant_concurrent_runs: NotRequired[int | None]
+    user_segments_per_day: NotRequired[int | None]
+    new_number_segments_per_day: NotRequired[int | None]
+    line_segments_per_day: NotRequired[int | None]
     background_tokens_per_day: NotRequired[int | None]
     quiet_hours: NotRequired[QuietHours | None]
     context_enabled: NotRequired[bool | None]
@@ -810,12 +855,20 @@ class TenantOverridesChange(TypedDict):
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
     sms_answer_segments: NotRequired[int | None]
+    answered_countries: NotRequired[list[AnsweredCountry] | None]
+    long_code_segments_per_minute: NotRequired[int | None]
+    toll_free_segments_per_minute: NotRequired[int | None]
     user_messages_per_minute: NotRequired[int | None]
     user_tokens_per_day: NotRequired[int | None]
+    user_concurrent_runs: NotRequired[int | None]
     user_chat_changes_per_hour: NotRequired[int | None]
     user_reads_per_minute: NotRequired[int | None]
     tenant_messages_per_minute: NotRequired[int | None]
     tenant_tokens_per_day: NotRequired[int | None]
+    tenant_concurrent_runs: NotRequired[int | None]
+    user_segments_per_day: NotRequired[int | None]
+    new_number_segments_per_day: NotRequired[int | None]
+    line_segments_per_day: NotRequired[int | None]
     background_tokens_per_day: NotRequired[int | None]
     quiet_hours: NotRequired[QuietHours | None]
     context_enabled: NotRequired[bool | None]
@@ -903,6 +956,9 @@ RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
 MemberState: TypeAlias = Literal['member', 'invited']
 
 
+MemberRole: TypeAlias = Literal['owner', 'member']
+
+
 ChatKind: TypeAlias = Literal['group', 'direct']
 
 
@@ -964,6 +1020,9 @@ ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'enter_chat', 'read_
 
 
 Outsiders: TypeAlias = Literal['none', 'quoted']
+
+
+WhoMayAdd: TypeAlias = Literal['anyone', 'operators']
 
 
 WarningCode: TypeAlias = Literal['unlisted_model', 'no_tool_called']
@@ -1033,6 +1092,7 @@ class ChatMemberResource(TypedDict):
     id: str
     name: str
     state: MemberState
+    role: MemberRole
 
 
 class ChatResource(TypedDict):
@@ -1266,6 +1326,7 @@ class ReadingMember(TypedDict):
     id: str
     name: str
     state: MemberState
+    role: MemberRole
     seen_seq: int
 
 
@@ -1280,6 +1341,14 @@ class RecalledMessage(TypedDict):
     text: str
     created_at: str
     score: float
+
+
+class RoleChange(TypedDict):
+    """
+    A new role of a member.
+    """
+
+    role: MemberRole
 
 
 class SectionResource(TypedDict):
@@ -1334,8 +1403,8 @@ class AgentChange(TypedDict):
     Changes to an agent. Omitted fields stay unchanged.
 
     Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
-    `max_prompt_tokens`, `max_concurrent_runs` and `description`. Null leaves the other fields
-    unchanged.
+    `max_prompt_tokens`, `max_concurrent_runs`, `description` and `who_may_add`. Null leaves
+    the other fields unchanged.
     """
 
     system_prompt: NotRequired[str | None]
@@ -1351,6 +1420,7 @@ class AgentChange(TypedDict):
     max_concurrent_runs: NotRequired[int | None]
     description: NotRequired[str | None]
     listed: NotRequired[bool | None]
+    who_may_add: NotRequired[WhoMayAdd | None]
     name: NotRequired[str | None]
     settings: NotRequired[ChatOverridesChange | None]
 
@@ -1387,6 +1457,7 @@ class AgentConfiguration(TypedDict):
     max_concurrent_runs: int | None
     description: str | None
     listed: bool
+    who_may_add: WhoMayAdd | None
     settings: dict[str, Any]
 
 
@@ -1423,6 +1494,7 @@ class AgentResource(TypedDict):
     max_concurrent_runs: int | None
     description: str | None
     listed: bool
+    who_may_add: WhoMayAdd | None
     settings: dict[str, Any]
     created_at: str
 
@@ -1551,6 +1623,19 @@ class EffectiveSettingResource(TypedDict):
     source: SettingSource
 
 
+class ErasurePreviewResource(TypedDict):
+    """
+    What an erasure would do, in counts by kind of item.
+    """
+
+    erased: dict[str, int]
+    replaced: dict[str, int]
+    made_again: dict[str, int]
+    named: dict[str, int]
+    named_texts: list[NamedTextResource]
+    complete: bool
+
+
 class ErasureResource(TypedDict):
     """
     An erasure. After it is done, the resource is its report.
@@ -1668,6 +1753,7 @@ class NewAgent(TypedDict):
     max_concurrent_runs: NotRequired[int | None]
     description: NotRequired[str | None]
     listed: NotRequired[bool]
+    who_may_add: NotRequired[WhoMayAdd | None]
     settings: NotRequired[ChatOverridesChange]
 
 
@@ -2109,6 +2195,7 @@ class AgentDetail(TypedDict):
     max_concurrent_runs: int | None
     description: str | None
     listed: bool
+    who_may_add: WhoMayAdd | None
     settings: dict[str, Any]
     created_at: str
     warnings: list[AgentWarning]
