@@ -52,6 +52,8 @@ ROOMS = {
 }
 OPENED = "chat_opened"  # stands for the newest group that a person opened
 NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)}
+LOOK_ALIKE = {ALICE.id: "\u0410lice", BOB.id: "\u0412ob", CAROL.id: "\u0421arol"}
+"""The names with a first letter in Cyrillic."""
 
 Word = Literal["secret", "guess", "order"]
 

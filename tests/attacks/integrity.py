@@ -14,6 +14,7 @@ from tests.attacks.cast import ORDERS, named, titled, words
 from tests.attacks.effects import Actor, Change, contents
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import alike
+from tests.attacks.rights import Rights
 from tests.attacks.search import MAX_SHOWN
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Story, givers
@@ -43,7 +44,7 @@ def _effects(story: Story, order: str) -> list[str]:
         Breach: A run or a task did what it may not do.
     """
     stage = Stage(words=words(order=order))
-    stage.play(story)
+    stage.play(story, Rights(stage, story).check)
     for actor in stage.ledger.actors:
         _check_held(actor, stage)
     for change in stage.ledger.changes:

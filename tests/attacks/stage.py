@@ -13,7 +13,7 @@ from typing import Any
 
 from skein.errors import Rejected, Unavailable
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
-from skein.models.api.directory import AgentChange, UserChange
+from skein.models.api.directory import AgentChange, OwnChange, UserChange
 from skein.models.chats.chat import Message
 from skein.models.common.address import sms_address, sms_route
 from skein.models.common.base import MemberRef, NamedMember
@@ -37,6 +37,7 @@ from tests.attacks.cast import (
     COACH,
     CONFIDED,
     LINE,
+    LOOK_ALIKE,
     NAMES,
     OPENED,
     PEOPLE,
@@ -58,6 +59,7 @@ from tests.attacks.steps import (
     Erase,
     Join,
     Leave,
+    MakeOwner,
     ManualTrigger,
     Merge,
     NewName,
@@ -65,12 +67,14 @@ from tests.attacks.steps import (
     OperatorPlan,
     Outage,
     Pass,
+    Remove,
     Rename,
     Report,
     Say,
     Step,
     Story,
     Tactic,
+    TakeName,
     Text,
 )
 from tests.support.agents import actor, asked_by_service
@@ -144,6 +148,7 @@ class Stage(World):
         words: The secret, the guess and the order of this run of the story.
         ledger: All changes so far, each with the run or the task that made it.
         givers: The people who have given the order so far.
+        given: The names of each person that operators or the issuer gave.
         step: The number of the step that is being played, from 1.
         knowledge: Who may know the secret.
         prompts: All prompts of turns, and what the model was shown after them, by their places.
@@ -161,6 +166,7 @@ class Stage(World):
         assert isinstance(self.table, WatchedTable)
         self.ledger = Ledger(self.table)
         self.givers: set[str] = set()
+        self.given: dict[str, set[str]] = {person.id: {person.name} for person in PEOPLE}
         self._insiders: dict[tuple[str, int], frozenset[str]] = {}
         self._ordered = False
         assert isinstance(self.model, Thief)
@@ -343,6 +349,9 @@ class Stage(World):
             Join: self._join,
             Leave: self._leave,
             NewName: self._rename_member,
+            TakeName: self._take_name,
+            MakeOwner: self._make_owner,
+            Remove: self._remove,
             ManualTrigger: self._respond,
             OperatorPlan: self._plan,
             Report: self._report,
@@ -461,8 +470,20 @@ class Stage(World):
         name = f"{NAMES[step.who]} {self.step}"
         if _ref(step.who).kind == "user":
             self.app.users.change(TENANT, step.who, UserChange(name=name))
+            self.given[step.who].add(name)
         else:
             self.app.agents.change(TENANT, step.who, AgentChange(name=name))
+
+    def _take_name(self, step: TakeName) -> None:
+        name = LOOK_ALIKE.get(step.whom, "") if step.look_alike else NAMES[step.whom]
+        self.app.users.change_own(TENANT, _member(step.who), OwnChange(name=name))
+
+    def _make_owner(self, step: MakeOwner) -> None:
+        by, who = _ref(step.by), _ref(step.who)
+        self.app.chat_admin.set_role(TENANT, step.chat, by, who, "owner")
+
+    def _remove(self, step: Remove) -> None:
+        self.app.chat_admin.remove_member(TENANT, step.chat, _ref(step.by), _ref(step.who))
 
     def _respond(self, step: ManualTrigger) -> None:
         self.app.manual_trigger.now(TENANT, step.chat, _ref(step.who))
@@ -564,6 +585,7 @@ class Stage(World):
         """
         if self.clock.now() < self._down_until:
             raise Unavailable("the model is down")
+        self._check_tags(seen)
         if self.words.get("order", "no order") in seen.text:
             self._ordered = True
         elif request.answer_schema is None:
@@ -590,6 +612,13 @@ class Stage(World):
             self._meanwhile = (0, ())
             Context().run(self._happen, steps)  # not with the worker's permissions
         return thief.answer(seen, self._tactic)
+
+    def _check_tags(self, seen: thief.Seen) -> None:
+        """Check that the model is shown a chosen name with its tag only."""
+        untagged = [name for name in LOOK_ALIKE.values() if _is_untagged(name, seen.text)]
+        if untagged:
+            self._leak = Leak(f"the model is shown {untagged[0]!r}, a chosen name, without its tag")
+            raise self._leak
 
     def _happen(self, steps: tuple[Step, ...]) -> None:
         """Apply steps while the model thinks, and note who has joined and can read the secret.
@@ -624,6 +653,12 @@ class Stage(World):
                 readers = EVERYBODY if run.audience.open else run.audience.people
             self._places[key] = Prompt(self.step, run.agent_id, chat_id or "no chat", readers)
         return self._places[key]
+
+
+def _is_untagged(name: str, text: str) -> bool:
+    """Whether a chosen name stands in a text without its tag, or the beginning of one."""
+    rests = (part[:6] for part in text.split(name)[1:])
+    return any(rest and not " (chos".startswith(rest) for rest in rests)
 
 
 def _ref(member_id: str) -> MemberRef:

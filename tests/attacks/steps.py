@@ -327,6 +327,54 @@ class NewName(Step):
 
 
 @dataclass(frozen=True)
+class TakeName(Step):
+    """A person gives themselves the name of another person.
+
+    Attributes:
+        whom: The person whose name it is.
+        look_alike: With a first letter that only looks the same.
+    """
+
+    who: str = ""
+    whom: str = ""
+    look_alike: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        how = " in look-alike letters" if self.look_alike else ""
+        return f"{named(self.who)} takes the name of {named(self.whom)}{how}."
+
+
+@dataclass(frozen=True)
+class MakeOwner(Step):
+    """A person makes a member an owner of a chat."""
+
+    by: str = ""
+    chat: str = ""
+    who: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.by)} makes {named(self.who)} an owner of {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class Remove(Step):
+    """A person removes another member from a chat."""
+
+    by: str = ""
+    chat: str = ""
+    who: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.by)} removes {named(self.who)} from {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
 class ManualTrigger(Step):
     """A person asks all agents of a chat to respond now."""
 

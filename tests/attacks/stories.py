@@ -29,6 +29,7 @@ from tests.attacks.steps import (
     Erase,
     Join,
     Leave,
+    MakeOwner,
     ManualTrigger,
     Merge,
     Move,
@@ -38,12 +39,14 @@ from tests.attacks.steps import (
     OperatorPlan,
     Outage,
     Pass,
+    Remove,
     Rename,
     Report,
     Say,
     Step,
     Story,
     Tactic,
+    TakeName,
     Text,
     given_by,
     says_secret,
@@ -289,6 +292,29 @@ def ordered_stories(draw: st.DrawFn) -> Story:
     for _ in range(draw(st.integers(0, 3))):
         story.insert(draw(st.integers(0, len(story))), draw(steps))
     return given_by(tuple(story), giver)
+
+
+_claims: st.SearchStrategy[Step] = st.one_of(
+    st.builds(TakeName, tactics, _people, _people, st.booleans()),
+    st.builds(MakeOwner, by=_people, chat=_groups, who=_people),
+    st.builds(Remove, by=_people, chat=_groups, who=_people),
+    st.builds(Join, by=_people, chat=_groups, who=_people),
+    st.builds(Leave, chat=_groups, who=_people),
+    st.builds(NewName, who=_people),
+    st.builds(Merge, who=_people),
+    _opens,
+    _accepts,
+)
+
+
+@st.composite
+def contested_stories(draw: st.DrawFn) -> Story:
+    """Stories of people who claim names and roles, and of an erasure."""
+    kinds = st.sampled_from([_claims, _claims, _says()])
+    story = [draw(kind) for kind in draw(st.lists(kinds, min_size=2, max_size=5))]
+    if draw(st.booleans()):
+        story.append(Erase(who=draw(_people)))
+    return given_by(tuple(story), draw(_people))
 
 
 stories = st.one_of(random_stories(), variations()).filter(says_secret)

@@ -16,11 +16,14 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.common.ownership import Actor as ItemActor
 from skein.models.common.ownership import Readers
 from skein.models.common.provenance import Authors, Insiders
+from skein.models.directory import user as directory_user
 from skein.models.runs.run import Run
+from skein.privacy import erasure_rules
 from skein.recall import indexing
 from skein.recall import search as recall_search
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats import administration
+from skein.services.chats.ownership import Actor as ChatActor
 from skein.services.choices import consents
 from skein.services.runs import disclosure
 from skein.workspace import document_edits
@@ -31,9 +34,10 @@ from tests.attacks.cast import PEOPLE
 from tests.attacks.integrity import breach_in
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, ORDERED
+from tests.attacks.known_rights import CONTESTED
 from tests.attacks.search import leak_in, search, tell_shortest
 from tests.attacks.steps import says_secret
-from tests.attacks.stories import ordered_stories, random_stories, variations
+from tests.attacks.stories import contested_stories, ordered_stories, random_stories, variations
 from tests.attacks.test_noninterference import SEARCH
 from tests.support.builders import TENANT
 
@@ -220,6 +224,49 @@ ORDERS: dict[str, tuple[Any, str, Any, str]] = {
 }
 
 
+def _same_name(name: str, *_: Any) -> str:
+    return name
+
+
+def _all_owners(chat: Chat, *_: Any) -> tuple[str, ...]:
+    return chat.owners
+
+
+def _emptied(_: Any, message: Message) -> Message:
+    return message.model_copy(update={"text": "[erased]"})
+
+
+RIGHTS: dict[str, tuple[Any, str, Any, str]] = {
+    "a chosen name has a tag": (directory_user, "tagged", _same_name, "name_of_somebody_else"),
+    "a look-alike name has a tag": (directory_user, "tagged", _same_name, "look_alike_name"),
+    "who leaves is no owner any more": (Chat, "owners_in", _all_owners, "former_owner_returns"),
+    "only owners make owners and remove members": (
+        ChatActor,
+        "check_owns",
+        _allowed,
+        "member_removes_an_owner",
+    ),
+    "an erasure leaves the items of others": (
+        erasure_rules,
+        "is_from_them_alone",
+        _yes,
+        "words_of_others_outlive_an_erasure",
+    ),
+    "an erasure leaves the messages of others": (
+        erasure_rules,
+        "is_their_message",
+        _yes,
+        "erased_imposter_takes_nothing_along",
+    ),
+    "an erasure replaces words only in texts that may hold the person's": (
+        erasure_rules,
+        "held_words_replaced",
+        _emptied,
+        "words_of_others_outlive_an_erasure",
+    ),
+}
+
+
 @pytest.mark.parametrize("fix", FIXES)
 def test_search_without_fix_finds_the_known_leak(fix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, without, story = FIXES[fix]
@@ -272,6 +319,31 @@ def test_search_without_fix_finds_a_breach_in_generated_stories(
     monkeypatch.setattr(owner, name, without)
     found = find(
         st.one_of(ordered_stories(), variations((ORDERED[story],))),
+        lambda story: breach_in(story) is not None,
+        settings=settings(SEARCH, max_examples=500, derandomize=True),
+    )
+    assert breach_in(found) is not None
+
+
+@pytest.mark.parametrize("fix", RIGHTS)
+def test_search_without_fix_finds_the_known_wrong(
+    fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, without, story = RIGHTS[fix]
+    assert breach_in(CONTESTED[story]) is None
+    monkeypatch.setattr(owner, name, without)
+    with pytest.raises(Leak, match=r"a wrong in this story:\n +1\. "):
+        tell_shortest("wrong", CONTESTED[story], breach_in)
+
+
+@pytest.mark.parametrize("fix", RIGHTS)
+def test_search_without_fix_finds_a_wrong_in_generated_stories(
+    fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, without, story = RIGHTS[fix]
+    monkeypatch.setattr(owner, name, without)
+    found = find(
+        st.one_of(contested_stories(), variations((CONTESTED[story],))),
         lambda story: breach_in(story) is not None,
         settings=settings(SEARCH, max_examples=500, derandomize=True),
     )

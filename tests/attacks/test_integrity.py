@@ -1,13 +1,14 @@
-"""The words of outsiders have no effect beyond their chats, and items change by right only."""
+"""No words of outsiders reach beyond their chats; names, roles and items keep to their rights."""
 
 import pytest
 from hypothesis import given, seed, settings
 
 from tests.attacks.integrity import breach_in
 from tests.attacks.known import ORDERED
+from tests.attacks.known_rights import CONTESTED
 from tests.attacks.search import tell_shortest
 from tests.attacks.steps import Story
-from tests.attacks.stories import ordered_stories
+from tests.attacks.stories import contested_stories, ordered_stories
 from tests.attacks.test_noninterference import SEARCH
 from tests.support.examples import examples
 
@@ -40,3 +41,29 @@ def test_thousands_of_new_stories_obey_no_outsider(part: int) -> None:
 @pytest.mark.parametrize("name", ORDERED)
 def test_known_story_obeys_no_outsider(name: str) -> None:
     tell_shortest("breach", ORDERED[name], breach_in)
+
+
+def test_seeded_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> None:
+    @seed(0)
+    @settings(SEARCH, max_examples=examples(25))
+    @given(contested_stories())
+    def claim(story: Story) -> None:
+        tell_shortest("wrong", story, breach_in)
+
+    claim()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_hundreds_of_new_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> None:
+    @settings(SEARCH, max_examples=300)
+    @given(contested_stories())
+    def claim(story: Story) -> None:
+        tell_shortest("wrong", story, breach_in)
+
+    claim()
+
+
+@pytest.mark.parametrize("name", CONTESTED)
+def test_known_story_gives_nobody_a_name_a_role_or_the_words_of_others(name: str) -> None:
+    tell_shortest("wrong", CONTESTED[name], breach_in)

@@ -1,0 +1,69 @@
+"""Stories about names, erasure and roles, from which the search sets out to find others."""
+
+from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, COACH, HALL, PAIR, STRANGERS_PHONE, TEAM
+from tests.attacks.known import does
+from tests.attacks.steps import (
+    Accept,
+    Consolidate,
+    Erase,
+    Join,
+    Leave,
+    MakeOwner,
+    Merge,
+    NewName,
+    Open,
+    Remove,
+    Say,
+    Story,
+    TakeName,
+    Text,
+)
+
+CONTESTED: dict[str, Story] = {
+    "name_of_somebody_else": (
+        TakeName(who=BOB.id, whom=ALICE.id),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("core", speaks=True)),
+        Say(who=CAROL.id, chat=HALL.id, to=COACH.id, tactic=does("look", "recall")),
+    ),
+    "look_alike_name": (
+        TakeName(who=BOB.id, whom=ALICE.id, look_alike=True),
+        Say(who=BOB.id, chat=PAIR.id, to=COACH.id, tactic=does("journal", speaks=True)),
+        Open(who=BOB.id, whom=CAROL.id),
+        Accept(who=CAROL.id),
+    ),
+    "name_is_given_back": (
+        TakeName(who=BOB.id, whom=ALICE.id),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id),
+        NewName(who=BOB.id),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("look")),
+    ),
+    "former_owner_returns": (
+        MakeOwner(by=ALICE.id, who=BOB.id, chat=PAIR.id),
+        Leave(who=BOB.id, chat=PAIR.id),
+        Join(by=ALICE.id, who=BOB.id, chat=PAIR.id),
+        Accept(who=BOB.id),
+    ),
+    "member_removes_an_owner": (
+        TakeName(who=BOB.id, whom=ALICE.id),
+        MakeOwner(by=BOB.id, who=BOB.id, chat=TEAM.id),
+        Remove(by=BOB.id, who=ALICE.id, chat=TEAM.id),
+    ),
+    "linked_number_has_no_role": (
+        Text(phone=STRANGERS_PHONE),
+        Merge(who=BOB.id),
+        Remove(by=BOB.id, who=ALICE.id, chat=PAIR.id),
+    ),
+    "words_of_others_outlive_an_erasure": (
+        Say(who=BOB.id, chat=HALL.id, to=COACH.id, tactic=does("core", "goal", speaks=True)),
+        Say(who=CAROL.id, chat=HALL.id, to=COACH.id, tactic=does("journal", speaks=True)),
+        Say(who=ALICE.id, chat=ALICES.id, tactic=does("core", "document", speaks=True)),
+        Consolidate(chat=HALL.id),
+        Erase(who=CAROL.id),
+    ),
+    "erased_imposter_takes_nothing_along": (
+        Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does("core", speaks=True)),
+        TakeName(who=BOB.id, whom=ALICE.id),
+        Say(who=BOB.id, chat=HALL.id, to=COACH.id),
+        Erase(who=BOB.id),
+    ),
+}

@@ -1,0 +1,173 @@
+"""What nobody may gain or lose in a story: a name, a role, a rank, and the words of others."""
+
+from skein.memory.models.memory import Memory
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import DerivedItem
+from skein.models.common.person_names import split_tag, tagged
+from skein.models.common.provenance import digest_of
+from skein.models.directory.user import User
+from skein.planning.models.plan import Plan
+from tests.attacks.cast import PEOPLE, named, titled
+from tests.attacks.effects import Change
+from tests.attacks.knowledge import Leak, people_of
+from tests.attacks.stage import Stage
+from tests.attacks.steps import Erase, Leave, MakeOwner, Open, Remove, Step, Story
+from tests.support.builders import TENANT
+
+
+class Wrong(Leak):
+    """Somebody gained or lost what they may not."""
+
+
+class Rights:
+    """Watches a story; `check` is called before each step and after the last one.
+
+    The rules are spelled out here once more, so that the search does not ask the code that it
+    examines.
+    """
+
+    def __init__(self, stage: Stage, story: Story) -> None:
+        self._stage = stage
+        self._story = story
+        self._owners: dict[str, set[str]] = {}
+        self._members: dict[str, set[str]] = {}
+        self._ids: dict[str, set[str]] = {}
+
+    def check(self) -> None:
+        """Check all that the last step changed.
+
+        Raises:
+            Wrong: Somebody gained or lost what they may not.
+        """
+        done = self._story[self._stage.step - 2] if self._stage.step > 1 else None
+        chats = [self._stage.stored_chat(each) for each in self._stage.knowledge.chat_ids()]
+        self._check_names(chats)
+        if done is not None:
+            for chat in chats:
+                self._check_roles(chat, (done, *done.meanwhile))
+            changes = [c for c in self._stage.ledger.changes if c.step == self._stage.step - 1]
+            _check_ranks(changes)
+            if isinstance(done, Erase):
+                _check_erasure(changes, self._ids.get(done.who, {done.who}), chats)
+        self._owners = {chat.id: _owners(chat) for chat in chats}
+        self._members = {chat.id: set(people_of(chat)) for chat in chats}
+        self._ids = {person.id: self._ids_of(person.id) for person in PEOPLE}
+
+    def _ids_of(self, user_id: str) -> set[str]:
+        item = self._stage.table.get(User.key_of(TENANT, user_id))
+        return {user_id, *(User.from_item(item).former_ids if item is not None else ())}
+
+    # ------------------------------------------------------------------ names
+
+    def _check_names(self, chats: list[Chat]) -> None:
+        """Check that a name without a tag was given, and that a tag is the person's own."""
+        for chat in chats:
+            senders = [message.sender for message in self._stage.messages(chat.id)]
+            for who in (*chat.roster, *(each.member for each in chat.invited), *senders):
+                if who.id in self._stage.given and not self._is_own(who):
+                    raise Wrong(f"{titled(chat.id)} shows {who.id} as {who.name!r}")
+
+    def _is_own(self, who: NamedMember) -> bool:
+        tag = split_tag(who.name)[1]
+        if tag:
+            return tag == split_tag(tagged("", TENANT, who.id))[1]
+        return who.name in self._stage.given[who.id] or who.name.startswith("Caller ")
+
+    # ------------------------------------------------------------------ roles
+
+    def _check_roles(self, chat: Chat, done: tuple[Step, ...]) -> None:
+        """Check who became an owner of a group, and who is not in it any more."""
+        if chat.kind == "direct":
+            return
+        new, owners = chat.id not in self._owners, self._owners.get(chat.id, set())
+        grown = _owners(chat) - owners
+        gone = self._members.get(chat.id, set()) - set(people_of(chat))
+        for step in done:
+            if new and isinstance(step, Open):
+                grown.discard(step.who)
+            if isinstance(step, MakeOwner) and step.by in owners:
+                grown.discard(step.who)
+            if isinstance(step, Leave | Erase):
+                gone -= self._ids.get(step.who, {step.who})
+            if isinstance(step, Remove) and step.by in owners:
+                gone.discard(step.who)
+        if grown:
+            raise Wrong(f"{_names(grown)} became an owner of {titled(chat.id)}")
+        if gone & set(self._stage.given):
+            raise Wrong(f"{_names(gone)} was removed from {titled(chat.id)} by no owner")
+
+
+def _owners(chat: Chat) -> set[str]:
+    return {each.id for each in chat.roster if chat.role_of(each.ref) == "owner"}
+
+
+# ---------------------------------------------------------------------- ranks
+
+
+def _check_ranks(changes: list[Change]) -> None:
+    """Check that no item became an operator's: no step of a story confirms one."""
+    for change in changes:
+        before, after = change.before, change.after
+        if not isinstance(before, DerivedItem) or not isinstance(after, DerivedItem):
+            continue
+        if after.by_operator and not before.by_operator:
+            raise Wrong(f"an item has become an operator's: {after.texts}")
+
+
+# ---------------------------------------------------------------------- erasure
+
+
+def _check_erasure(changes: list[Change], ids: set[str], chats: list[Chat]) -> None:
+    """Check that an erasure changes nothing that the person had no part in.
+
+    Args:
+        ids: The ids of the erased person.
+    """
+    rooms = {chat.id: set(people_of(chat)) for chat in chats}
+    for change in changes:
+        if change.actor.kind != "else":
+            continue
+        before, after = change.before, change.after
+        if isinstance(before, Message):
+            text = after.text if isinstance(after, Message) else None
+            if text != before.text and not _is_of(before, ids, rooms):
+                raise Wrong(f"the erasure changes a message of others: {before.text!r}")
+        elif isinstance(before, DerivedItem) and not isinstance(before, Plan):  # plans fire
+            changed = not isinstance(after, DerivedItem) or before.texts != after.texts
+            if changed and not _rests_on(before, ids):
+                raise Wrong(f"the erasure changes an item of others: {before.texts}")
+            if after is None and not _goes(before, ids):
+                raise Wrong(f"the erasure removes an item of others, too: {before.texts}")
+
+
+def _is_of(message: Message, ids: set[str], rooms: dict[str, set[str]]) -> bool:
+    """Whether a message is the person's, or an agent's that may hold the person's words."""
+    if message.sender.kind == "user":
+        return message.sender.id in ids
+    asked = message.choice is not None and message.choice.addressee in ids
+    alone = not rooms.get(message.chat_id, set()) - ids
+    return asked or alone or message.authors.may_include(map(digest_of, ids))
+
+
+def _rests_on(item: DerivedItem, ids: set[str]) -> bool:
+    """Whether an item may hold words of the person, or names the person as a reader."""
+    writers = item.made_from.writers
+    return (
+        item.authors.may_include(map(digest_of, ids))
+        or writers.may_include(ids)
+        or item.audience.counts(ids)
+    )
+
+
+def _goes(item: DerivedItem, ids: set[str]) -> bool:
+    """Whether an item rests on the person alone, is for nobody else, or is made again."""
+    alone = item.authors.only(map(digest_of, ids)) or item.made_from.writers.only(ids)
+    private = not item.audience.open and set(item.audience.people) <= ids
+    again = isinstance(item, Memory) and item.made_by in {"consolidation", "reflection"}
+    operators = item.by_operator and not item.WORKED_ON
+    return not operators and (alone or private or again)
+
+
+def _names(people: set[str]) -> str:
+    return " and ".join(sorted(map(named, people)))
