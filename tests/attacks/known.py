@@ -351,7 +351,7 @@ ORDER_PLANNED_IN_PRIVATE: Story = (
 ORDER_PASSED_ON_BY_AN_AGENT: Story = (
     Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="order"),
     Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("read", HALL.id), "say")),
-    Discard(who=CAROL.id, chat=HALL.id),
+    Discard(who=BOB.id, chat=HALL.id),
     Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("propose", PAIR.id))),
 )
 CONSOLIDATION_SUPERSEDES_AN_OPERATOR: Story = (

@@ -22,7 +22,7 @@ from skein.privacy import erasure_rules
 from skein.recall import indexing
 from skein.recall import search as recall_search
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.chats import administration
+from skein.services.chats import opening
 from skein.services.chats.ownership import Actor as ChatActor
 from skein.services.choices import consents
 from skein.services.runs import disclosure
@@ -210,7 +210,7 @@ ORDERS: dict[str, tuple[Any, str, Any, str]] = {
         "agent_forgets_what_others_said",
     ),
     "strangers are invited": (
-        administration,
+        opening,
         "strangers_among",
         _nobody,
         "group_that_nobody_accepted",
