@@ -40,6 +40,7 @@ from skein.recall.search import Recall, RecallResult
 from skein.recall.words import stems_of
 from skein.services.common.quoting import quoted
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 from tests.fakes.system import MemoryMetrics, MemoryQueues
 
@@ -132,6 +133,8 @@ class Stand:
             vocabulary=embeddings,
             dispatch=Dispatch(queues=MemoryQueues(clock), metrics=MemoryMetrics()),
             commits=BlockCommits(table=self.table, clock=clock),
+            usage=UsageCounters(table=self.table, clock=clock, metrics=MemoryMetrics()),
+            settings=Settings(),
         )
         self.recall = Recall(
             table=self.table,

@@ -16,6 +16,7 @@ from skein.errors import ConditionFailed
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Is, Item, Update, all_of
 from skein.models.outbox.due import DueKind, due_pointer
+from skein.models.quotas.limit import BUCKETS
 from skein.ports import Table
 
 # Attributes that hold work back until the times in them, on whatever item they are.
@@ -25,10 +26,8 @@ ATTRIBUTES = (
     "burst",
     "upkeep_at",
     "consolidation_retry_at",
-    "messages_full_at",
-    "tokens_full_at",
-    "changes_full_at",
-    "over",
+    *BUCKETS,
+    "permits",
 )
 NEXT_TRY = "next_at"  # of the parts of a delivery
 KINDS: frozenset[DueKind] = frozenset({"run", "delivery", "chat", "merge", "erasure", "consent"})
@@ -84,6 +83,8 @@ class Reset:
         """Return a value in which each time in the future is moved back."""
         if isinstance(value, dict):
             return {name: self._moved(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._moved(inner) for inner in value]
         if not isinstance(value, str):
             return value
         moment = _time(value)

@@ -30,7 +30,7 @@ def at(delta: timedelta) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["lease_until", "busy_until", "messages_full_at", "tokens_full_at", "upkeep_at"]
+    "name", ["lease_until", "busy_until", "messages_full_at", "segments_full_at", "upkeep_at"]
 )
 def test_time_that_holds_work_back_is_moved_back_by_the_offset(name: str) -> None:
     count, item = corrected(**{name: at(BY + timedelta(minutes=2))})
@@ -52,6 +52,16 @@ def test_times_inside_of_a_burst_and_of_parts_are_moved_back() -> None:
     soon = at(timedelta(minutes=5))
     assert item["burst"] == {"until": soon, "latest": soon}
     assert item["parts"] == [{"body": "Hi", "next_at": soon, "intent_at": moment}, {"body": moment}]
+
+
+def test_permits_of_runs_that_work_and_wait_are_moved_back() -> None:
+    late, soon = at(BY + timedelta(minutes=5)), at(timedelta(minutes=5))
+    permits = {"held": {"run_1": {"until": late}}, "waiting": [{"run_id": "run_2", "until": late}]}
+    _, item = corrected(permits=permits)
+    assert item["permits"] == {
+        "held": {"run_1": {"until": soon}},
+        "waiting": [{"run_id": "run_2", "until": soon}],
+    }
 
 
 def test_other_times_are_left_alone() -> None:

@@ -9,7 +9,8 @@ from tests.patterns.worlds import COACH, HUSAM, direct, job_of
 from tests.support.builders import LONG_INVOCATION, TENANT
 
 QUERIES = frozenset({"query", "query_index"})
-MAX_CALLS_OF_A_TURN, MAX_SEARCHES_OF_A_TURN = 14, 2  # from the receipt of a message to its charge
+# From the receipt of a message to its charge; one of them reserves tokens before the claim.
+MAX_CALLS_OF_A_TURN, MAX_SEARCHES_OF_A_TURN = 15, 2
 
 
 def test_session_of_a_direct_chat_writes_its_due_pointer_once() -> None:
@@ -39,7 +40,7 @@ def test_a_turn_costs_the_same_calls_in_a_short_and_in_a_long_chat() -> None:
 
 
 @pytest.mark.parametrize("kind", ["group", "direct chat"])
-def test_message_of_the_app_and_its_answer_take_at_most_14_calls(kind: str) -> None:
+def test_message_of_the_app_and_its_answer_take_at_most_15_calls(kind: str) -> None:
     meter = Meter()
     runs.patterns[f"a message of the app and its answer in a {kind}"](meter)
     assert meter.cost is not None
