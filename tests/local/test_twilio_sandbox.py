@@ -126,7 +126,7 @@ def test_callbacks_carry_a_signature_that_skein_accepts(world: World) -> None:
     request = world.webhooks[0]
     assert (request.path, request.query) == ("/webhooks/twilio/status", "part=1")
     assert TwilioSignature(Secrets(ACCOUNT), Settings()).verify(
-        url=sms.callback,
+        url=str(sms.callback),
         parameters=parse_qsl(request.body.decode(), keep_blank_values=True),
         signature=request.headers["x-twilio-signature"],
     )

@@ -9,7 +9,7 @@ from skein.errors import Conflict
 from skein.models.api.chats import MemberRequest, NewChat
 from skein.models.chats.chat import Chat
 from skein.models.common.base import NamedMember
-from skein.services.chats.administration import OpenedChat
+from skein.services.chats.opening import OpenedChat
 from tests.support.agents import rival
 from tests.support.api_client import Client
 from tests.support.builders import TENANT, World, bot, person

@@ -45,7 +45,7 @@ def test_the_callback_names_delivery_and_part() -> None:
     world = Texting()
     job = world.say("One. " * 500)
     world.deliver(job)
-    urls = [urlsplit(sms.callback) for sms, _ in world.sms.taken]
+    urls = [urlsplit(str(sms.callback)) for sms, _ in world.sms.taken]
     assert [dict(parse_qsl(url.query)) for url in urls] == [
         {"tenant": TENANT, "chat": "chat_1", "delivery": job.delivery_id, "part": str(n)}
         for n in range(2)
