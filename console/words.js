@@ -56,6 +56,7 @@ export const words = {
     core_memories_over_budget: "not all core memories fitted",
     context_unavailable: "the context could not be read in time",
     context_off: "the roll-out of context leaves this person out",
+    number_unproven: "the number was silent for long, and nobody has said yet that it is still this person's",
     answered_without_model: "a fixed text was the answer",
     answer_retried: "the model was asked again",
     nudged: "the model was told that its text reaches nobody",

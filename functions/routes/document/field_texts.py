@@ -18,7 +18,8 @@ ENUMS = {
     "BacklogKind": "The kind of work that waits.",
     "ChatKind": "A `direct` chat has one person and one agent; a `group` has any members.",
     "ChoicePurpose": "Who asks: an agent (`question`), or Skein, whether words may be posted "
-    "(`consent`) or whether the person joins a chat (`invitation`).",
+    "(`consent`), whether the person joins a chat (`invitation`) or whether a number is still "
+    "theirs (`number`).",
     "ChoiceStatus": "Whether a question is open, answered or expired.",
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
     "`delivered` ones have reached the phone.",

@@ -90,7 +90,7 @@ class PhoneLinks:
         """
         address = sms_address(phone)
         known, owner = self._user_and_owner(tenant, user_id, address)
-        if owner is not None and owner.user_id == user_id and owner.heard_on == self._today:
+        if owner is not None and owner.user_id == user_id and owner.is_proven_on(self._today):
             return known
         used = self.codes.check(tenant, user_id, phone, code)
         user, merge = optimistic(
@@ -166,9 +166,7 @@ class PhoneLinks:
         user, owner = self._user_and_owner(tenant, user_id, address)
         today = self._today
         if owner is not None and owner.user_id == user_id:
-            heard = {"heard_on": today.isoformat()}
-            proven = Update(owner.key, set=heard, condition=Is("user_id", user_id))
-            self.table.transact([proven, used])
+            self.table.transact([owner.proven(today), used])
             return user, None
         if owner is not None and owner.has_lapsed(today, self.settings.number_silence_days):
             self._unlink_once(tenant, owner.user_id, address)
@@ -180,7 +178,7 @@ class PhoneLinks:
             linked, write = revise(user, {"addresses": (*user.addresses, address)})
             self.table.transact([write, Put(new.key, new.to_item(), Missing()), used])
             return linked, None
-        return self._merge(user, self._former(owner), address, used)
+        return self._merge(user, owner, used)
 
     def _former(self, owner: AddressOwner) -> User:
         item = self.table.get(User.key_of(owner.tenant, owner.user_id))
@@ -190,10 +188,9 @@ class PhoneLinks:
             raise Conflict("the phone number belongs to another user", details=details)
         return former
 
-    def _merge(
-        self, user: User, former: User, address: Address, used: Delete
-    ) -> tuple[User, Merge]:
+    def _merge(self, user: User, owner: AddressOwner, used: Delete) -> tuple[User, Merge]:
         """Merge the former user into `user`: move address, chats and record in one transaction."""
+        former, address = self._former(owner), owner.address
         now, profile = self.clock.now(), _merged_profiles(user.profile, former.profile)
         adopted = [
             made
@@ -219,11 +216,7 @@ class PhoneLinks:
             write,
             Delete(former.key, Is("version", former.version)),
             *unindexed(former),
-            Update(
-                AddressOwner.key_of(user.tenant, address),
-                set={"user_id": user.id, "heard_on": now.date().isoformat()},
-                condition=Is("user_id", former.id),
-            ),
+            owner.proven(now.date(), user_id=user.id),
             Put(merge.key, merge.to_item(look_again_at), Missing()),
             used,
         ]

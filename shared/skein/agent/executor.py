@@ -13,7 +13,7 @@ from skein.agent.tools import TOOLS
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
-from skein.errors import Correctable, ToolError
+from skein.errors import Correctable, Failed, ToolError
 from skein.interface.reading import Reading
 from skein.interface.tool import Tool, refusals_as_tool_errors
 from skein.interface.tool_context import Activation, ToolContext
@@ -23,6 +23,11 @@ from skein.models.runs.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatu
 from skein.ports import Clock, Services
 from skein.services.runs.policy import MAX_CALLS_PER_STEP
 
+UNPROVEN_MAY = frozenset({send_message.name, end_run.name})
+UNPROVEN = (
+    "refused: this number was silent for {days} days and may be another person's now. Skein has "
+    "asked whose number it is; until the answer, you can only answer here, from what is said here"
+)
 MAX_ERROR = 4_000  # characters of an error in a tool result
 
 logger = logging.getLogger(__name__)
@@ -105,6 +110,7 @@ class ToolExecutor:
             if tool is None or asked.name not in reading.agent.enabled_tools:
                 raise Correctable(f"there is no tool {asked.name!r}")
             arguments = _arguments(tool, asked)
+            _check_proven(reading, asked.name, arguments)
             with refusals_as_tool_errors():
                 content = tool.function(call, **arguments)
         except ToolError as error:
@@ -142,6 +148,19 @@ class _CallPositions:
         first = range(len(calls) if ends is None else ends)
         waiting = [n for n in first if _waits(calls[n])]
         return cls(first, waiting[-1] if waiting else None, ends)
+
+
+def _check_proven(reading: Reading, name: str, arguments: dict[str, Any]) -> None:
+    """Refuse all that is done for an unproven number, except messages in its own chat.
+
+    Raises:
+        Failed: The number of the active chat is unproven, and the call is another one.
+    """
+    if reading.unproven is None or reading.chat is None:
+        return
+    chats = {arguments.get("chat_id"), *(arguments.get("also_in") or ())}
+    if name not in UNPROVEN_MAY or chats - {None, reading.chat.id}:
+        raise Failed(UNPROVEN.format(days=reading.unproven))
 
 
 def _waits(call: ToolCall | None) -> bool:

@@ -4,7 +4,6 @@ from datetime import date
 from typing import NamedTuple
 
 from skein.models.common.address import Address
-from skein.models.common.storage import Check, Is, Update
 from skein.models.config.overrides import Overrides, Retention, TenantSettings
 from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.directory.agent import Agent
@@ -18,13 +17,13 @@ class DirectChat(NamedTuple):
     """The sender and the chat of an SMS, with the chat's setting overrides.
 
     Attributes:
-        heard_on: The day of the newest SMS that the owner of the address is known to have sent.
+        owner: The owner of the address, as stored before the SMS.
     """
 
     user_id: str
     chat_id: str
     overrides: Overrides
-    heard_on: date | None
+    owner: AddressOwner
 
 
 class AddressLookup(NamedTuple):
@@ -50,9 +49,7 @@ class AddressLookup(NamedTuple):
         """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
         if self.owner is None or self.chat is None:
             return None
-        direct = DirectChat(
-            self.owner.user_id, self.chat.chat_id, self.overrides, self.owner.heard_on
-        )
+        direct = DirectChat(self.owner.user_id, self.chat.chat_id, self.overrides, self.owner)
         gone = instead_of is not None and direct[:2] == instead_of[:2]
         return None if self.chat.agent_id != line.agent_id or gone else direct
 
@@ -83,11 +80,3 @@ def look_up_address(
         retention_of(tenant),
         is_line=found.get(sender_key, {}).get("tenant") == line.tenant,
     )
-
-
-def still_owns(tenant: str, sender: Address, direct: DirectChat, today: date) -> Check | Update:
-    """Return the condition that an address has the same owner; the day's first SMS is noted."""
-    key, same = AddressOwner.key_of(tenant, sender), Is("user_id", direct.user_id)
-    if direct.heard_on == today:
-        return Check(key, same)
-    return Update(key, set={"heard_on": today.isoformat()}, condition=same)

@@ -16,12 +16,8 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.inbound.address_lookup import (
-    AddressLookup,
-    DirectChat,
-    look_up_address,
-    still_owns,
-)
+from skein.inbound.address_lookup import AddressLookup, DirectChat, look_up_address
+from skein.inbound.silent_numbers import SilentNumbers
 from skein.inbound.sms_answers import SmsAnswers
 from skein.models.chats.chat import Chat
 from skein.models.chats.idempotency import IdempotencyRecord
@@ -72,6 +68,7 @@ class SmsReceiver:
     notices: Notices
     answers: SmsAnswers
     rest: RestOfTexts
+    silent_numbers: SilentNumbers
     metrics: Metrics
     settings: Settings
 
@@ -126,7 +123,8 @@ class SmsReceiver:
                     return None
                 over = None  # a keyword triggers nobody, so no notice tells of the limit
             special: Keyword | Refusal | RestRequest | None = keyword or answer
-            if over is None and special is None and wants_rest(sms.body):
+            unproven = self._unproven(direct)
+            if over is None and not (special or unproven) and wants_rest(sms.body):
                 special = self.rest.asked_for(line.tenant, direct.chat_id, direct.user_id)
             try:
                 posted = self._post(line, route, direct, sms, special, over)
@@ -138,6 +136,8 @@ class SmsReceiver:
             raise ConditionFailed(frozenset()) from None
         if answer is not None and over is None:
             self.answers.explain(posted.message, line.agent_id)
+        if unproven and special is None and over is None:
+            self.silent_numbers.ask(posted.message, direct.owner, line.agent_id, unproven)
         return posted
 
     def _answer(
@@ -152,16 +152,21 @@ class SmsReceiver:
         Raises:
             ExtraWriteFailed: The address belongs to another user now.
         """
-        if lookup.owner is None or _keyword(line, sms, opted_out=False) is not None:
+        owner = lookup.owner or lookup.silent_owner
+        if owner is None or _keyword(line, sms, opted_out=False) is not None:
             return None
-        person = MemberRef(kind="user", id=lookup.owner.user_id)
+        person = MemberRef(kind="user", id=owner.user_id)
         coded = self.answers.match(line.tenant, person.id, sms)
         if not isinstance(coded, CodedAnswer):
+            # With the earlier answer, the person may have given the number up.
             earlier = coded and self.answers.earlier(coded, sms, tenant=line.tenant, person=person)
-            return PostedMessage(earlier, created=False) if earlier else coded
-        chat_id = coded.choice.chat_id
+            refusal = coded if lookup.owner is not None else None
+            return PostedMessage(earlier, created=False) if earlier else refusal
+        chat_id, whose = coded.choice.chat_id, coded.choice.number is not None
         in_chat_of_line = lookup.chat is not None and lookup.chat.chat_id == chat_id
-        direct = DirectChat(person.id, chat_id, lookup.overrides, lookup.owner.heard_on)
+        direct = DirectChat(person.id, chat_id, lookup.overrides, owner)
+        if lookup.owner is None or (self._unproven(direct) and not whose):
+            return None
         over = self._admitted(line, direct, sms)
         posted = self.answers.answer(
             coded,
@@ -171,7 +176,7 @@ class SmsReceiver:
             route=route if in_chat_of_line else None,
             overrides=lookup.overrides if in_chat_of_line else None,
             no_run_reason=reason_of_limit(over.what) if over is not None else None,
-            owner=self._still_owns(line, route, direct),
+            owner=None if whose else self._heard(direct),
         )
         if posted is None:
             return self.answers.refusal(line.tenant, person.id, coded, sms)
@@ -233,13 +238,13 @@ class SmsReceiver:
                 client_id=sms.client_id,
                 kind="text" if special is None else "keyword",
                 media=sms.media,
-                route=route,
+                route=route.after(self._unproven(direct)),
                 no_run_reason=refusal.reason if refusal is not None else limit,
                 overrides=direct.overrides,
                 opted_out=opted_out.get(keyword),
             ),
             extra_writes=lambda snapshot: (
-                self._still_owns(line, route, direct),
+                self._heard(direct),
                 *(self.answers.count(refusal) if refusal is not None else ()),
                 *(self.rest.writes(rest, snapshot) if rest is not None else ()),
             ),
@@ -313,8 +318,11 @@ class SmsReceiver:
     def _today(self) -> date:
         return self.clock.now().date()
 
-    def _still_owns(self, line: Line, route: Route, direct: DirectChat) -> Write:
-        return still_owns(line.tenant, route.person, direct, self._today)
+    def _unproven(self, direct: DirectChat) -> int | None:
+        return self.silent_numbers.unproven(direct.owner, direct.overrides)
+
+    def _heard(self, direct: DirectChat) -> Write:
+        return direct.owner.heard(self._today, self._unproven(direct))
 
     def _open(
         self, line: Line, sender: Address, *, instead_of: DirectChat | None = None
@@ -332,19 +340,22 @@ class SmsReceiver:
         direct = lookup.fitting(line=line, instead_of=instead_of)
         if direct is not None:
             return direct
-        direct = DirectChat(
-            owner.user_id if owner else f"usr_{self.ids.ulid()}",
-            f"chat_{self.ids.ulid()}",
-            lookup.overrides,
-            owner.heard_on if owner else self._today,
+        new = owner or AddressOwner(
+            tenant=line.tenant,
+            address=sender,
+            user_id=f"usr_{self.ids.ulid()}",
+            heard_on=self._today,
         )
+        direct = DirectChat(new.user_id, f"chat_{self.ids.ulid()}", lookup.overrides, new)
         agent, user, former_membership = self._people(line, direct, former)
         writes: list[Write] = []
         if user is None:
             user = self._new_caller(line, direct.user_id, sender)
             writes += [Put(user.key, user.to_item(), Missing()), *indexed(user)]
         if owner is None:
-            writes.append(self._owned(lookup.silent_owner, user, sender))
+            silent = lookup.silent_owner
+            before = Is("user_id", silent.user_id) if silent is not None else Missing()
+            writes.append(Put(new.key, new.to_item(), before))
         members = (user.as_member, agent.as_member)
         chat = self._new_chat(line, direct.chat_id, members, lookup.retention)
         writes += _memberships_of(chat, former_membership)
@@ -360,14 +371,6 @@ class SmsReceiver:
         writes.append(Put(pointer.key, pointer.to_item(), unmoved))
         self._commit(lookup.silent_owner, writes)
         return direct
-
-    def _owned(self, silent: AddressOwner | None, user: User, address: Address) -> Put:
-        """Return the write that gives an address to a new user."""
-        owner = AddressOwner(
-            tenant=user.tenant, address=address, user_id=user.id, heard_on=self._today
-        )
-        before = Is("user_id", silent.user_id) if silent is not None else Missing()
-        return Put(owner.key, owner.to_item(), before)
 
     def _commit(self, silent: AddressOwner | None, writes: Sequence[Write]) -> None:
         """Commit the writes of a new chat, and take the address from an owner who was silent."""

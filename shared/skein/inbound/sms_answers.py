@@ -69,7 +69,7 @@ class SmsAnswers:
         route: Route | None,
         overrides: Overrides | None,
         no_run_reason: Reason | None,
-        owner: Write,
+        owner: Write | None,
     ) -> PostedMessage | None:
         """Answer a choice in the chat of its question (idempotent by the id of the SMS).
 
@@ -77,7 +77,8 @@ class SmsAnswers:
             route: The route of the SMS; None if it came on another route than that of the chat,
                 which then stays.
             overrides, no_run_reason: See `NewMessage`.
-            owner: The condition that the number still belongs to the person.
+            owner: The condition that the number still belongs to the person; None for an answer
+                that says so itself.
 
         Returns:
             The answer; None if the question is over, or the person or the chat is gone.
@@ -99,12 +100,12 @@ class SmsAnswers:
             code=coded.code,
             client_id=sms.client_id,
             media=sms.media,
-            route=route,
+            route=route.after(None) if route is not None else None,
             no_run_reason=no_run_reason,
             overrides=overrides,
         )
         try:
-            return self.answering.answer(given, extra_writes=lambda _: (owner,))
+            return self.answering.answer(given, extra_writes=lambda _: (owner,) if owner else ())
         except (Conflict, Forbidden, NotFound):
             return None
 

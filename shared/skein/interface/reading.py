@@ -233,6 +233,13 @@ class Reading:
         return self.snapshot is not None and self.snapshot.opted_out
 
     @property
+    def unproven(self) -> int | None:
+        """The days of silence that made the number of the active chat unproven; else None."""
+        members = self.snapshot.members if self.snapshot is not None else ()
+        routes = (one.route for one in members if one.active)
+        return next((route.unproven for route in routes if route and route.unproven), None)
+
+    @property
     def channel(self) -> Channel | None:
         """The channel by which messages to the active chat are sent; None for the app.
 

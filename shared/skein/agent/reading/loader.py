@@ -7,7 +7,7 @@ the context roll-out hold the current message alone, too.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skein.agent.reading.fallback import can_degrade, read_degraded, without_context
 from skein.agent.reading.reader import NOTHING, Reader
@@ -116,7 +116,12 @@ class ContextLoader:
         return self.reader.read(run, chat, member, prefetched, recalls=False)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
-        """Strip the reading of its context if the roll-out does not include the chat's person."""
+        """Strip the reading of its context for a number that may be a new person's.
+
+        The same happens if the roll-out does not include the chat's person.
+        """
+        if reading.unproven is not None:
+            return replace(without_context(run, reading), prompt_mark="number_unproven")
         person = person_at(reading.chat)
         if person is None or gets_context(person.id, reading.config.effective):
             return reading

@@ -149,7 +149,7 @@ def _rendered(
     """Render sections in their order, as far as the prompt of the reading has them.
 
     A prompt without context has IDENTITY and INSTRUCTIONS alone. A degraded context also has TODAY,
-    NOW and, without a current message, TRIGGER.
+    NOW and, without a current message, TRIGGER. TRIGGER also tells of an unproven number.
     """
     rendered = [part for section in sections if (part := section(given)) is not None]
     reading = given.reading
@@ -160,6 +160,8 @@ def _rendered(
         names |= {"TODAY", "NOW"}
         if current_seq(given.run, reading.chat) is None:
             names.add("TRIGGER")
+    if reading.prompt_mark == "number_unproven":
+        names.add("TRIGGER")
     return [part for part in rendered if part.name in names]
 
 

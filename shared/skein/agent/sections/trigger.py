@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 from skein.agent.sections.payload import payload_block
 from skein.interface.history import History, found_trigger
-from skein.interface.reading import Reading, SectionItems, SectionReads
-from skein.interface.section import Section, SectionInput, around
+from skein.interface.reading import Reading, SectionItems, SectionReads, current_seq
+from skein.interface.section import SEPARATOR, Section, SectionInput, around
 from skein.interface.timeline import attached
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.audience import may_show
@@ -30,6 +30,10 @@ from skein.services.runs.wakeups import mentions
 
 TRIGGER_SHARE = 8  # the trigger keeps at least an eighth of the prompt
 PAYLOAD_SHARE = 4  # a trigger with a webhook's payload takes at most a quarter
+UNPROVEN = (
+    "This number was silent for {days} days and may be another person's now; Skein has asked. "
+    "Until the answer, mention nothing from before, use no name, and do nothing but answer here."
+)
 HIDDEN = {
     "chat_message": "A message in another chat, whose members alone may know it.",
     "manual": "A request in another chat, whose members alone may know it.",
@@ -91,6 +95,11 @@ def trigger(given: SectionInput) -> Section | None:
         The section; None in a direct chat in roles if the last message of the history started the
         run and there is no more to say.
     """
+    days = given.reading.unproven
+    return _cause(given) if days is None else _unproven(given, days)
+
+
+def _cause(given: SectionInput) -> Section | None:
     chat, counter = given.reading.chat, given.counter
     least, shown = given.tokens_left // TRIGGER_SHARE, given.shown
     found = given.reading.of(ShownTrigger)
@@ -226,6 +235,16 @@ def _of_resume(given: SectionInput) -> list[str]:
     who = given.names[reply.sender] if here and reply is not None else "Someone"
     what = "the message below" if here and given.roles else f"msg:{resume.seq}"
     return [f"{asked} {who} replied with {what}. Continue from there."]
+
+
+def _unproven(given: SectionInput, days: int) -> Section:
+    """Render the section for an unproven number, which names no cause: that may be private."""
+    reading = given.reading
+    lines = [UNPROVEN.format(days=days)]
+    if current_seq(given.run, reading.chat) is None:
+        lines.append("Nobody has written just now, so say nothing.")
+    text = "\n".join(["TRIGGER:", *(f"  {line}" for line in lines)])
+    return Section("TRIGGER", text, given.counter.count(text + SEPARATOR))
 
 
 def _unanswered(run: Run, reading: Reading, message: Message) -> int:

@@ -12,9 +12,10 @@ from pydantic import Field
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, NamedMember, Value
 
-ChoicePurpose = Literal["question", "consent", "invitation"]
+ChoicePurpose = Literal["question", "consent", "invitation", "number"]
 """Who asks and why: an agent (`question`), or Skein, whether words may be posted elsewhere
-(`consent`) or whether the person wants to join a chat (`invitation`)."""
+(`consent`), whether the person wants to join a chat (`invitation`) or whether an unproven number is
+still theirs (`number`)."""
 
 ChoiceStatus = Literal["open", "answered", "expired"]
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.models.chats.choice import ChoicePurpose
+from skein.models.common.address import Address
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Key
 from skein.models.directory.user import User
@@ -31,6 +32,7 @@ class OpenChoice(Value):
         labels: For SMS, the label of each option; empty if the answer is in words.
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the person who invites.
+        number: For the question whose number this is, the number.
     """
 
     chat_id: Identifier
@@ -46,6 +48,7 @@ class OpenChoice(Value):
     )
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
+    number: Annotated[Address | None, Field(exclude_if=lambda value: value is None)] = None
 
     @property
     def in_words(self) -> bool:

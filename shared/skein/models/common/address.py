@@ -1,8 +1,8 @@
 """Channels, and the addresses of people and lines on them."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import TypeAdapter, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from skein.models.common.base import E164, Value, key_part
 
@@ -43,15 +43,21 @@ class Route(Value):
 
     Attributes:
         line: The line that is used now. `Chat.line` is the line on which the chat began.
+        unproven: If the person's number is unproven, the days of its silence; else None.
     """
 
     line: Address
     person: Address
+    unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
 
     @property
     def channel(self) -> Channel:
         """The channel of both addresses."""
         return self.person.channel
+
+    def after(self, unproven: int | None) -> "Route":
+        """Return the route with the days of silence that made the number unproven, if it is."""
+        return self.model_copy(update={"unproven": unproven})
 
 
 def sms_address(number: str) -> Address:

@@ -193,6 +193,16 @@ class ChatSettings(BaseModel):
         ),
         AfterValidator(_distinct),
     ] = ()
+    ask_after_silent_days: Annotated[
+        int,
+        Field(
+            description="Days without an SMS after which a person is asked whether the number is"
+            " still theirs; 0 for never.",
+            ge=0,
+            le=36_500,
+        ),
+        NUMBER,
+    ] = 0
     long_code_segments_per_minute: Annotated[
         int,
         Field(

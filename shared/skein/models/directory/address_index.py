@@ -7,7 +7,17 @@ from pydantic import Field
 
 from skein.models.common.address import Address
 from skein.models.common.base import Identifier, Stored, Tenant, key_part
-from skein.models.common.storage import META, Item, Key, SortKeyPrefix
+from skein.models.common.storage import (
+    META,
+    Check,
+    Is,
+    Item,
+    Key,
+    SortKeyPrefix,
+    Update,
+    Write,
+    all_of,
+)
 
 
 def address_partition(tenant: str, address: Address) -> str:
@@ -21,20 +31,78 @@ class AddressOwner(Stored):
     Attributes:
         heard_on: The day (UTC) of the user's newest SMS from the address, or of the link if there
             was none since; None if unknown.
+        unproven: The days of silence before the SMS that made the number unproven; None if nobody
+            has to say whose number this is.
+        reassigned: Whether the user has said that the number is another person's now.
     """
 
     tenant: Tenant
     address: Address
     user_id: Identifier
     heard_on: Annotated[date | None, Field(exclude_if=lambda day: day is None)] = None
+    unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
+    reassigned: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
     def has_lapsed(self, today: date, days: int) -> bool:
-        """Tell whether the user was silent for so many days that the address is a new person's.
+        """Tell whether the address is a new person's: reported, or after so many silent days.
 
         Args:
-            days: The days of silence; 0 if an address never lapses.
+            days: The days of silence; 0 if an address does not lapse by silence.
         """
-        return days > 0 and self.heard_on is not None and (today - self.heard_on).days >= days
+        return self.reassigned or 0 < days <= self._silence(today)
+
+    def unproven_on(self, today: date, days: int) -> int | None:
+        """Return the days of silence that make the address unproven; None if it is proven.
+
+        Args:
+            days: The days of silence after which an SMS makes it unproven; 0 for never.
+        """
+        if days == 0:
+            return None
+        silence = self._silence(today)
+        return self.unproven or (silence if silence >= days else None)
+
+    def is_proven_on(self, today: date) -> bool:
+        """Tell whether the address was proven or heard today, and nobody doubts the owner."""
+        return self.heard_on == today and self.unproven is None and not self.reassigned
+
+    def heard(self, today: date, unproven: int | None) -> Write:
+        """Return the write of an SMS, on condition that nobody changed the owner since.
+
+        Only the first SMS of a day changes the item.
+
+        Args:
+            unproven: The days of silence that make the address unproven.
+        """
+        same = all_of(
+            Is("user_id", self.user_id), Is("unproven", self.unproven), Is("reassigned", None)
+        )
+        if self.heard_on == today:
+            return Check(self.key, same)
+        change = {"heard_on": today.isoformat(), "unproven": unproven or self.unproven}
+        return Update(self.key, set=change, condition=same)
+
+    def proven(self, today: date, *, user_id: str | None = None) -> Update:
+        """Return the write by which the address is proven to be the owner's, or another user's.
+
+        Args:
+            user_id: The user who gets the address; None for the owner.
+        """
+        change = {
+            "user_id": user_id or self.user_id,
+            "heard_on": today.isoformat(),
+            "unproven": None,
+            "reassigned": None,
+        }
+        return Update(self.key, set=change, condition=Is("user_id", self.user_id))
+
+    def lost(self) -> Update:
+        """Return the write by which the address is a new person's with the next SMS."""
+        change = {"unproven": None, "reassigned": True}
+        return Update(self.key, set=change, condition=Is("user_id", self.user_id))
+
+    def _silence(self, today: date) -> int:
+        return (today - self.heard_on).days if self.heard_on is not None else 0
 
     @staticmethod
     def key_of(tenant: str, address: Address) -> Key:

@@ -19,7 +19,11 @@ from skein.models.runs.trigger import Resume, Trigger, Wait
 
 RunStatus = Literal["queued", "running", "waiting", "done", "failed", "canceled"]
 PromptMark = Literal[
-    "core_memories_over_budget", "context_unavailable", "context_off", "answered_without_model"
+    "core_memories_over_budget",
+    "context_unavailable",
+    "context_off",
+    "number_unproven",
+    "answered_without_model",
 ]
 """Notes on a run about how its prompt came about; `docs/runs.md` explains each."""
 

@@ -71,8 +71,11 @@ def check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> No
 
     Raises:
         RateLimited: The person has as many open choices as allowed, was asked for enough consents
-            today, or has refused this agent twice today.
+            today, or has refused this agent twice today. The question whose number this is has no
+            limit, because the person cannot go on without it.
     """
+    if asked.number is not None:
+        return
     invitations = [choice for choice in _others(choices, asked) if choice.purpose == INVITATION]
     others = [choice for choice in choices.open if choice.purpose != INVITATION]
     same, limit = (

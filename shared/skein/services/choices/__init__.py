@@ -9,4 +9,5 @@ __all__ = [
     "invitations",
     "open_choices",
     "proposals",
+    "wording",
 ]

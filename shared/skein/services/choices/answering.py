@@ -21,11 +21,13 @@ from skein.errors import (
 from skein.models.chats.chat import Media, Message
 from skein.models.chats.choice import NO, YES, Choice, ChoiceAnswer
 from skein.models.chats.consent import Consent
+from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Missing, Put, Write
 from skein.models.config.overrides import Overrides
+from skein.models.directory.address_index import AddressOwner
 from skein.models.outbox.jobs import Job
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
@@ -77,11 +79,13 @@ class RecordedAnswer:
     Attributes:
         question: The question's message, before the answer.
         choice: The choice with its answer.
+        listed: The choice among the person's open ones.
         snapshot: The chat, as the transaction expects it.
     """
 
     question: Message
     choice: Choice
+    listed: OpenChoice
     snapshot: ChatSnapshot
 
 
@@ -231,17 +235,23 @@ class Answering:
             asked.with_choice(with_answer),
             stored_choices(with_ended(choices, listed, now, refused=refused)),
         ]
-        return writes, self._consequence(RecordedAnswer(asked, with_answer, snapshot))
+        recorded = RecordedAnswer(asked, with_answer, listed, snapshot)
+        return writes, self._consequence(recorded, given.person_id)
 
-    def _consequence(self, recorded: RecordedAnswer) -> Consequence:
+    def _consequence(self, recorded: RecordedAnswer, person_id: str) -> Consequence:
         """Return the consequence of an answer by the choice's purpose.
 
         The answer to an agent's question triggers the agent, as a message. A person's yes to a post
         is stored as a consent, which a job carries out.
+
+        Args:
+            person_id: The person who answers.
         """
         choice, given = recorded.choice, recorded.choice.answer
         if given is None:
             return Consequence()
+        if recorded.listed.number is not None:
+            return Consequence([self._whose(recorded, person_id, given)])
         if choice.invited_to is not None:
             return Consequence(self._joins(recorded, choice.invited_to, given))
         if choice.proposal is None or given.option != YES:
@@ -250,6 +260,20 @@ class Answering:
         consent = Consent.of(recorded.question, user_id=choice.addressee, at=at)
         stored = Put(consent.key, consent.to_item(at + OUTBOX_GRACE), Missing())
         return Consequence([stored], [consent.job])
+
+    def _whose(self, recorded: RecordedAnswer, person_id: str, answer: ChoiceAnswer) -> Write:
+        """Return the write by which a number is proven, or is a new person's from now on.
+
+        Raises:
+            Conflict: The number is not the person's any more.
+        """
+        number = recorded.listed.number
+        key = AddressOwner.key_of(recorded.question.tenant, number) if number else None
+        item = self.table.get(key) if key is not None else None
+        owner = AddressOwner.from_item(item) if item is not None else None
+        if owner is None or owner.user_id != person_id or owner.reassigned:
+            raise Conflict("the number is not yours any more")
+        return owner.proven(answer.at.date()) if answer.option == YES else owner.lost()
 
     def _joins(self, recorded: RecordedAnswer, chat_id: str, answer: ChoiceAnswer) -> list[Write]:
         """Return the writes by which the person joins a chat, or declines the invitation."""

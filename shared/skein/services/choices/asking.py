@@ -17,6 +17,7 @@ from skein.models.chats.choice import (
     Proposal,
 )
 from skein.models.chats.person_choices import OpenChoice
+from skein.models.common.address import Address
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, Instant, MemberRef, Tenant, Value
 from skein.models.common.provenance import NO_AUTHORS, Authors
@@ -56,6 +57,7 @@ class NewChoice(Value):
         expires_at: When it expires; None expires it after the chat's `choice_hours`.
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the person who invites.
+        number: For the question whose number this is, the number.
     """
 
     tenant: Tenant
@@ -75,6 +77,7 @@ class NewChoice(Value):
     expires_at: Instant | None = None
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
+    number: Address | None = None
 
     @property
     def text(self) -> str:
@@ -193,6 +196,7 @@ class Asking:
             labels={option.id: option.label for option in new.options} if by_sms else {},
             invited_to=new.invited_to,
             invited_by=new.invited_by,
+            number=new.number,
         )
         if new.invited_to is not None and invitation_to(choices, new.invited_to) is None:
             raise Conflict("the invitation is over")

@@ -20,6 +20,8 @@ from skein.models.chats.choice import (
     Option,
 )
 from skein.models.chats.names import numbered, numbers_of
+from skein.models.common.address import Address
+from skein.models.directory.address_index import caller_name
 from skein.services.common.quoting import on_one_line
 from skein.services.common.text_cuts import cut_text
 from skein.services.delivery.plain_text import plain_text
@@ -95,6 +97,18 @@ def question_to_join(chat: Chat, invited: Invited) -> str:
     what = f'"{destination_in(chat).title}"' if chat.title else "a chat"
     by = numbered(*numbers[invited.by.ref])
     return f"{by} invites you to {what} ({_counted(names)}). Join?"
+
+
+def question_whose(number: Address, name: str, days: int) -> str:
+    """Return the question after a silence: `This number ... Is this still Ann?`.
+
+    Args:
+        name: The name of the person who had the number.
+        days: The days of silence.
+    """
+    unnamed = name == caller_name(number)
+    asked = "Are you still the same person?" if unnamed else f"Is this still {name}?"
+    return f"This number was silent for {days} days. {asked}"
 
 
 def _visible(text: str) -> str:

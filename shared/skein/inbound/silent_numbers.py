@@ -1,0 +1,77 @@
+"""Unproven numbers: after many silent days, Skein asks whether a number is still its person's.
+
+The SMS after the silence marks the owner of the number (`AddressOwner.unproven`) in the transaction
+of its post, and so does the sender's route, which each prompt reads. The answer removes the mark.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from skein.errors import SkeinError
+from skein.models.chats.chat import Message
+from skein.models.common.base import MemberRef
+from skein.models.common.provenance import Authors
+from skein.models.config.overrides import Overrides
+from skein.models.directory.address_index import AddressOwner
+from skein.ports import Clock, Table
+from skein.services.chat_state.person_choices import read_choices
+from skein.services.choices.asking import Asking, NewChoice
+from skein.services.choices.wording import YES_NO, question_whose
+from skein.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilentNumbers:
+    """The service that asks people whether a number is still theirs."""
+
+    table: Table
+    clock: Clock
+    asking: Asking
+    settings: Settings
+
+    def unproven(self, owner: AddressOwner, overrides: Overrides) -> int | None:
+        """Return the days of silence that make a number unproven; None if it is proven.
+
+        Args:
+            owner: The owner, as stored before the SMS.
+            overrides: The settings of the agent, the line and the tenant.
+        """
+        days = self.settings.overridden(overrides).ask_after_silent_days
+        return owner.unproven_on(self.clock.now().date(), days)
+
+    def ask(self, sms: Message, owner: AddressOwner, agent_id: str, days: int) -> None:
+        """Ask in the chat of an SMS whose number this is, unless the question is open.
+
+        If asking fails, the next SMS asks. A question that expired is asked again on another day.
+
+        Args:
+            sms: The SMS as stored.
+            owner: The owner of the number.
+            agent_id: The agent that posts the question.
+            days: The days of silence.
+        """
+        now = self.clock.now()
+        try:
+            choices = read_choices(self.table, owner.tenant, owner.user_id, now)
+            if any(choice.number == owner.address for choice in choices.open):
+                return
+            self.asking.ask(
+                NewChoice(
+                    tenant=owner.tenant,
+                    chat_id=sms.chat_id,
+                    agent=MemberRef(kind="agent", id=agent_id),
+                    client_id=f"number:{now.date()}",
+                    addressee=owner.user_id,
+                    question=question_whose(owner.address, sms.sender.name, days),
+                    options=YES_NO,
+                    purpose="number",
+                    authors=Authors.in_digests([owner.user_id]),
+                    number=owner.address,
+                )
+            )
+        except SkeinError as error:
+            why = type(error).__name__
+            extra = {"chat_id": sms.chat_id, "user_id": owner.user_id, "why": why}
+            logger.warning("number not asked about", extra=extra)
