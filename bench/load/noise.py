@@ -113,7 +113,7 @@ class NoisyNeighbor:
         self._api.ok("PATCH", "/v1/settings", {"auto_summary": False}, token=operator)
         agents = []
         for number in range(AGENTS):
-            new = {"name": f"Agent {number}", "system_prompt": "You answer."}
+            new = {"name": f"Agent {number}", "system_prompt": "You answer.", "listed": True}
             agent = self._api.ok("POST", "/v1/agents", new, token=operator)
             agents.append({"kind": "agent", "id": agent["id"]})
         self._api.ok("POST", "/v1/users", {"id": PERSON, "name": "Noisy"}, token=operator)

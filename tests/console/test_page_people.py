@@ -34,7 +34,12 @@ def chat_of(driver: Driver, user_id: str, text: str) -> str:
     agent = client.ok(
         "POST",
         "/v1/agents",
-        {"name": HOSTILE[:60], "enabled_tools": ["update_profile"], "reply_mode": "text"},
+        {
+            "name": HOSTILE[:60],
+            "enabled_tools": ["update_profile"],
+            "reply_mode": "text",
+            "listed": True,
+        },
         token=driver.operator(),
     )
     token = client.token(user_id)

@@ -27,7 +27,9 @@ def test_answer_in_a_chat_leads_to_its_prompt_and_cost(driver: Driver) -> None:
 
 def test_memory_in_a_prompt_shows_where_it_comes_from(driver: Driver) -> None:
     client, token = driver.client, driver.operator()
-    agent = client.ok("POST", "/v1/agents", {**AGENT, "reply_mode": "text"}, token=token)["id"]
+    agent = client.ok(
+        "POST", "/v1/agents", {**AGENT, "reply_mode": "text", "listed": True}, token=token
+    )["id"]
     memory = {"kind": "core", "text": f"The pool is warm. {HOSTILE}"}
     made = client.ok("POST", f"/v1/agents/{agent}/memories", memory, token=token)["id"]
     ann = client.token("ann")
