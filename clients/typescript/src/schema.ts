@@ -3380,6 +3380,8 @@ export interface components {
             sms_answer_segments?: number | null;
             /** @description ISO codes of the countries whose numbers get SMS; none for the country of the line. */
             answered_countries?: string[] | null;
+            /** @description Days without an SMS after which a person is asked whether the number is still theirs; 0 for never. */
+            ask_after_silent_days?: number | null;
             /** @description SMS segments that an ordinary number sends per minute; 0 for no limit. */
             long_code_segments_per_minute?: number | null;
             /** @description SMS segments that a toll-free number sends per minute; 0 for no limit. */
@@ -4739,6 +4741,8 @@ export interface components {
             sms_answer_segments?: number | null;
             /** @description ISO codes of the countries whose numbers get SMS; none for the country of the line. */
             answered_countries?: string[] | null;
+            /** @description Days without an SMS after which a person is asked whether the number is still theirs; 0 for never. */
+            ask_after_silent_days?: number | null;
             /** @description SMS segments that an ordinary number sends per minute; 0 for no limit. */
             long_code_segments_per_minute?: number | null;
             /** @description SMS segments that a toll-free number sends per minute; 0 for no limit. */
@@ -4921,6 +4925,8 @@ export interface components {
             sms_answer_segments?: number | null;
             /** @description ISO codes of the countries whose numbers get SMS; none for the country of the line. */
             answered_countries?: string[] | null;
+            /** @description Days without an SMS after which a person is asked whether the number is still theirs; 0 for never. */
+            ask_after_silent_days?: number | null;
             /** @description SMS segments that an ordinary number sends per minute; 0 for no limit. */
             long_code_segments_per_minute?: number | null;
             /** @description SMS segments that a toll-free number sends per minute; 0 for no limit. */
@@ -5337,10 +5343,10 @@ export interface components {
         Visibility: "open" | "private";
         /**
          * ChoicePurpose
-         * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`) or whether the person joins a chat (`invitation`).
+         * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether the person joins a chat (`invitation`) or whether a number is still theirs (`number`).
          * @enum {string}
          */
-        ChoicePurpose: "question" | "consent" | "invitation";
+        ChoicePurpose: "question" | "consent" | "invitation" | "number";
         /**
          * ChoiceStatus
          * @description Whether a question is open, answered or expired.
@@ -5394,7 +5400,7 @@ export interface components {
          * @description A note on how a prompt was built, for example that content was left out.
          * @enum {string}
          */
-        PromptMark: "core_memories_over_budget" | "context_unavailable" | "context_off" | "answered_without_model";
+        PromptMark: "core_memories_over_budget" | "context_unavailable" | "context_off" | "number_unproven" | "answered_without_model";
         /**
          * RunStatus
          * @description The state of a run. A `waiting` run has asked something and waits for a reply.

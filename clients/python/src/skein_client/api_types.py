@@ -293,6 +293,7 @@ class ChatOverridesChange(TypedDict):
     sms_answer_characters: NotRequired[int | None]
     sms_answer_segments: NotRequired[int | None]
     answered_countries: NotRequired[list[AnsweredCountry] | None]
+    ask_after_silent_days: NotRequired[int | None]
     long_code_segments_per_minute: NotRequired[int | None]
     toll_free_segments_per_minute: NotRequired[int | None]
 
@@ -753,6 +754,7 @@ class SettingsResource(TypedDict):
     sms_answer_characters: NotRequired[int | None]
     sms_answer_segments: NotRequired[int | None]
     answered_countries: NotRequired[list[AnsweredCountry] | None]
+    ask_after_silent_days: NotRequired[int | None]
     long_code_segments_per_minute: NotRequired[int | None]
     toll_free_segments_per_minute: NotRequired[int | None]
     user_messages_per_minute: NotRequired[int | None]
@@ -856,6 +858,7 @@ class TenantOverridesChange(TypedDict):
     sms_answer_characters: NotRequired[int | None]
     sms_answer_segments: NotRequired[int | None]
     answered_countries: NotRequired[list[AnsweredCountry] | None]
+    ask_after_silent_days: NotRequired[int | None]
     long_code_segments_per_minute: NotRequired[int | None]
     toll_free_segments_per_minute: NotRequired[int | None]
     user_messages_per_minute: NotRequired[int | None]
@@ -965,7 +968,7 @@ ChatKind: TypeAlias = Literal['group', 'direct']
 Visibility: TypeAlias = Literal['open', 'private']
 
 
-ChoicePurpose: TypeAlias = Literal['question', 'consent', 'invitation']
+ChoicePurpose: TypeAlias = Literal['question', 'consent', 'invitation', 'number']
 
 
 ChoiceStatus: TypeAlias = Literal['open', 'answered', 'expired']
@@ -992,7 +995,7 @@ MessageKind: TypeAlias = Literal['text', 'keyword', 'notice', 'choice', 'deleted
 NameSource: TypeAlias = Literal['given', 'chosen']
 
 
-PromptMark: TypeAlias = Literal['core_memories_over_budget', 'context_unavailable', 'context_off', 'answered_without_model']
+PromptMark: TypeAlias = Literal['core_memories_over_budget', 'context_unavailable', 'context_off', 'number_unproven', 'answered_without_model']
 
 
 RunStatus: TypeAlias = Literal['queued', 'running', 'waiting', 'done', 'failed', 'canceled']
