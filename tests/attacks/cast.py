@@ -20,6 +20,7 @@ AGENTS = (COACH, HELPER)
 LINE = "+15005550006"
 PHONES = {BOB.id: "+15005550101"}
 STRANGERS_PHONE = "+15005550177"  # no person has this number until it is linked
+STRANGER = "usr_stranger"  # stands for the user to whom this number belongs
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ ROOMS = {
     room.id: room for room in (ALICES, BOBS, BOBS_PHONE, CAROLS, DEN, PAIR, TEAM, HALL, BACKROOM)
 }
 OPENED = "chat_opened"  # stands for the newest group that a person opened
-NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)}
+NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)} | {STRANGER: "the stranger"}
 LOOK_ALIKE = {ALICE.id: "\u0410lice", BOB.id: "\u0412ob", CAROL.id: "\u0421arol"}
 """The names with a first letter in Cyrillic."""
 

@@ -1,9 +1,21 @@
 """Stories about names, erasure and roles, from which the search sets out to find others."""
 
-from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, COACH, HALL, PAIR, STRANGERS_PHONE, TEAM
+from tests.attacks.cast import (
+    ALICE,
+    ALICES,
+    BOB,
+    CAROL,
+    COACH,
+    HALL,
+    PAIR,
+    STRANGER,
+    STRANGERS_PHONE,
+    TEAM,
+)
 from tests.attacks.known import does
 from tests.attacks.steps import (
     Accept,
+    Answer,
     Consolidate,
     Erase,
     Join,
@@ -52,6 +64,38 @@ CONTESTED: dict[str, Story] = {
         Text(phone=STRANGERS_PHONE),
         Merge(who=BOB.id),
         Remove(by=BOB.id, who=ALICE.id, chat=PAIR.id),
+    ),
+    "number_linked_without_its_code": (
+        Text(phone=STRANGERS_PHONE),
+        Merge(who=BOB.id, proven=False),
+    ),
+    "number_linked_by_support": (
+        Text(phone=STRANGERS_PHONE),
+        Merge(who=BOB.id, role="support"),
+    ),
+    "person_erased_by_support": (
+        Say(who=BOB.id, chat=HALL.id, to=COACH.id),
+        Erase(who=BOB.id, role="support"),
+    ),
+    "linked_number_of_an_owner": (
+        Text(phone=STRANGERS_PHONE),
+        Join(by=ALICE.id, who=STRANGER, chat=PAIR.id),
+        Accept(who=STRANGER),
+        MakeOwner(by=ALICE.id, who=STRANGER, chat=PAIR.id),
+        Merge(who=CAROL.id),
+    ),
+    "linked_number_of_an_invited": (
+        Text(phone=STRANGERS_PHONE),
+        Open(who=ALICE.id, whom=STRANGER),
+        Merge(who=CAROL.id),
+        Accept(who=CAROL.id),
+    ),
+    "linked_number_that_consented": (
+        Text(phone=STRANGERS_PHONE),
+        Join(by=ALICE.id, who=STRANGER, chat=PAIR.id),
+        Text(phone=STRANGERS_PHONE, word="secret", tactic=does(("send", PAIR.id))),
+        Answer(who=STRANGER),
+        Merge(who=BOB.id),
     ),
     "words_of_others_outlive_an_erasure": (
         Say(who=BOB.id, chat=HALL.id, to=COACH.id, tactic=does("core", "goal", speaks=True)),

@@ -8,11 +8,23 @@ from skein.models.common.person_names import split_tag, tagged
 from skein.models.common.provenance import digest_of
 from skein.models.directory.user import User
 from skein.planning.models.plan import Plan
+from skein.services.chat_state.person_choices import read_choices
 from tests.attacks.cast import PEOPLE, named, titled
 from tests.attacks.effects import Change
 from tests.attacks.knowledge import Leak, people_of
 from tests.attacks.stage import Stage
-from tests.attacks.steps import Erase, Leave, MakeOwner, Open, Remove, Step, Story
+from tests.attacks.steps import (
+    LINK_AND_ERASE,
+    Answer,
+    Erase,
+    Leave,
+    MakeOwner,
+    Merge,
+    Open,
+    Remove,
+    Step,
+    Story,
+)
 from tests.support.builders import TENANT
 
 
@@ -33,6 +45,10 @@ class Rights:
         self._owners: dict[str, set[str]] = {}
         self._members: dict[str, set[str]] = {}
         self._ids: dict[str, set[str]] = {}
+        self._erased: set[str] = set()
+        self._consents: dict[str, set[str]] = {}
+        self._stranger = stage.stranger
+        self._asked: set[tuple[object, ...]] = set()
 
     def check(self) -> None:
         """Check all that the last step changed.
@@ -44,8 +60,12 @@ class Rights:
         chats = [self._stage.stored_chat(each) for each in self._stage.knowledge.chat_ids()]
         self._check_names(chats)
         if done is not None:
+            all_done = tuple(map(self._stage.resolved, (done, *done.meanwhile)))
             for chat in chats:
-                self._check_roles(chat, (done, *done.meanwhile))
+                self._check_roles(chat, all_done)
+            self._check_link(done)
+            self._check_consents(all_done)
+            self._check_erased(done)
             changes = [c for c in self._stage.ledger.changes if c.step == self._stage.step - 1]
             _check_ranks(changes)
             if isinstance(done, Erase):
@@ -53,10 +73,56 @@ class Rights:
         self._owners = {chat.id: _owners(chat) for chat in chats}
         self._members = {chat.id: set(people_of(chat)) for chat in chats}
         self._ids = {person.id: self._ids_of(person.id) for person in PEOPLE}
+        self._erased = self._erased_people()
+        self._consents = {person.id: self._consents_of(person.id) for person in PEOPLE}
+        self._stranger = self._stage.stranger
+        self._asked = self._questions_to(self._stranger)
 
     def _ids_of(self, user_id: str) -> set[str]:
         item = self._stage.table.get(User.key_of(TENANT, user_id))
         return {user_id, *(User.from_item(item).former_ids if item is not None else ())}
+
+    def _erased_people(self) -> set[str]:
+        keys = {person.id: User.key_of(TENANT, person.id) for person in PEOPLE}
+        found = self._stage.table.get_many(list(keys.values()))
+        return {
+            who
+            for who, key in keys.items()
+            if key not in found or User.from_item(found[key]).erasure_id is not None
+        }
+
+    def _consents_of(self, user_id: str) -> set[str]:
+        return {each.id for each in self._stage.app.consents.list(TENANT, user_id).items}
+
+    def _questions_to(self, user_id: str) -> set[tuple[object, ...]]:
+        """The open questions to a person, invitations included."""
+        choices = read_choices(self._stage.table, TENANT, user_id, self._stage.clock.now())
+        return {(each.chat_id, each.seq, each.invited_to) for each in choices.open}
+
+    # ------------------------------------------------------------------ numbers and operators
+
+    def _check_link(self, done: Step) -> None:
+        """Check who got the stranger's number, and that no question of the caller came along."""
+        owner, former = self._stage.stranger, self._stranger
+        if owner == former or owner not in self._stage.given:
+            return
+        if not (isinstance(done, Merge) and done.who == owner and done.allowed):
+            raise Wrong(f"{named(owner)} got the stranger's number without a right to it")
+        if self._asked & (self._questions_to(former) | self._questions_to(owner)):
+            raise Wrong(f"{named(owner)} took over open questions to the stranger")
+
+    def _check_consents(self, done: tuple[Step, ...]) -> None:
+        """Check that a person's consents are the person's own answers."""
+        answered = {step.who for step in done if isinstance(step, Answer)}
+        for who, before in self._consents.items():
+            if self._consents_of(who) - before and who not in answered:
+                raise Wrong(f"{named(who)} has a consent that {named(who)} never gave")
+
+    def _check_erased(self, done: Step) -> None:
+        """Check that only an operator with the right role erases a person."""
+        for who in self._erased_people() - self._erased:
+            if not (isinstance(done, Erase) and done.who == who and done.role in LINK_AND_ERASE):
+                raise Wrong(f"{named(who)} was erased by nobody with the right to it")
 
     # ------------------------------------------------------------------ names
 

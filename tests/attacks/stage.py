@@ -19,8 +19,8 @@ from skein.models.common.address import sms_address, sms_route
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
-from skein.models.directory.address_index import AddressChat
-from skein.models.outbox.jobs import ConsentJob, Job, RecallJob, RunJob
+from skein.models.directory.address_index import AddressChat, AddressOwner
+from skein.models.outbox.jobs import ConsentJob, Job, NumberCodeJob, RecallJob, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
@@ -43,6 +43,7 @@ from tests.attacks.cast import (
     PEOPLE,
     PHONES,
     ROOMS,
+    STRANGER,
     STRANGERS_PHONE,
     Word,
     named,
@@ -78,10 +79,10 @@ from tests.attacks.steps import (
     Text,
 )
 from tests.support.agents import actor, asked_by_service
+from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World
 from tests.support.fakes import Calls, ScriptedModel, check_paired
 from tests.support.feed import TableFeed
-from tests.support.number_codes import link_number
 
 SETTINGS = Settings(
     reply_debounce_seconds=0,
@@ -333,10 +334,22 @@ class Stage(World):
             if self._opened is None:
                 return
             step = replace(step, chat=self._opened)  # type: ignore[call-arg]
+        step = self.resolved(step)
         with suppress(Rejected):
             self._apply(step)
             if getattr(step, "word", None) == "order" and hasattr(step, "who"):
                 self.givers.add(step.who)
+
+    def resolved(self, step: Step) -> Step:
+        """The step with the id of the stranger, who is a caller until the number is linked."""
+        strange = {name: self.stranger for name, who in vars(step).items() if who == STRANGER}
+        return replace(step, **strange)  # type: ignore[arg-type]
+
+    @property
+    def stranger(self) -> str:
+        """The id of the user to whom the stranger's number belongs."""
+        item = self.table.get(AddressOwner.key_of(TENANT, sms_address(STRANGERS_PHONE)))
+        return AddressOwner.from_item(item).user_id if item is not None else STRANGER
 
     def _apply(self, step: Step) -> None:
         doings: dict[type[Step], Callable[[Any], object]] = {
@@ -515,10 +528,21 @@ class Stage(World):
         self.app.chat_admin.discard(TENANT, step.chat, _ref(step.who))
 
     def _merge(self, step: Merge) -> None:
-        link_number(self, step.who, STRANGERS_PHONE)
+        client = self._operator(step.role)
+        path = f"/v1/users/{step.who}/phones/{STRANGERS_PHONE}"
+        client.call("POST", f"{path}/code")
+        for job in self.queues.take(NumberCodeJob):
+            self.handle(job)
+        texts = [sms.body for sms, _ in self.sms.taken if sms.phone == STRANGERS_PHONE]
+        sent = CODE.findall(texts[-1]) if texts else []
+        code = sent[0] if sent and step.proven else "000000"
+        client.put(path, {"code": code})
+
+    def _operator(self, role: str) -> Client:
+        return replace(operator(self), scope=role)
 
     def _erase(self, step: Erase) -> None:
-        self.app.erasures.request(TENANT, step.who, by="usr_op")
+        self._operator(step.role).delete(f"/v1/users/{step.who}")
         for _ in range(4):
             self._time_passes(15)
 

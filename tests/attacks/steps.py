@@ -471,28 +471,51 @@ class Discard(Step):
         return f"{named(self.who)} discards {titled(self.chat)}."
 
 
+LINK_AND_ERASE = frozenset({"privacy", "admin"})
+"""The scopes of operators who may link numbers and erase people."""
+
+
 @dataclass(frozen=True)
 class Merge(Step):
-    """An operator links the stranger's phone number to a person."""
+    """An operator links the stranger's phone number to a person.
+
+    Attributes:
+        proven: The person has read the code on the phone; else the operator guesses it.
+        role: The scope of the operator's token.
+    """
 
     who: str = ""
+    proven: bool = True
+    role: str = "privacy"
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the number may become the person's."""
+        return self.proven and self.role in LINK_AND_ERASE
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        return f"An operator links the stranger's phone number to {named(self.who)}."
+        how = "" if self.proven else ", without the code"
+        who = f"An operator ({self.role})"
+        return f"{who} links the stranger's phone number to {named(self.who)}{how}."
 
 
 @dataclass(frozen=True)
 class Erase(Step):
-    """An operator erases a person."""
+    """An operator erases a person.
+
+    Attributes:
+        role: The scope of the operator's token.
+    """
 
     who: str = ""
+    role: str = "privacy"
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        return f"An operator erases {named(self.who)}, which takes an hour."
+        return f"An operator ({self.role}) erases {named(self.who)}, which takes an hour."
 
 
 Story = tuple[Step, ...]

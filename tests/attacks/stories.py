@@ -15,6 +15,7 @@ from tests.attacks.cast import (
     PEOPLE,
     PHONES,
     ROOMS,
+    STRANGER,
     STRANGERS_PHONE,
     Word,
 )
@@ -294,14 +295,20 @@ def ordered_stories(draw: st.DrawFn) -> Story:
     return given_by(tuple(story), giver)
 
 
+_members = st.one_of(_people, st.just(STRANGER))
+_roles = st.sampled_from(["privacy", "privacy", "support", "owner"])
+_links = st.builds(Merge, who=_people, proven=st.sampled_from([True, True, False]), role=_roles)
 _claims: st.SearchStrategy[Step] = st.one_of(
     st.builds(TakeName, tactics, _people, _people, st.booleans()),
-    st.builds(MakeOwner, by=_people, chat=_groups, who=_people),
-    st.builds(Remove, by=_people, chat=_groups, who=_people),
-    st.builds(Join, by=_people, chat=_groups, who=_people),
+    st.builds(MakeOwner, by=_members, chat=_groups, who=_members),
+    st.builds(Remove, by=_members, chat=_groups, who=_members),
+    st.builds(Join, by=_people, chat=_groups, who=_members),
+    st.builds(Text, tactics, st.just(STRANGERS_PHONE)),
+    st.builds(Accept, who=_members),
+    st.builds(Answer, tactics, who=_members),
     st.builds(Leave, chat=_groups, who=_people),
     st.builds(NewName, who=_people),
-    st.builds(Merge, who=_people),
+    _links,
     _opens,
     _accepts,
 )
@@ -313,7 +320,7 @@ def contested_stories(draw: st.DrawFn) -> Story:
     kinds = st.sampled_from([_claims, _claims, _says()])
     story = [draw(kind) for kind in draw(st.lists(kinds, min_size=2, max_size=5))]
     if draw(st.booleans()):
-        story.append(Erase(who=draw(_people)))
+        story.append(Erase(who=draw(_people), role=draw(_roles)))
     return given_by(tuple(story), draw(_people))
 
 

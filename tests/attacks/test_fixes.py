@@ -7,16 +7,24 @@ import pytest
 from hypothesis import find, settings
 from hypothesis import strategies as st
 
+from routes.app import ROLES, Principal
+from skein.account_linking import phone_links
 from skein.agent import training_export as training
 from skein.agent.sections.your_chats import YourChats
 from skein.live.answer_frames import ListenerFinder
 from skein.live.models.connection import PersonConnections
 from skein.live.pushes import Listener, Pushes
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.consent import Consent
+from skein.models.common.address import sms_address
+from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Actor as ItemActor
 from skein.models.common.ownership import Readers
 from skein.models.common.provenance import Authors, Insiders
+from skein.models.common.storage import Delete, Put
 from skein.models.directory import user as directory_user
+from skein.models.directory.number_code import NumberCode
+from skein.models.directory.user import Merge, User
 from skein.models.runs.run import Run
 from skein.privacy import erasure_rules
 from skein.recall import indexing
@@ -25,6 +33,8 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats import opening
 from skein.services.chats.ownership import Actor as ChatActor
 from skein.services.choices import consents
+from skein.services.common.pagination import items_under
+from skein.services.directory.number_codes import NumberCodes
 from skein.services.runs import disclosure
 from skein.workspace import document_edits
 from skein.workspace.document_edits import check_listed
@@ -232,6 +242,31 @@ def _all_owners(chat: Chat, *_: Any) -> tuple[str, ...]:
     return chat.owners
 
 
+def _inherited(chat: Chat, roster: tuple[NamedMember, ...]) -> tuple[str, ...]:
+    """The owners of a chat, if who takes the place of an owner owns the chat, too."""
+    now, before = ({each.id for each in members} for members in (roster, chat.roster))
+    stay = tuple(owner for owner in chat.owners if owner in now)
+    return (*stay, *sorted(now - before)) if len(stay) < len(chat.owners) else stay
+
+
+def _unchecked(_: Any, tenant: str, user_id: str, phone: str, __: str) -> Delete:
+    return Delete(NumberCode.key_of(tenant, user_id, sms_address(phone)))
+
+
+_move_rest = phone_links.PhoneLinks._move_rest
+
+
+def _with_consents(links: phone_links.PhoneLinks, merge: Merge) -> None:
+    _move_rest(links, merge)
+    for item in items_under(links.table, User.key_of(TENANT, merge.id).pk, Consent.PREFIX):
+        consent = Consent.from_item(item).model_copy(update={"user_id": merge.into})
+        links.table.write(Put(consent.key, consent.attributes()))
+
+
+def _all_roles(_: Principal) -> frozenset[str]:
+    return frozenset(ROLES)
+
+
 def _emptied(_: Any, message: Message) -> Message:
     return message.model_copy(update={"text": "[erased]"})
 
@@ -245,6 +280,37 @@ RIGHTS: dict[str, tuple[Any, str, Any, str]] = {
         "check_owns",
         _allowed,
         "member_removes_an_owner",
+    ),
+    "linking a number takes its code": (
+        NumberCodes,
+        "check",
+        _unchecked,
+        "number_linked_without_its_code",
+    ),
+    "linking carries over no role": (Chat, "owners_in", _inherited, "linked_number_of_an_owner"),
+    "linking ends open questions": (
+        phone_links,
+        "end_choices",
+        _allowed,
+        "linked_number_of_an_invited",
+    ),
+    "linking carries over no consents": (
+        phone_links.PhoneLinks,
+        "_move_rest",
+        _with_consents,
+        "linked_number_that_consented",
+    ),
+    "linking takes the role privacy": (
+        Principal,
+        "roles",
+        property(_all_roles),
+        "number_linked_by_support",
+    ),
+    "erasing takes the role privacy": (
+        Principal,
+        "roles",
+        property(_all_roles),
+        "person_erased_by_support",
     ),
     "an erasure leaves the items of others": (
         erasure_rules,
