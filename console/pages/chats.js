@@ -5,11 +5,17 @@ import { button, el, field, fill, select } from "../dom.js";
 import { Inbox, consents } from "../inbox.js";
 import { Live } from "../live.js";
 import { members } from "../members.js";
-import { form } from "../parts.js";
+import { form, when } from "../parts.js";
 import { words } from "../words.js";
 
 const PAGE = 50;
 const said = words.pages.chats;
+
+/** Whether operators may read the person's chats, and since when. */
+function reading({ on, since }) {
+  return el("p", { class: "hint" }, on ? said.operatorsRead : said.operatorsDoNotRead,
+    since && [" ", said.readingSince, " ", when(since)]);
+}
 
 async function show(main, [chatId], context) {
   const { api, config } = context;
@@ -24,6 +30,7 @@ async function show(main, [chatId], context) {
   const place = el("section", { class: "detail" });
   fill(main,
     el("h1", {}, said.name),
+    reading(me.operators_read_chats),
     el("div", { class: `split ${chatId ? "has-detail" : ""}` },
       el("section", { class: "master", "aria-label": said.list },
         el("details", { class: "new" }, el("summary", {}, said.start), await newChat(context)),

@@ -331,3 +331,14 @@ def test_owner_makes_another_owner_and_removes_a_member(driver: Driver) -> None:
     driver.check_accessibility()
     shown = client.ok("GET", f"/v1/chats/{chat}/members", token=own)["items"]
     assert sorted(each["role"] for each in shown) == ["owner", "owner"]
+
+
+def test_person_sees_whether_operators_may_read_chats_and_since_when(driver: Driver) -> None:
+    client, owner = driver.client, driver.operator()
+    try:
+        client.ok("PATCH", "/v1/settings", {"operators_read_chats": False}, token=owner)
+        driver.sign_in("#/chats")
+        told = driver.page.get_by_text("Operators may not read chats.")
+        expect(told).to_contain_text("Since:")
+    finally:
+        client.ok("PATCH", "/v1/settings", {"operators_read_chats": None}, token=owner)

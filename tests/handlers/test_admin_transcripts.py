@@ -1,8 +1,12 @@
 """Operators read a chat: with a reason, and only if the tenant allows it."""
 
+from datetime import timedelta
+
 import pytest
 
+import admin_api
 from skein.errors import Unavailable
+from skein.models.common.base import rfc3339
 from skein.models.common.storage import Put
 from tests.support.api_client import Client, everything
 from tests.support.builders import World, bot, person
@@ -72,3 +76,40 @@ def test_tenant_that_forbids_reading_shows_operators_no_words(world: World, admi
     assert (shown.status, shown.body["prompt"], shown.body["steps"]) == (200, None, [])
     assert "Message" not in str(shown.body)
     assert Client(world).get("/v1/chats/chat_1/messages").status == 200
+
+
+# ---------------------------------------------------------------------- operators_read_chats
+
+
+@pytest.mark.parametrize("value", [True, None])
+@pytest.mark.parametrize("scope", ["support", "privacy", "support privacy"])
+def test_operator_who_is_no_owner_cannot_turn_reading_on_again(
+    world: World, admin: Client, scope: str, value: bool | None
+) -> None:
+    admin.patch("/v1/settings", {"operators_read_chats": False})
+    other = Client(world, api=admin_api, sub="usr_s", scope=scope, claims={})
+    assert other.patch("/v1/settings", {"operators_read_chats": value}).status == 403
+    assert other.get(TRANSCRIPT, reason="The complaint 4711").status == 403
+    refused, forbidden = admin.get("/v1/audit", limit=2).body["items"][::-1]
+    assert refused["refused"]
+    assert refused["route"] == "PATCH /v1/settings"
+    assert forbidden["refused"]
+
+
+def test_people_see_whether_operators_read_and_since_when(world: World, admin: Client) -> None:
+    husam = Client(world)
+    assert husam.get("/v1/me").body["operators_read_chats"] == {"on": True, "since": None}
+    admin.patch("/v1/settings", {"operators_read_chats": False})
+    off = husam.get("/v1/me").body["operators_read_chats"]
+    world.clock.advance(3600)
+    admin.patch("/v1/settings", {"apology": False})
+    admin.patch("/v1/settings", {"operators_read_chats": False})
+    assert husam.get("/v1/me").body["operators_read_chats"] == off
+    assert off == {"on": False, "since": world_time(world, -3600)}
+    admin.patch("/v1/settings", {"operators_read_chats": None})
+    shown = husam.get("/v1/me").body["operators_read_chats"]
+    assert shown == {"on": True, "since": world_time(world, 0)}
+
+
+def world_time(world: World, seconds: int) -> str:
+    return rfc3339(world.clock.now() + timedelta(seconds=seconds))

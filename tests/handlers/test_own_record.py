@@ -64,6 +64,7 @@ def test_patch_me_changes_and_returns_the_own_record(world: World, husam: Client
         "profile": {},
         "tenant": TENANT,
         "scopes": ["chat"],
+        "operators_read_chats": {"on": True, "since": None},
     }
     assert husam.get("/v1/me").body == answer.body
 

@@ -6,12 +6,14 @@ from routes.router import ApiRouter
 from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
 from skein.models.api.choices import ConsentPage, ConsentResource
-from skein.models.api.directory import Myself, OwnChange
+from skein.models.api.directory import Myself, OperatorsReading, OwnChange
 from skein.models.api.number_codes import GivenCode, SentCode
 from skein.models.api.open_choices import OpenChoicePage, OpenChoiceResource
+from skein.models.directory.user import User
 from skein.services.choices.consents import Consents
 from skein.services.choices.open_choices import OpenChoices
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.directory.number_codes import NumberCodes
 from skein.services.directory.users import Users
 from skein.services.quotas.rate_limits import RateLimiter
@@ -23,10 +25,13 @@ router = ApiRouter("me", "user")
     "/v1/me", "Get the caller's profile", audit=Unaudited("the caller reads their own data")
 )
 def get_me() -> Myself:
-    """A caller without a record gets the data of the token."""
+    """A caller without a record gets the data of the token.
+
+    `operators_read_chats` tells whether operators may read chats, and since when.
+    """
     caller = router.caller
     user = service(Users).me(caller.tenant, caller.person)
-    return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)
+    return _myself(user)
 
 
 @router.get(
@@ -61,7 +66,7 @@ def change_me(change: OwnChange) -> Myself:
     caller = router.caller
     service(RateLimiter).admit_change(caller.tenant, caller.user_id)
     user = service(Users).change_own(caller.tenant, caller.person, change)
-    return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)
+    return _myself(user)
 
 
 @router.post(
@@ -90,4 +95,15 @@ def link_own_number(phone: OwnNumber, given: GivenCode) -> Myself:
     """
     caller = router.caller
     user = service(PhoneLinks).link(caller.tenant, caller.user_id, phone, code=given.code)
-    return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)
+    return _myself(user)
+
+
+def _myself(user: User) -> Myself:
+    caller = router.caller
+    on, since = service(TenantSettingsService).reading(caller.tenant)
+    return Myself.of(
+        user,
+        tenant=caller.tenant,
+        scopes=caller.scopes,
+        operators_read_chats=OperatorsReading(on=on, since=since),
+    )

@@ -325,11 +325,23 @@ class UserDetail(UserResource):
         return cls.of(user, profile_changes=changes)
 
 
+class OperatorsReading(Resource):
+    """Whether operators may read chats, for the people who write them."""
+
+    on: Annotated[bool, Field(description="Whether operators may read chats, with a reason.")]
+    since: Annotated[
+        Instant | None, Field(description="When this last changed; null if it never did.")
+    ]
+
+
 class Myself(UserResource):
     """The user who is signed in."""
 
     tenant: Annotated[str, Field(description="The tenant.")]
     scopes: Annotated[tuple[str, ...], Field(description="The scopes of the token.")]
+    operators_read_chats: Annotated[
+        OperatorsReading, Field(description="The tenant's setting `operators_read_chats`.")
+    ]
 
 
 class UserPage(Page[UserResource]):

@@ -416,11 +416,16 @@ class StackOverridesChange(OverridesChange, RolloutSettings):
 
 
 class TenantSettings(Stored):
-    """The stored overrides and pauses of a tenant; without an item, the tenant has none."""
+    """The stored overrides and pauses of a tenant; without an item, the tenant has none.
+
+    Attributes:
+        reading_changed_at: When `operators_read_chats` was last turned on or off; None for never.
+    """
 
     tenant: Tenant
     settings: Overrides = NO_OVERRIDES
     pauses: Pauses = NO_PAUSES
+    reading_changed_at: Instant | None = None
     version: int = 1
     changed_at: Instant
 

@@ -1,6 +1,8 @@
 """Keep the settings of tenants: one item per tenant, changed field by field."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from skein.errors import Forbidden
 from skein.models.common.storage import Missing, Put
@@ -16,13 +18,18 @@ from skein.services.common.optimistic import optimistic, revise
 NO_READING = "the tenant forbids operators to read chats (the setting operators_read_chats)"
 
 
+def reading_allowed(overrides: Overrides) -> bool:
+    """Return whether a tenant's operators may read chats."""
+    return TenantOnlySettings.model_validate(overrides).operators_read_chats
+
+
 def check_reading(overrides: Overrides) -> None:
     """Check that a tenant's operators may read chats.
 
     Raises:
         Forbidden: The tenant forbids it.
     """
-    if not TenantOnlySettings.model_validate(overrides).operators_read_chats:
+    if not reading_allowed(overrides):
         raise Forbidden(NO_READING)
 
 
@@ -45,6 +52,14 @@ class TenantSettingsService:
         """
         check_reading(self.get(tenant))
 
+    def reading(self, tenant: str) -> tuple[bool, datetime | None]:
+        """Return whether operators may read chats, and since when; None for always."""
+        item = self.table.get(TenantSettings.key_of(tenant))
+        if item is None:
+            return reading_allowed({}), None
+        known = TenantSettings.from_item(item)
+        return reading_allowed(known.settings), known.reading_changed_at
+
     def change(self, tenant: str, change: TenantOverridesChange) -> Overrides:
         """Change the given fields of a tenant's settings; None removes a field."""
         return optimistic(self.clock, lambda: self._change_once(tenant, change))
@@ -56,11 +71,14 @@ class TenantSettingsService:
         if after == before:
             return after
         now = self.clock.now()
+        changes: dict[str, Any] = {"settings": after, "changed_at": now}
+        if reading_allowed(after) != reading_allowed(before):
+            changes["reading_changed_at"] = now
         if item is None:
-            first = TenantSettings(tenant=tenant, settings=after, changed_at=now)
+            first = TenantSettings(tenant=tenant, **changes)
             self.table.write(Put(first.key, first.to_item(), Missing()))
         else:
             known = TenantSettings.from_item(item)
-            _, write = revise(known, {"settings": after, "changed_at": now})
+            _, write = revise(known, changes)
             self.table.write(write)
         return after
