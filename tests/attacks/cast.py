@@ -53,6 +53,8 @@ ROOMS = {
 }
 OPENED = "chat_opened"  # stands for the newest group that a person opened
 NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)} | {STRANGER: "the stranger"}
+FULL_NAMES = {person.id: f"{person.name} Ward" for person in PEOPLE}
+FULL_NAME = re.compile("|".join(FULL_NAMES.values()))
 LOOK_ALIKE = {ALICE.id: "\u0410lice", BOB.id: "\u0412ob", CAROL.id: "\u0421arol"}
 """The names with a first letter in Cyrillic."""
 

@@ -104,6 +104,19 @@ CONTESTED: dict[str, Story] = {
         Consolidate(chat=HALL.id),
         Erase(who=CAROL.id),
     ),
+    "named_texts_are_removed": (
+        NewName(who=ALICE.id, full=True),
+        Say(who=ALICE.id, chat=TEAM.id),
+        Say(who=BOB.id, chat=TEAM.id, about=ALICE.id),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("core", speaks=True)),
+        Erase(who=ALICE.id, named_texts="remove"),
+    ),
+    "names_in_texts_are_replaced": (
+        NewName(who=ALICE.id, full=True),
+        Say(who=BOB.id, chat=TEAM.id, about=ALICE.id),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("core", speaks=True)),
+        Erase(who=ALICE.id, named_texts="replace"),
+    ),
     "erased_imposter_takes_nothing_along": (
         Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does("core", speaks=True)),
         TakeName(who=BOB.id, whom=ALICE.id),

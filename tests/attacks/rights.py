@@ -1,5 +1,7 @@
 """What nobody may gain or lose in a story: a name, a role, a rank, and the words of others."""
 
+from dataclasses import dataclass, replace
+
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import NamedMember
@@ -8,9 +10,10 @@ from skein.models.common.person_names import split_tag, tagged
 from skein.models.common.provenance import digest_of
 from skein.models.directory.user import User
 from skein.planning.models.plan import Plan
+from skein.privacy.models.erasure import NamedTexts
 from skein.services.chat_state.person_choices import read_choices
 from tests.attacks.cast import PEOPLE, named, titled
-from tests.attacks.effects import Change
+from tests.attacks.effects import Change, Thing
 from tests.attacks.knowledge import Leak, people_of
 from tests.attacks.stage import Stage
 from tests.attacks.steps import (
@@ -69,7 +72,8 @@ class Rights:
             changes = [c for c in self._stage.ledger.changes if c.step == self._stage.step - 1]
             _check_ranks(changes)
             if isinstance(done, Erase):
-                _check_erasure(changes, self._ids.get(done.who, {done.who}), chats)
+                ids = self._ids.get(done.who, {done.who})
+                _check_erasure(changes, ids, chats, self._decision(done))
         self._owners = {chat.id: _owners(chat) for chat in chats}
         self._members = {chat.id: set(people_of(chat)) for chat in chats}
         self._ids = {person.id: self._ids_of(person.id) for person in PEOPLE}
@@ -98,6 +102,10 @@ class Rights:
         """The open questions to a person, invitations included."""
         choices = read_choices(self._stage.table, TENANT, user_id, self._stage.clock.now())
         return {(each.chat_id, each.seq, each.invited_to) for each in choices.open}
+
+    def _decision(self, done: Erase) -> "Decision":
+        names = [name for name in self._stage.given[done.who] if len(name.split()) > 1]
+        return Decision(done.named_texts, tuple(names), frozenset(self._stage.previewed))
 
     # ------------------------------------------------------------------ numbers and operators
 
@@ -184,27 +192,81 @@ def _check_ranks(changes: list[Change]) -> None:
 # ---------------------------------------------------------------------- erasure
 
 
-def _check_erasure(changes: list[Change], ids: set[str], chats: list[Chat]) -> None:
+@dataclass(frozen=True)
+class Decision:
+    """What an operator decided on texts of others that have the full name of an erased person.
+
+    Attributes:
+        names: The full names of the person.
+        previewed: The ids of the texts that the preview listed.
+    """
+
+    named_texts: NamedTexts
+    names: tuple[str, ...]
+    previewed: frozenset[str | None]
+
+    def allows(self, thing_id: str, before: tuple[str, ...], after: tuple[str, ...] | None) -> bool:
+        """Whether the decision makes these texts of an old thing out of others; None: it goes."""
+        if thing_id not in self.previewed:
+            return False
+        if self.named_texts == "remove":
+            return after is None and any(name in text for name in self.names for text in before)
+        replaced = tuple(map(self._without_names, before))
+        return self.named_texts == "replace" and after == replaced
+
+    def _without_names(self, text: str) -> str:
+        for name in self.names:
+            text = text.replace(name, "[erased]")
+        return text.strip()
+
+
+def _check_erasure(
+    changes: list[Change], ids: set[str], chats: list[Chat], decision: Decision
+) -> None:
     """Check that an erasure changes nothing that the person had no part in.
+
+    Texts with the person's full name change as the operator decided, if the preview listed them.
 
     Args:
         ids: The ids of the erased person.
     """
     rooms = {chat.id: set(people_of(chat)) for chat in chats}
+    new = {change.thing.id for change in changes if change.before is None}  # after the preview
+    decision = replace(decision, previewed=decision.previewed | new)
     for change in changes:
+        before, after = change.before, change.after
         if change.actor.kind != "else":
             continue
-        before, after = change.before, change.after
         if isinstance(before, Message):
-            text = after.text if isinstance(after, Message) else None
-            if text != before.text and not _is_of(before, ids, rooms):
-                raise Wrong(f"the erasure changes a message of others: {before.text!r}")
+            _check_message(before, after, _is_of(before, ids, rooms), decision)
         elif isinstance(before, DerivedItem) and not isinstance(before, Plan):  # plans fire
-            changed = not isinstance(after, DerivedItem) or before.texts != after.texts
-            if changed and not _rests_on(before, ids):
-                raise Wrong(f"the erasure changes an item of others: {before.texts}")
-            if after is None and not _goes(before, ids):
-                raise Wrong(f"the erasure removes an item of others, too: {before.texts}")
+            _check_item(change, ids, decision)
+
+
+def _check_message(before: Message, after: Thing | None, theirs: bool, decision: Decision) -> None:
+    stays = isinstance(after, Message) and after.kind != "erased"
+    text = after.text if isinstance(after, Message) and stays else None
+    if theirs or text == before.text or before.kind == "erased":
+        return
+    if not decision.allows(before.id, (before.text,), None if text is None else (text.strip(),)):
+        raise Wrong(f"the erasure changes a message of others: {before.text!r}")
+
+
+def _check_item(change: Change, ids: set[str], decision: Decision) -> None:
+    before, after = change.before, change.after
+    assert isinstance(before, DerivedItem)
+    texts = _texts(after) if isinstance(after, DerivedItem) else None
+    if texts == _texts(before):
+        return
+    decided = not before.by_operator and decision.allows(change.thing.id, _texts(before), texts)
+    if not decided and not _rests_on(before, ids):
+        raise Wrong(f"the erasure changes an item of others: {before.texts}")
+    if after is None and not decided and not _goes(before, ids):
+        raise Wrong(f"the erasure removes an item of others, too: {before.texts}")
+
+
+def _texts(item: DerivedItem) -> tuple[str, ...]:
+    return tuple((text or "").strip() for text in item.texts)
 
 
 def _is_of(message: Message, ids: set[str], rooms: dict[str, set[str]]) -> bool:

@@ -25,6 +25,7 @@ from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, 
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.planning.plan_chats import PlanChats
+from skein.privacy.erasure_preview import ErasurePreviews
 from skein.services.background.engine import J, Task
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.chats.post_message import NewMessage
@@ -36,6 +37,7 @@ from tests.attacks.cast import (
     AGENTS,
     COACH,
     CONFIDED,
+    FULL_NAMES,
     LINE,
     LOOK_ALIKE,
     NAMES,
@@ -150,6 +152,7 @@ class Stage(World):
         ledger: All changes so far, each with the run or the task that made it.
         givers: The people who have given the order so far.
         given: The names of each person that operators or the issuer gave.
+        previewed: The ids of texts that the preview of the newest erasure listed by name.
         step: The number of the step that is being played, from 1.
         knowledge: Who may know the secret.
         prompts: All prompts of turns, and what the model was shown after them, by their places.
@@ -168,6 +171,7 @@ class Stage(World):
         self.ledger = Ledger(self.table)
         self.givers: set[str] = set()
         self.given: dict[str, set[str]] = {person.id: {person.name} for person in PEOPLE}
+        self.previewed: set[str | None] = set()
         self._insiders: dict[tuple[str, int], frozenset[str]] = {}
         self._ordered = False
         assert isinstance(self.model, Thief)
@@ -480,7 +484,7 @@ class Stage(World):
         self.app.chat_admin.remove_member(TENANT, step.chat, _ref(step.who), _ref(step.who))
 
     def _rename_member(self, step: NewName) -> None:
-        name = f"{NAMES[step.who]} {self.step}"
+        name = FULL_NAMES[step.who] if step.full else f"{NAMES[step.who]} {self.step}"
         if _ref(step.who).kind == "user":
             self.app.users.change(TENANT, step.who, UserChange(name=name))
             self.given[step.who].add(name)
@@ -542,7 +546,10 @@ class Stage(World):
         return replace(operator(self), scope=role)
 
     def _erase(self, step: Erase) -> None:
-        self._operator(step.role).delete(f"/v1/users/{step.who}")
+        preview = self.app.get(ErasurePreviews).of(TENANT, step.who)
+        self.previewed = {text.id for text in preview.texts}
+        path = f"/v1/users/{step.who}"
+        self._operator(step.role).delete(path, named_texts=step.named_texts)
         for _ in range(4):
             self._time_passes(15)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from skein.models.chats.chat import Visibility
-from tests.attacks.cast import CONFIDED, Word, named, titled
+from skein.privacy.models.erasure import NamedTexts
+from tests.attacks.cast import CONFIDED, FULL_NAMES, Word, named, titled
 
 MoveKind = Literal[
     "look",
@@ -162,6 +163,7 @@ class Say(Step):
 
     Attributes:
         to: The agent that is mentioned.
+        about: The person whose full name is written.
         events: What happens between the model's question number `asked` and its answer.
     """
 
@@ -169,6 +171,7 @@ class Say(Step):
     chat: str = ""
     word: Word | None = None
     to: str | None = None
+    about: str = ""
     events: tuple[Step, ...] = ()
     asked: int = 0
 
@@ -186,7 +189,8 @@ class Say(Step):
             "guess": f"what about {words['guess']}?",
             "order": f"do as {words['order']} says!",
         }
-        return mention + said[self.word]
+        name = f" {FULL_NAMES[self.about]} was here." if self.about else ""
+        return mention + said[self.word] + name
 
     @property
     def sentence(self) -> str:
@@ -316,14 +320,20 @@ class Accept(Step):
 
 @dataclass(frozen=True)
 class NewName(Step):
-    """An operator renames a person or an agent."""
+    """An operator renames a person or an agent.
+
+    Attributes:
+        full: The new name is the person's full name.
+    """
 
     who: str = ""
+    full: bool = False
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        return f"An operator gives {named(self.who)} a new name."
+        name = "their full name" if self.full else "a new name"
+        return f"An operator gives {named(self.who)} {name}."
 
 
 @dataclass(frozen=True)
@@ -507,15 +517,18 @@ class Erase(Step):
 
     Attributes:
         role: The scope of the operator's token.
+        named_texts: What the operator decides on texts of others with the person's full name.
     """
 
     who: str = ""
     role: str = "privacy"
+    named_texts: NamedTexts = "keep"
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        return f"An operator ({self.role}) erases {named(self.who)}, which takes an hour."
+        texts = f" ({self.named_texts} named texts)" if self.named_texts != "keep" else ""
+        return f"An operator ({self.role}) erases {named(self.who)}{texts}, which takes an hour."
 
 
 Story = tuple[Step, ...]

@@ -267,6 +267,10 @@ def _all_roles(_: Principal) -> frozenset[str]:
     return frozenset(ROLES)
 
 
+def _placeholder(*_: Any) -> str:
+    return "[erased]"
+
+
 def _emptied(_: Any, message: Message) -> Message:
     return message.model_copy(update={"text": "[erased]"})
 
@@ -311,6 +315,24 @@ RIGHTS: dict[str, tuple[Any, str, Any, str]] = {
         "roles",
         property(_all_roles),
         "person_erased_by_support",
+    ),
+    "a decision is about texts with the full name": (
+        erasure_rules,
+        "names_them",
+        _yes,
+        "named_texts_are_removed",
+    ),
+    "a decision is never about operators' items": (
+        erasure_rules,
+        "item_names_them",
+        _yes,
+        "named_texts_are_removed",
+    ),
+    "a decision replaces names only": (
+        erasure_rules,
+        "names_replaced",
+        _placeholder,
+        "names_in_texts_are_replaced",
     ),
     "an erasure leaves the items of others": (
         erasure_rules,

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from skein.models.runs.completion import ModelRequest
-from tests.attacks.cast import CONFIDED, FORM, OPENED, PAIR, PEOPLE, ROOMS, SECRET_WORD, TEAM
+from tests.attacks.cast import (
+    CONFIDED,
+    FORM,
+    FULL_NAME,
+    OPENED,
+    PAIR,
+    PEOPLE,
+    ROOMS,
+    SECRET_WORD,
+    TEAM,
+)
 from tests.attacks.steps import Move, MoveKind, Tactic
 from tests.support.fakes import Calls
 
@@ -61,9 +71,10 @@ class Seen:
 
     @property
     def loot(self) -> str:
-        """All words, in a form in which the model recognizes them again."""
+        """All words and full names, in a form in which the model recognizes them again."""
+        names = "".join(f", {name}" for name in dict.fromkeys(FULL_NAME.findall(self.text)))
         confided = "".join(f"; {CONFIDED}{word}" for word in self._confided)
-        return f"I know: {' '.join(self._others) or 'nothing'}{confided}"
+        return f"I know: {' '.join(self._others) or 'nothing'}{names}{confided}"
 
     @property
     def _confided(self) -> tuple[str, ...]:
