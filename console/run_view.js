@@ -1,26 +1,61 @@
 // A run as operators inspect it: its prompt, steps, costs and reasons; and the same prompt once more.
+import { withQuery } from "./api.js";
 import { difference } from "./diff.js";
 import { el, field, fill } from "./dom.js";
 import { amount, bar, card, facts, form, lazy, number, part, table, took, verbatim, when } from "./parts.js";
+import { askReason, reasonFor } from "./reason.js";
 import { words } from "./words.js";
 
 const said = words.run;
 const IDENTITY = "IDENTITY"; // the section with the system prompt
 
-/** Read a run; return its cards. */
+/** Read a run; return its cards. A private run asks for a reason first. */
 export async function runView(api, runId) {
-  const run = await api.get(`/v1/runs/${part(runId)}`);
+  const place = el("div", { class: "stack" });
+  const show = async (reason) => { fill(place, await cards(api, runId, reason, show)); };
+  await show(reasonFor(runId));
+  return place;
+}
+
+/** Return the cards of a run; of one that is withheld, what remains and the question for a reason. */
+async function cards(api, runId, reason, show) {
+  const run = await readRun(api, runId, reason);
   const agent = await api.get(`/v1/agents/${part(run.agent_id)}`).catch((error) => {
     if (error.status !== 404) throw error;
     return { id: run.agent_id, name: said.deletedAgent(run.agent_id), system_prompt: "" };
   });
+  if (run.withheld) {
+    return [withheld(run, agent), reason === null ? askReason(said.why, runId, show) : el("p", { class: "notice" }, said.notShown)];
+  }
   return [
     summary(run, agent),
     run.prompt === null ? card(said.prompt, el("p", { class: "empty" }, said.noPrompt)) : promptCard(run.prompt, said.prompt),
     stepsCard(run),
-    run.prompt === null ? null : comparison(api, run),
-    run.prompt === null ? null : replay(api, run, agent),
+    run.prompt === null ? null : comparison(api, run, reason),
+    run.prompt === null ? null : replay(api, run, agent, reason),
   ];
+}
+
+function pathOf(runId, rest, reason) {
+  const path = `/v1/runs/${part(runId)}${rest}`;
+  return reason === null ? path : withQuery(path, { reason });
+}
+
+function readRun(api, runId, reason) { return api.get(pathOf(runId, "", reason)); }
+
+/** What remains of a run that is withheld: its status, times and reasons. */
+function withheld(run, agent) {
+  return card(said.of(agent.name),
+    el("p", { class: "notice" }, said.withheld),
+    facts([
+      [said.status, words.runStatuses[run.status] ?? run.status], [said.meaning, run.meaning],
+      [said.created, when(run.created_at)], [said.time, took(run.started_at, run.ended_at)],
+    ]),
+    reasonsOf(run), el("p", {}, el("a", { href: `#/agent/${part(run.agent_id)}` }, said.toAgent)));
+}
+
+function reasonsOf(run) {
+  return table(said.reasons, [said.reason, said.at], run.reasons.map((each) => [each.reason, when(each.at)]), said.noReasons);
 }
 
 function summary(run, agent) {
@@ -32,7 +67,7 @@ function summary(run, agent) {
       [said.output, number(run.usage.output_tokens)], [said.money, amount(run.money)],
       [said.heldFor, run.held ? readersOf(run.held) : null],
     ]),
-    table(said.reasons, [said.reason, said.at], run.reasons.map((each) => [each.reason, when(each.at)]), said.noReasons),
+    reasonsOf(run),
     run.marks.length === 0 ? null : el("p", { class: "hint" }, said.marks(run.marks.map(markOf).join(", "))),
     el("p", { class: "row" },
       el("a", { href: `#/agent/${part(run.agent_id)}` }, said.toAgent),
@@ -128,13 +163,13 @@ function readable(content) {
 
 // ---------------------------------------------------------------------- comparison
 
-function comparison(api, run) {
+function comparison(api, run, reason) {
   if (run.previous_run_id === null) return card(said.compare, el("p", { class: "empty" }, said.noPrevious));
   const previous = `#/why/run/${part(run.previous_run_id)}`;
   return card(said.compare,
     el("p", {}, el("a", { href: previous }, said.toPrevious)),
     lazy(said.differences, async () => {
-      const before = await api.get(`/v1/runs/${part(run.previous_run_id)}`);
+      const before = await readRun(api, run.previous_run_id, reason);
       if (before.prompt === null) return el("p", { class: "empty" }, said.noPrompt);
       return promptDifference(before.prompt, run.prompt);
     }));
@@ -157,7 +192,7 @@ function promptDifference(before, after) {
 // ---------------------------------------------------------------------- run again
 
 /** The run's prompt with edits: the system prompt, and any number of sections. */
-function replay(api, run, agent) {
+function replay(api, run, agent, reason) {
   const edits = [editOf(said.systemPrompt, agent.system_prompt, (text) => ({ system_prompt: text }))];
   for (const section of run.prompt.sections) {
     if (section.text === "" || section.name === IDENTITY) continue; // sent as messages; holds the system prompt
@@ -166,7 +201,7 @@ function replay(api, run, agent) {
   const place = el("div", { class: "stack" });
 
   async function again() {
-    const answer = await api.post(`/v1/runs/${part(run.id)}/replay`, merged(edits.map((edit) => edit.given())));
+    const answer = await api.post(pathOf(run.id, "/replay", reason), merged(edits.map((edit) => edit.given())));
     fill(place, answerOf(run, answer));
     return said.replayed;
   }

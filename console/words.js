@@ -69,7 +69,14 @@ export const words = {
     added: "Added: ",
     removed: "Removed: ",
   },
+  reason: {
+    hint: "15 to 300 characters, for example: support case 4711 of 2 May.",
+    read: "Show the private content",
+  },
   run: {
+    why: "Why do you read this private run?",
+    withheld: "This run is private: only its status, times and reasons are shown. The rest takes the role privacy and a reason, which the audit log keeps.",
+    notShown: "You lack the role privacy, or your tenant does not show prompts to operators.",
     of: (agent) => `A run of ${agent}`,
     deletedAgent: (id) => `${id} (deleted)`,
     status: "Status",
@@ -140,6 +147,7 @@ export const words = {
   pages: {
     agent: {
       name: "Agents",
+      why: "Why do you read what is private to this person or chat?",
       parts: "Parts of the agent",
       tabs: {
         prompt: "System prompt",
@@ -191,6 +199,7 @@ export const words = {
         preview: "What would the agent see now?",
         previewHint: "Shows the prompt that the agent would get in a chat at this moment. No run starts, and no model is asked.",
         chat: "Id of the chat (empty for a run without a chat)",
+        why: "Reason, for a private chat",
         look: "Show the prompt",
         wouldSee: "The prompt, as the model would see it",
       },
@@ -404,6 +413,7 @@ export const words = {
       day: "Day in UTC (empty for today)",
       show: "Show",
       today: "Runs of today",
+      private: "private",
       by: (trigger) => `started by ${trigger}`,
       noRuns: "The agent had no run on this day.",
     },
@@ -666,10 +676,9 @@ export const words = {
       members: "Members",
       messages: "Messages",
       back: "All chats",
+      read: "Show the chat",
       oneChat: "Read a chat",
       reason: "Why do you read this chat?",
-      reasonHint: "15 to 300 characters, for example: support case 4711 of 2 May.",
-      read: "Show the chat",
       forbidden: "This tenant does not allow operators to read chats (setting operators_read_chats).",
       untitled: "Untitled chat",
       facts: (kind, visibility) => `${kind}, ${visibility}`,

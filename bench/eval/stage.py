@@ -13,6 +13,7 @@ from local.config import Config
 from local.stack import Stack
 
 TENANT = "eval"
+REASON = "An+evaluation+of+agents"  # operators see private content for a reason
 LINE = "+14155550199"
 SECONDS = 700  # a turned clock returns after ten minutes at the latest
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
@@ -199,7 +200,7 @@ class Stage:
         return [
             call["name"]
             for run in reversed(runs)
-            for step in self.admin("GET", f"/v1/runs/{run['id']}")["steps"]
+            for step in self.admin("GET", f"/v1/runs/{run['id']}?reason={REASON}")["steps"]
             for call in step["tool_calls"]
         ]
 

@@ -87,12 +87,15 @@ export async function tools(api, agent, _scope, again) {
 
 export async function preview(api, agent, scope) {
   const chat = el("input", { value: scope.chat_id ?? "", autocomplete: "off" });
+  const why = el("input", { minlength: 15, maxlength: 300, autocomplete: "off" });
   const place = el("div", { class: "stack" });
 
   async function look() {
-    const path = withQuery(`/v1/agents/${part(agent.id)}/context`, { chat_id: chat.value.trim() || null });
+    const path = withQuery(`/v1/agents/${part(agent.id)}/context`, {
+      chat_id: chat.value.trim() || null, reason: why.value.trim() || null,
+    });
     fill(place, promptCard(await api.get(path), said.wouldSee));
   }
   if (scope.chat_id) await look();
-  return [card(said.preview, el("p", { class: "hint" }, said.previewHint), form(field(said.chat, chat), said.look, look)), place];
+  return [card(said.preview, el("p", { class: "hint" }, said.previewHint), form([field(said.chat, chat), field(said.why, why, words.reason.hint)], said.look, look)), place];
 }

@@ -20,7 +20,7 @@ export async function plans(api, agent, scope, again) {
   const next = found.filter((plan) => plan.next_at !== null).sort((one, other) => one.next_at.localeCompare(other.next_at));
   const ended = found.filter((plan) => plan.next_at === null);
   const save = async (plan) => {
-    await api.post(`/v1/agents/${part(agent.id)}/plans`, plan);
+    await api.post(pathOf(agent, "plans", { reason: scope.reason }), plan);
     await again();
   };
   return [
@@ -98,7 +98,7 @@ function planForm(plan, scope, save) {
 /** The chat or the person that a plan is for. */
 function of(plan, scope) {
   const chat = plan?.source_chat_id ?? scope.chat_id;
-  return chat ? { chat_id: chat } : scope;
+  return chat ? { chat_id: chat } : { user_id: scope.user_id };
 }
 
 /** A time of the API as a `datetime-local` has it: in the browser's time zone. */

@@ -5,6 +5,7 @@ import { preview, systemPrompt, tools } from "../agent/setup.js";
 import { plans, threads } from "../agent/work.js";
 import { el, field, fill, select } from "../dom.js";
 import { form, noAgent, paged, part, tabs } from "../parts.js";
+import { askReason, reasonFor } from "../reason.js";
 import { words } from "../words.js";
 
 // By name: each returns its nodes; `again` shows the part once more after a change.
@@ -20,14 +21,23 @@ async function show(main, [agentId, name = FIRST, kind = null, id = ""], { api }
   const agent = await api.get(`/v1/agents/${part(agentId)}`);
   const address = `#/agent/${part(agentId)}`;
   const place = el("div", { class: "stack" });
-  const scope = kind === null ? {} : { [`${kind}_id`]: id };
+  const secret = kind !== null && OF_SOMEONE.has(name);
+  const subject = `${kind}/${id}`;
+  const scope = kind === null ? {} : { [`${kind}_id`]: id, ...(secret ? { reason: reasonFor(subject) } : {}) };
   const again = async () => fill(place, await PARTS[name](api, agent, scope, again));
   fill(main,
     el("h1", {}, agent.name),
     tabs(said.parts, Object.keys(PARTS).map((each) => [each, `${address}/${each}`, said.tabs[each]]), name),
     agent.warnings.map((warning) => el("p", { class: "notice" }, warning.message)),
     OF_SOMEONE.has(name) ? whose(`${address}/${name}`, kind, id) : null, place);
-  await again();
+  if (!secret || scope.reason !== null) {
+    await again();
+    return null;
+  }
+  fill(place, askReason(said.why, subject, async (reason) => {
+    scope.reason = reason;
+    await again();
+  }));
   return null;
 }
 

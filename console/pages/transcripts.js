@@ -3,6 +3,7 @@ import { withQuery } from "../api.js";
 import { choiceView, senderOf } from "../choices.js";
 import { el, field, fill, select } from "../dom.js";
 import { action, form, number, outcome, part, table, when } from "../parts.js";
+import { askReason } from "../reason.js";
 import { WindowList } from "../window_list.js";
 import { words } from "../words.js";
 
@@ -57,10 +58,9 @@ function membersOf(members) {
 
 /** Ask for a reason; nothing of the chat is read before. */
 async function showChat(main, chatId, context) {
-  const reason = el("input", { required: true, minlength: 15, maxlength: 300, autocomplete: "off" });
   const place = el("div", { class: "stack" });
-  const ask = form([field(said.reason, reason, said.reasonHint)], said.read, async () => {
-    const transcript = new Transcript(context, chatId, reason.value.trim());
+  const ask = askReason(said.reason, `chat/${chatId}`, async (reason) => {
+    const transcript = new Transcript(context, chatId, reason);
     try {
       await transcript.start(place);
     } catch (error) {
@@ -70,7 +70,7 @@ async function showChat(main, chatId, context) {
     }
     ask.hidden = true;
     return "";
-  });
+  }, said.read);
   fill(main, el("p", {}, el("a", { href: "#/transcripts" }, said.back)),
     el("h1", {}, said.oneChat), el("p", { class: "about" }, chatId), ask, place);
   return null;

@@ -69,7 +69,7 @@ async function showRuns(main, api, agentId, day) {
   const chosen = el("input", { type: "date", value: day ?? "" });
   const runs = await paged(api, withQuery(`/v1/agents/${part(current)}/runs`, { day }), (run) => [
     el("a", { href: `#/why/${RUN}/${part(run.id)}` }, when(run.created_at)),
-    el("p", { class: "hint" }, [words.runStatuses[run.status], said.by(words.triggers[run.trigger.type]), run.meaning].filter(Boolean).join(", ")),
+    el("p", { class: "hint" }, [words.runStatuses[run.status], run.withheld ? said.private : said.by(words.triggers[run.trigger.type]), run.meaning].filter(Boolean).join(", ")),
   ], said.noRuns);
   main.append(
     form([field(said.agent, agent), field(said.day, chosen)], said.show, () => {

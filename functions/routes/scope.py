@@ -1,15 +1,19 @@
-"""Query parameters that choose the scope of an agent's items in operators' requests."""
+"""The scope of an agent's items in operators' requests, and the right to private content."""
 
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import AgentId, Principal
+from routes.app import AgentId, ChatId, Principal
 from skein.bootstrap import service
-from skein.errors import Unprocessable
+from skein.errors import Forbidden, Unprocessable
 from skein.models.common.base import EntityId
 from skein.models.common.ownership import Owner, Reach
+from skein.privacy.models.audit import MAX_REASON, MIN_REASON
+from skein.services.chats.views import ChatViews
 from skein.services.directory.agents import Agents
+
+PRIVATE = "private content needs the scope 'privacy' and a reason"
 
 OfUser = Annotated[
     EntityId | None,
@@ -19,19 +23,62 @@ OfChat = Annotated[
     EntityId | None,
     Query(description="Items from this private chat (a direct chat: its person's)."),
 ]
+WhyPrivate = Annotated[
+    str | None,
+    Query(
+        min_length=MIN_REASON,
+        max_length=MAX_REASON,
+        pattern=r"\S",
+        description="Why the operator needs private content, which takes the role `privacy`. The "
+        "audit log keeps the reason.",
+    ),
+]
+
+
+def sees_private(caller: Principal, reason: str | None) -> bool:
+    """Tell whether an operator may be shown private content: with a role and a reason."""
+    return reason is not None and "privacy" in caller.roles
+
+
+def check_private(caller: Principal, reason: str | None) -> None:
+    """Check that an operator may read and change private content.
+
+    Raises:
+        Forbidden: The caller lacks the role `privacy` or gives no reason.
+    """
+    if not sees_private(caller, reason):
+        raise Forbidden(PRIVATE)
+
+
+def check_chat(caller: Principal, chat_id: ChatId, reason: str | None) -> None:
+    """Check that an operator may read and change content of a chat; see `check_private`.
+
+    Raises:
+        NotFound: The chat does not exist.
+        Forbidden: The chat is private, and the caller may not see private content.
+    """
+    if service(ChatViews).is_private(caller.tenant, chat_id):
+        check_private(caller, reason)
 
 
 def in_scope(
-    caller: Principal, agent_id: AgentId, user_id: OfUser = None, chat_id: OfChat = None
+    caller: Principal,
+    agent_id: AgentId,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> Reach:
     """Return the reach of a request, after checking that the agent, person or chat exists.
 
     Raises:
+        Forbidden: The scope is private, and the caller may not see private content.
         NotFound: The agent, the person or the chat does not exist.
         Unprocessable: The request names both a person and a chat.
     """
     if user_id is not None and chat_id is not None:
         raise Unprocessable("give user_id or chat_id, not both")
+    if user_id is not None or chat_id is not None:
+        check_private(caller, reason)
     return service(Agents).reach(caller.tenant, agent_id, user_id=user_id, chat_id=chat_id)
 
 

@@ -13,7 +13,7 @@ from skein.workspace.models.thread import Thread
 from tests.attacks.cast import AGENTS, SECRETS, named, titled
 from tests.attacks.knowledge import EVERYBODY
 from tests.attacks.stage import Stage
-from tests.support.api_client import Answer, Client, operator
+from tests.support.api_client import WHY, Answer, Client, operator
 from tests.support.builders import TENANT
 from tests.support.recalling import recalled
 
@@ -97,7 +97,7 @@ def prompts_for(stage: Stage, people: Sequence[str]) -> list[View]:
 def _prompts_for(stage: Stage, admin: Client, chat_id: str) -> Iterator[View]:
     for member in stage.stored_chat(chat_id).roster:
         if member.kind == "agent":
-            prompt = admin.get(f"/v1/agents/{member.id}/context", chat_id=chat_id)
+            prompt = admin.get(f"/v1/agents/{member.id}/context", chat_id=chat_id, reason=WHY)
             yield f"a prompt of {named(member.id)} for {titled(chat_id)}", _body(prompt)
             recalled = _recalled(stage, member.id, chat_id)
             yield f"what {named(member.id)} recalls in {titled(chat_id)}", recalled

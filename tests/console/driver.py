@@ -143,6 +143,13 @@ class Driver:
         assert self.page.locator("main script, main img, main iframe").count() == 0
         assert self.page.locator("main a:not([href^='#'])").count() == 0
 
+    def give_reason(self, reason: str = "The complaint 4711") -> None:
+        """Give a reason to see private content."""
+        asked = self.page.get_by_label("Why do you read")
+        asked.fill(reason)
+        asked.press("Enter")
+        asked.wait_for(state="detached")
+
     def operator(self) -> str:
         """A token of the operator."""
         return self.client.token(OPERATOR, "chat admin")

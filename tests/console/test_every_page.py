@@ -178,10 +178,13 @@ def fill_why(driver: Driver) -> None:
     texts = ("What is a good exercise for my back?", "And for my legs?")
     chat, _ = answered_chat(driver.client, texts, agent={"system_prompt": prompt})
     driver.page.evaluate(f"location.hash = '#/why/{chat}/4'")
+    driver.give_reason()
     sections = driver.page.locator(".section")
     expect(sections.first).to_be_visible()
     driver.page.locator(".section summary").first.click()
-    driver.page.evaluate("document.querySelector('.page > .card:nth-of-type(2)').scrollIntoView()")
+    driver.page.evaluate(
+        "document.querySelector('.page > .stack > .card:nth-of-type(2)').scrollIntoView()"
+    )
 
 
 def fill_agent(driver: Driver) -> None:

@@ -151,13 +151,14 @@ def test_plan_is_created_and_changed(driver: Driver) -> None:
 def test_plan_of_a_chat_is_created_for_the_chat(driver: Driver) -> None:
     chat, agent = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/agent/{agent}/plans/chat/{chat}")
+    driver.give_reason()
     new = items(driver, "New plan")
     new.get_by_label("Name").fill("Report")
     new.get_by_label("What the agent does").fill("Report.")
     new.get_by_label("After how long").fill("2 hours")
     new.get_by_role("button", name="Create").press("Enter")
     expect(items(driver, "What comes next").locator("li")).to_contain_text(["Report"])
-    path = f"/v1/agents/{agent}/plans?chat_id={chat}"
+    path = f"/v1/agents/{agent}/plans?chat_id={chat}&reason=The+complaint+4711"
     [plan] = driver.client.ok("GET", path, token=driver.operator())["items"]
     assert plan["source_chat_id"] == chat
 
@@ -233,6 +234,7 @@ def test_preview_shows_what_the_agent_would_see_in_a_chat(driver: Driver) -> Non
     chat, agent = answered_chat(driver.client, [HOSTILE])
     driver.sign_in(f"#/agent/{agent}/preview")
     driver.page.get_by_label("Id of the chat").fill(chat)
+    driver.page.get_by_label("Reason, for a private chat").fill("The complaint 4711")
     driver.page.get_by_role("button", name="Show the prompt").press("Enter")
     driver.page.locator(".section summary").filter(has_text="CHAT HISTORY").press("Enter")
     expect(driver.page.get_by_role("region", name="CHAT HISTORY")).to_contain_text(HOSTILE)
@@ -246,6 +248,7 @@ def test_items_of_a_chat_are_found_under_whose(driver: Driver) -> None:
     driver.page.get_by_role("button", name="Show").press("Enter")
     driver.ready()
     expect(driver.page.get_by_label("Id", exact=True)).to_have_value(chat)
+    driver.give_reason()
     expect(driver.page.get_by_role("heading", name="New memory")).to_have_count(0)
 
 

@@ -14,6 +14,7 @@ def test_answer_in_a_chat_leads_to_its_prompt_and_cost(driver: Driver) -> None:
     driver.sign_in(f"#/chats/{chat}")
     driver.page.get_by_role("link", name="Why did").click()
     driver.ready()
+    driver.give_reason()
     main = driver.page.locator("main")
     expect(main).to_contain_text("tokens in all")
     expect(main).to_contain_text("Step 1")
@@ -39,6 +40,7 @@ def test_memory_in_a_prompt_shows_where_it_comes_from(driver: Driver) -> None:
     client.ok("POST", f"/v1/chats/{chat}/messages", message, token=ann)
     client.ok("POST", "/local/drain")
     driver.sign_in(f"#/why/{chat}/2")
+    driver.give_reason()
     section = driver.page.locator(".section").filter(has_text="CORE MEMORIES").first
     section.locator("summary").click()
     entries = section.get_by_role("region", name="Where the entries of CORE MEMORIES come from")
@@ -52,6 +54,7 @@ def test_memory_in_a_prompt_shows_where_it_comes_from(driver: Driver) -> None:
 def test_run_in_both_themes_and_narrow_has_no_accessibility_problem(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["One", "Two"], agent=AGENT)
     driver.sign_in(f"#/why/{chat}/4")
+    driver.give_reason()
     driver.page.locator(".section summary").first.click()
     driver.page.get_by_text("Show the differences").click()
     expect(driver.page.locator(".diff").first).to_be_visible()
@@ -61,6 +64,7 @@ def test_run_in_both_themes_and_narrow_has_no_accessibility_problem(driver: Driv
 def test_run_is_compared_with_the_previous_prompt(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["First words", "Second words"])
     driver.sign_in(f"#/why/{chat}/4")
+    driver.give_reason()
     driver.page.get_by_text("Show the differences").press("Enter")
     added = driver.page.locator(".diff .added")
     expect(added.filter(has_text="Second words")).to_be_visible()
@@ -81,6 +85,7 @@ def test_run_again_with_edited_parts_sends_all_of_them_and_shows_the_answer(
 ) -> None:
     chat, _ = answered_chat(driver.client, ["How do I swim faster?"], agent=AGENT)
     driver.sign_in(f"#/why/{chat}/2")
+    driver.give_reason()
     model.default = Answer(f"Kick more. {HOSTILE}")
     page = driver.page
     edit(page, "System prompt", PROMPT, "You coach runners.")
@@ -102,8 +107,9 @@ def test_run_again_with_edited_parts_sends_all_of_them_and_shows_the_answer(
 def test_run_again_that_is_refused_says_why(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/why/{chat}/2")
+    driver.give_reason()
     error = {"error": {"code": "conflict", "message": HOSTILE, "details": {}}}
-    driver.page.route("**/replay", lambda route: route.fulfill(status=409, json=error))
+    driver.page.route("**/replay*", lambda route: route.fulfill(status=409, json=error))
     driver.page.get_by_role("button", name="Run again").click()
     expect(driver.page.locator(".outcome").filter(has_text=HOSTILE)).to_be_visible()
 
@@ -116,6 +122,7 @@ def test_tools_of_a_run_are_shown_with_arguments_and_results(
     driver.sign_in(f"#/why/agent/{agent}")
     driver.page.locator(".items a").first.click()
     driver.ready()
+    driver.give_reason()
     expect(driver.page.get_by_role("region", name="Arguments of save_memory")).to_contain_text(
         HOSTILE[:20]
     )
@@ -133,6 +140,7 @@ def test_silence_in_a_chat_leads_to_its_reason(driver: Driver, model: ScriptedOp
     driver.ready()
     table = driver.page.locator("main table").first
     expect(table).to_contain_text("The model answered `[silence]`.")
+    driver.give_reason()
     expect(driver.page.locator("main")).to_contain_text("tokens in all")
 
 
@@ -162,6 +170,7 @@ def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: Script
     model.default = Answer("Yes.", usage=(400, 5), cached=400)
     chat, _ = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/why/{chat}/2")
+    driver.give_reason()
     expect(driver.page.locator("main")).to_contain_text("100% of the first request came from")
     expect(driver.page.locator(".section summary").first).to_contain_text("cached")
     expect(driver.page.locator(".legends")).to_contain_text("From the provider's cache")

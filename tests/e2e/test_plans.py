@@ -59,7 +59,8 @@ def test_reminder_set_by_sms_knows_its_person_and_arrives_by_sms(
     ):
         assert part in prompt
     assert client.texts()[-1] == "Time to stretch, Dana!"
-    [run, *_] = client.ok("GET", f"/v1/agents/{agent}/runs", token=admin)["items"]
+    path = f"/v1/agents/{agent}/runs?reason=The+complaint+4711"
+    [run, *_] = client.ok("GET", path, token=admin)["items"]
     assert (run["status"], run["trigger"]["type"]) == ("done", "plan")
     assert run["trigger"]["traced_to"] == dana
     assert run["chat_id"] is not None

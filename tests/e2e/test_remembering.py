@@ -75,7 +75,8 @@ def test_sms_chat_is_remembered_after_forty_minutes(
     phone = quote(client.phone)
     [user] = client.ok("GET", f"/v1/users?phone={phone}", token=admin)["items"]
     memories = f"/v1/agents/{agent['id']}/memories"
-    theirs = client.ok("GET", f"{memories}?user_id={user['id']}", token=admin)["items"]
+    hers = f"{memories}?user_id={user['id']}&reason=The+complaint+4711"
+    theirs = client.ok("GET", hers, token=admin)["items"]
     assert [memory["text"] for memory in theirs] == [fact]
     assert client.ok("GET", memories, token=admin)["items"] == []
     client.turn(DIRECT_IDLE_SECONDS)

@@ -7,7 +7,7 @@ import pytest
 from skein.models.common.audience import Audience
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
-from tests.support.api_client import Client
+from tests.support.api_client import WHY, Client
 from tests.support.builders import TENANT, World, bot, person
 
 OF_AGENT = "/v1/agents/agt_a/documents"
@@ -110,15 +110,17 @@ def test_private_document_is_found_with_the_id_of_the_person(world: World, admin
     path = f"{OF_AGENT}/diary"
     assert admin.get(path).status == 404
     assert admin.get(OF_AGENT).body["items"] == []
-    found = admin.get(path, user_id="usr_ann").body
+    found = admin.get(path, user_id="usr_ann", reason=WHY).body
     assert (found["text"], found["source_chat_id"]) == ("Dear", "chat_ann")
-    assert len(admin.get(OF_AGENT, user_id="usr_ann").body["items"]) == 1
-    assert admin.get(OF_AGENT, user_id="usr_ann", chat_id="chat_ann").status == 422
-    changed = admin.call("PATCH", path, {"append": "!"}, query={"user_id": "usr_ann"})
+    assert len(admin.get(OF_AGENT, user_id="usr_ann", reason=WHY).body["items"]) == 1
+    assert admin.get(OF_AGENT, user_id="usr_ann", reason=WHY, chat_id="chat_ann").status == 422
+    changed = admin.call(
+        "PATCH", path, {"append": "!"}, query={"user_id": "usr_ann", "reason": WHY}
+    )
     assert changed.body["text"] == "Dear!"
     kept = world.app.documents.get(DocumentReach(folders=(HERS,)), "diary")
     assert (kept.audience, kept.source_chat_id) == (ann, "chat_ann")
-    assert admin.call("DELETE", path, query={"user_id": "usr_ann"}).status == 204
+    assert admin.call("DELETE", path, query={"user_id": "usr_ann", "reason": WHY}).status == 204
 
 
 def test_the_audit_holds_a_documents_id_and_not_its_name(admin: Client) -> None:

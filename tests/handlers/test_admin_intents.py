@@ -8,7 +8,7 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.directory.agent import Agent
-from tests.support.api_client import Client, operator
+from tests.support.api_client import WHY, Answer, Client, operator
 from tests.support.builders import NOON, TENANT, World, bot, live, person
 
 GOALS = "/v1/agents/agt_a/goals"
@@ -116,13 +116,17 @@ def test_a_plan_of_the_same_name_is_replaced(admin: Client) -> None:
 
 def test_set_plan_with_chat_id_names_a_chat_of_the_agent(admin: Client) -> None:
     plan = {"name": "Remind", "instruction": "Say it", "run_after": "2 hours"}
-    made = admin.post(PLANS, plan | {"chat_id": "chat_team"})
+    made = set_plan(admin, plan | {"chat_id": "chat_team"})
     assert (made.status, made.body["source_chat_id"]) == (201, "chat_team")
-    assert admin.post(PLANS, plan | {"chat_id": "chat_none"}).status == 404
+    assert set_plan(admin, plan | {"chat_id": "chat_none"}).status == 404
 
 
 REMIND = {"name": "Remind", "instruction": "Say it", "run_after": "1 minute"}
 DIRECT: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}
+
+
+def set_plan(admin: Client, plan: dict[str, Any]) -> Answer:
+    return admin.call("POST", PLANS, plan, query={"reason": WHY})
 
 
 def test_plan_with_user_id_belongs_to_newest_direct_chat(world: World, admin: Client) -> None:
@@ -135,13 +139,13 @@ def test_plan_with_user_id_belongs_to_newest_direct_chat(world: World, admin: Cl
         world.post("Hello", ann, chat_id=chat_id)
     world.app.chat_admin.discard(TENANT, "chat_gone", ann.ref)
     world.queues.ready("turns")
-    made = admin.post(PLANS, REMIND | {"user_id": "usr_ann"})
+    made = set_plan(admin, REMIND | {"user_id": "usr_ann"})
     assert (made.status, made.body["source_chat_id"]) == (201, "chat_new")
     assert admin.get(PLANS).body["items"] == []
-    assert admin.get(PLANS, user_id="usr_ann").body["items"] == [made.body]
+    assert admin.get(PLANS, user_id="usr_ann", reason=WHY).body["items"] == [made.body]
     world.clock.advance(60)
     world.tick()
-    [run] = admin.get("/v1/agents/agt_a/runs").body["items"]
+    [run] = admin.get("/v1/agents/agt_a/runs", reason=WHY).body["items"]
     assert (run["chat_id"], run["trigger"]["plan"]["by_operator"]) == ("chat_new", True)
     assert run["trigger"]["traced_to"] is None
     world.drain()
@@ -165,7 +169,7 @@ def test_plan_without_time_zone_takes_the_persons_in_their_direct_chat(
     ann, coach = person("usr_ann", "Ann"), bot()
     world.chat(ann, coach, chat_id="chat_ann", kind="direct", visibility="private")
     world.chat(ann, coach, chat_id="chat_team", kind="group", visibility="private")
-    assert admin.post(PLANS, REMIND | named).body["time_zone"] == zone
+    assert set_plan(admin, REMIND | named).body["time_zone"] == zone
 
 
 def test_plan_with_user_id_outlasts_inactivity_as_plan_of_operator(
@@ -173,40 +177,40 @@ def test_plan_with_user_id_outlasts_inactivity_as_plan_of_operator(
 ) -> None:
     world.chat(person("usr_ann", "Ann"), bot(), chat_id="chat_ann", **DIRECT)
     times = {"name": "Daily", "instruction": "Say it", "cron": "0 9 * * *"}
-    plan = admin.post(PLANS, times | {"user_id": "usr_ann"}).body
+    plan = set_plan(admin, times | {"user_id": "usr_ann"}).body
     world.clock.advance(200 * 86_400)
     world.tick()
     path = f"{PLANS}/{plan['id']}"
-    assert admin.get(path, user_id="usr_ann").body["status"] == "active"
+    assert admin.get(path, user_id="usr_ann", reason=WHY).body["status"] == "active"
 
 
 def test_plan_for_person_without_direct_chat_is_422(world: World, admin: Client) -> None:
     world.chat(person("usr_ann", "Ann"), bot(), chat_id="chat_group")
-    answer = admin.post(PLANS, REMIND | {"user_id": "usr_ann"})
+    answer = set_plan(admin, REMIND | {"user_id": "usr_ann"})
     assert answer.status == 422
     assert answer.body["error"]["message"] == "the person has no direct chat with this agent"
 
 
 def test_plan_for_unknown_person_is_404(admin: Client) -> None:
-    assert admin.post(PLANS, REMIND | {"user_id": "usr_none"}).status == 404
+    assert set_plan(admin, REMIND | {"user_id": "usr_none"}).status == 404
 
 
 def test_plan_for_chat_and_person_is_422(admin: Client) -> None:
     both = {"chat_id": "chat_team", "user_id": "usr_ann"}
-    assert admin.post(PLANS, REMIND | both).status == 422
+    assert set_plan(admin, REMIND | both).status == 422
 
 
 def test_plan_for_discarded_chat_is_409(world: World, admin: Client) -> None:
     ann = person("usr_ann", "Ann")
     world.chat(ann, bot(), chat_id="chat_ann", **DIRECT)
     world.app.chat_admin.discard(TENANT, "chat_ann", ann.ref)
-    assert admin.post(PLANS, REMIND | {"chat_id": "chat_ann"}).status == 409
+    assert set_plan(admin, REMIND | {"chat_id": "chat_ann"}).status == 409
 
 
 def test_plan_for_chat_of_other_agent_is_404(world: World, admin: Client) -> None:
     world.chat(person("usr_ann", "Ann"), bot("agt_b", "Other"), chat_id="chat_b", **DIRECT)
-    assert admin.post(PLANS, REMIND | {"chat_id": "chat_b"}).status == 404
-    assert admin.post(PLANS, REMIND | {"user_id": "usr_ann"}).status == 422
+    assert set_plan(admin, REMIND | {"chat_id": "chat_b"}).status == 404
+    assert set_plan(admin, REMIND | {"user_id": "usr_ann"}).status == 422
 
 
 def test_a_plan_that_came_due_is_done_and_its_run_is_listed(world: World, admin: Client) -> None:
@@ -230,25 +234,25 @@ def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin
         world.app.plans.set(owner, text, "Do it", run_after="1 day")
     for path, name in ((GOALS, "text"), (PLANS, "name")):
         assert admin.get(path).body["items"] == []
-        [anns] = admin.get(path, user_id="usr_ann").body["items"]
+        [anns] = admin.get(path, user_id="usr_ann", reason=WHY).body["items"]
         assert (anns[name], anns["source_chat_id"]) == ("Ann's", "chat_ann")
-        [teams] = admin.get(path, chat_id="chat_team").body["items"]
+        [teams] = admin.get(path, chat_id="chat_team", reason=WHY).body["items"]
         assert teams[name] == "The team's"
         one = f"{path}/{anns['id']}"
         assert admin.get(one).status == 404
-        assert admin.get(one, user_id="usr_ann").body == anns
+        assert admin.get(one, user_id="usr_ann", reason=WHY).body == anns
         assert admin.delete(one).status == 404
-        assert admin.call("DELETE", one, query={"user_id": "usr_ann"}).status == 204
+        assert admin.call("DELETE", one, query={"user_id": "usr_ann", "reason": WHY}).status == 204
 
 
 def test_chat_id_of_a_direct_chat_lists_the_items_of_its_person(
     world: World, admin: Client
 ) -> None:
     world.chat(person("usr_ann", "Ann"), bot(), chat_id="chat_ann", **DIRECT)
-    made = admin.post(PLANS, REMIND | {"chat_id": "chat_ann"})
+    made = set_plan(admin, REMIND | {"chat_id": "chat_ann"})
     assert made.status == 201
-    assert admin.get(PLANS, chat_id="chat_ann").body["items"] == [made.body]
-    assert admin.get(PLANS, user_id="usr_ann").body["items"] == [made.body]
+    assert admin.get(PLANS, chat_id="chat_ann", reason=WHY).body["items"] == [made.body]
+    assert admin.get(PLANS, user_id="usr_ann", reason=WHY).body["items"] == [made.body]
 
 
 KEPT = ("goals", "plans", "memories", "threads", "documents", "reflections")
@@ -257,8 +261,11 @@ KEPT = ("goals", "plans", "memories", "threads", "documents", "reflections")
 @pytest.mark.parametrize("kept", KEPT)
 def test_list_of_an_unknown_person_or_chat_is_404(world: World, admin: Client, kept: str) -> None:
     there = f"/v1/agents/agt_a/{kept}"
-    named: list[dict[str, str]] = [{"user_id": "usr_ann"}, {"chat_id": "chat_team"}]
-    absent = ({"user_id": "usr_nobody"}, {"chat_id": "chat_nowhere"})
+    named: list[dict[str, str]] = [
+        {"user_id": "usr_ann", "reason": WHY},
+        {"chat_id": "chat_team", "reason": WHY},
+    ]
+    absent = ({"user_id": "usr_nobody", "reason": WHY}, {"chat_id": "chat_nowhere", "reason": WHY})
     assert [admin.get(there, **each).status for each in ({}, *named)] == [200, 200, 200]
     assert [admin.get(there, **each).code for each in absent] == ["not_found", "not_found"]
     assert {admin.get(f"/v1/agents/agt_no/{kept}", **each).status for each in ({}, *named)} == {404}
@@ -270,4 +277,4 @@ def test_list_of_an_unknown_person_or_chat_is_404(world: World, admin: Client, k
 
 def test_a_person_and_a_chat_at_once_are_422(admin: Client) -> None:
     for path in (GOALS, PLANS):
-        assert admin.get(path, user_id="usr_ann", chat_id="chat_1").status == 422
+        assert admin.get(path, user_id="usr_ann", reason=WHY, chat_id="chat_1").status == 422

@@ -12,7 +12,7 @@ from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Actor, Owner, Reach
 from skein.models.common.provenance import MadeFrom
 from tests.handlers.test_admin_intents import ANN, TEAM
-from tests.support.api_client import Client
+from tests.support.api_client import WHY, Client
 from tests.support.builders import NOON, TENANT, World, bot, person
 
 MEMORIES = "/v1/agents/agt_a/memories"
@@ -134,7 +134,7 @@ def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin
         told = owner.model_copy(update={"made_from": made_from})
         world.app.memories.add(told, text, "core", made_by="consolidation")
     assert admin.get(MEMORIES).body["items"] == []
-    [anns] = admin.get(MEMORIES, user_id="usr_ann").body["items"]
+    [anns] = admin.get(MEMORIES, user_id="usr_ann", reason=WHY).body["items"]
     assert (anns["text"], anns["made_by"]) == ("Ann's", "consolidation")
     assert anns["source"] == {
         "chat_id": "chat_ann",
@@ -142,17 +142,17 @@ def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin
         "to_seq": 9,
         "run_id": "run_1_chat_ann",
     }
-    [teams] = admin.get(MEMORIES, chat_id="chat_team").body["items"]
+    [teams] = admin.get(MEMORIES, chat_id="chat_team", reason=WHY).body["items"]
     assert teams["text"] == "The team's"
     one = f"{MEMORIES}/{anns['id']}"
     assert [admin.get(one).status, admin.delete(one).status] == [404, 404]
     assert admin.post(f"{one}/restore", {}).status == 404
-    assert admin.get(one, user_id="usr_ann").body == anns
-    assert admin.call("DELETE", one, query={"user_id": "usr_ann"}).status == 204
-    assert admin.get(MEMORIES, user_id="usr_ann", state="live").body["items"] == []
-    restore = admin.call("POST", f"{one}/restore", {}, query={"user_id": "usr_ann"})
+    assert admin.get(one, user_id="usr_ann", reason=WHY).body == anns
+    assert admin.call("DELETE", one, query={"user_id": "usr_ann", "reason": WHY}).status == 204
+    assert admin.get(MEMORIES, user_id="usr_ann", reason=WHY, state="live").body["items"] == []
+    restore = admin.call("POST", f"{one}/restore", {}, query={"user_id": "usr_ann", "reason": WHY})
     assert restore.body == anns
-    assert admin.get(MEMORIES, user_id="usr_ann", chat_id="chat_team").status == 422
+    assert admin.get(MEMORIES, user_id="usr_ann", reason=WHY, chat_id="chat_team").status == 422
 
 
 def test_memory_that_is_not_there_is_404_and_a_list_with_a_wrong_query_is_refused(

@@ -13,7 +13,7 @@ from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Update
 from tests.support.agents import END
-from tests.support.api_client import Client
+from tests.support.api_client import WHY, Client
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
 
@@ -113,8 +113,10 @@ def test_thread_of_a_person_is_found_with_the_id_of_the_person(world: World, adm
     hers = world.app.threads.create(ANN, {"concern": "Hers"})
     path = f"{THREADS}/{hers.id}"
     assert admin.get(path).status == 404
-    assert admin.get(path, user_id="usr_ann").body["concern"] == "Hers"
-    assert [each["id"] for each in admin.get(THREADS, user_id="usr_ann").body["items"]] == [hers.id]
+    assert admin.get(path, user_id="usr_ann", reason=WHY).body["concern"] == "Hers"
+    assert [
+        each["id"] for each in admin.get(THREADS, user_id="usr_ann", reason=WHY).body["items"]
+    ] == [hers.id]
     assert admin.get(THREADS).body["items"] == []
 
 
@@ -166,7 +168,9 @@ def test_only_an_open_thread_that_may_be_shown_there_is_pinned(world: World, adm
     private = {"chat_id": "chat_ann", "kind": "direct", "visibility": "private"}
     world.chat(person("usr_ann", "Ann"), bot(), **private)
     path = "/v1/chats/chat_ann/agents/agt_a"
-    assert admin.put(path, {"pinned_thread_id": hers.id}).status == 200
+    assert admin.put(path, {"pinned_thread_id": hers.id}).status == 403
+    why = {"reason": WHY}
+    assert admin.call("PUT", path, {"pinned_thread_id": hers.id}, query=why).status == 200
 
 
 def test_nothing_is_pinned_where_the_agent_is_not(world: World, admin: Client) -> None:

@@ -13,7 +13,7 @@ from skein.errors import Ambiguous, ConditionFailed, Unavailable
 from skein.models.common.storage import Missing, Put, Query, Write
 from skein.privacy.models.audit import AuditEntry
 from skein.settings import Settings
-from tests.support.api_client import Client, everything, operator, recorded
+from tests.support.api_client import WHY, Client, everything, operator, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.number_codes import prove
 
@@ -47,7 +47,7 @@ def test_operator_access_is_in_the_audit_log(world: World, admin: Client) -> Non
     admin.patch(f"/v1/users/{made}", {"name": "Ahmed"})
     admin.get("/v1/agents")
     admin.get("/v1/agents/agt_a/context", chat_id="chat_1")
-    admin.get("/v1/agents/agt_a/goals", user_id="usr_husam", limit=5)
+    admin.get("/v1/agents/agt_a/goals", user_id="usr_husam", reason=WHY, limit=5)
     admin.delete("/v1/agents/agt_a")
     assert told(world) == [
         ("usr_op", "create", "user", {"user_id": made}),
@@ -123,7 +123,9 @@ def test_audit_of_a_query_holds_the_ids_that_the_route_takes(world: World, admin
     refused = admin.get("/v1/agents/agt_a/goals", user_id="usr_husam", other_id="MARKEDWORD")
     assert refused.status == 422
     assert told(world) == []
-    assert admin.get("/v1/agents/agt_a/goals", user_id="usr_husam", limit=5).status == 200
+    assert (
+        admin.get("/v1/agents/agt_a/goals", user_id="usr_husam", reason=WHY, limit=5).status == 200
+    )
     ids = {"agent_id": "agt_a", "user_id": "usr_husam"}
     assert told(world) == [("usr_op", "read", "goal", ids)]
 

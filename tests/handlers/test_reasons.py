@@ -56,7 +56,7 @@ from tests.support.agents import (
     asked_by_service,
     settle,
 )
-from tests.support.api_client import Answer, Client, recorded
+from tests.support.api_client import WHY, Answer, Client, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.erasure import ZOE
 from tests.support.fakes import Script, ScriptedModel, calls, faulty, says
@@ -988,11 +988,11 @@ def _quiet_hours(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
     plan = {"name": "Report", "instruction": "Report.", "run_after": "10 hours"}
     path = f"/v1/agents/{COACH.id}/plans"
     admin = Client(world, admin_api, sub="usr_op", scope="admin")
-    admin.post(path, plan | {"chat_id": "chat_1"})
+    admin.call("POST", path, plan | {"chat_id": "chat_1"}, query={"reason": WHY})
     world.clock.advance(10 * 3_600)
     world.tick()
     assert logged.reasons[-1] == Reason.QUIET_HOURS
-    [item] = admin.get(path, user_id=HUSAM.id).body["items"]
+    [item] = admin.get(path, user_id=HUSAM.id, reason=WHY).body["items"]
     assert (item["deferred_from"], item["next_at"]) == (
         "2026-02-18T22:00:00.000Z",
         "2026-02-19T08:00:00.000Z",

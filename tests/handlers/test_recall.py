@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.agents import results_of
-from tests.support.api_client import Client, operator
+from tests.support.api_client import WHY, Client, operator
 from tests.support.builders import TENANT
 from tests.support.fakes import ScriptedModel, calls
 from tests.support.recalling import DEPOSIT, LENA, SECRET, FailingVectors, deposits
@@ -37,7 +37,7 @@ def test_recall_of_an_agent_returns_messages_with_their_scores() -> None:
 def test_recall_in_an_open_chat_shows_no_private_message() -> None:
     admin = operator(deposits())
     assert texts(admin.get(RECALL, chat_id="chat_1", q="deposit")) == [DEPOSIT]
-    assert SECRET in texts(admin.get(RECALL, chat_id="chat_2", q="deposit"))
+    assert SECRET in texts(admin.get(RECALL, chat_id="chat_2", reason=WHY, q="deposit"))
 
 
 def test_recall_without_a_chat_shows_open_messages_alone() -> None:
@@ -47,7 +47,7 @@ def test_recall_without_a_chat_shows_open_messages_alone() -> None:
 def test_recall_in_a_chat_finds_the_same_messages_as_the_tool() -> None:
     asked = calls(("recall", {"query": "the deposit"}))
     world = deposits(model=ScriptedModel(deque([asked, "Fine"])))
-    found = texts(operator(world).get(RECALL, chat_id="chat_2", q="the deposit"))
+    found = texts(operator(world).get(RECALL, chat_id="chat_2", reason=WHY, q="the deposit"))
     world.app.manual_trigger.now(TENANT, "chat_2", LENA.ref, agent_id="agt_a")
     world.drain()
     [run] = world.runs("chat_2")
@@ -59,7 +59,9 @@ def test_recall_in_a_chat_finds_the_same_messages_as_the_tool() -> None:
 
 @pytest.mark.parametrize("tokens", [1, 30])
 def test_recall_keeps_to_the_given_tokens(tokens: int) -> None:
-    answer = operator(deposits()).get(RECALL, chat_id="chat_2", q="deposit", tokens=tokens)
+    answer = operator(deposits()).get(
+        RECALL, chat_id="chat_2", reason=WHY, q="deposit", tokens=tokens
+    )
     assert answer.body["tokens"] <= tokens
     assert len(answer.body["items"]) == (0 if tokens == 1 else 1)
 

@@ -9,7 +9,7 @@ from skein.memory.models.memory import JOURNAL_DAYS, REFLECTION_LEAD
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.outbox.jobs import ReflectionJob
-from tests.support.api_client import Client, recorded
+from tests.support.api_client import WHY, Client, recorded
 from tests.support.builders import TENANT, World, person
 from tests.support.webhooks import invoke
 
@@ -57,7 +57,7 @@ def test_with_nothing_due_the_finder_sends_nothing(world: World) -> None:
 def test_operators_see_the_results_as_ids(world: World) -> None:
     invoke(background_worker, world, JOB)
     api = Client(world, admin_api, sub="usr_op", scope="admin")
-    answer = api.get("/v1/agents/agt_a/reflections", user_id="usr_husam")
+    answer = api.get("/v1/agents/agt_a/reflections", user_id="usr_husam", reason=WHY)
     assert answer.status == 200
     [record] = answer.body["items"]
     assert len(record["considered"]) == len(record["promoted"]) == 1

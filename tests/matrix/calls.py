@@ -177,7 +177,8 @@ class Route:
         own = PATHS.get(self.path, {})
         filled = {name: used.value(own.get(name, name), str(self)) for name in self.path_names}
         path = self.path.format(**{n: v.replace("#", "%23") for n, v in filled.items()})
-        asked = dict.fromkeys([*self.needed, *queries])
+        why = [name for name in self.query_names if name == "reason"]
+        asked = dict.fromkeys([*self.needed, *why, *queries])
         query = {name: used.value(QUERIES[name], str(self)) for name in asked}
         return Request(path, used.filled(self._template()), query, frozenset(used.names))
 

@@ -136,6 +136,9 @@ class Client:
         raise AssertionError("the list never ends")
 
 
+WHY = "The complaint 4711"
+"""A reason of an operator to read private content."""
+
 # Every call that concerns one chat, with a body that fits.
 CHAT_CALLS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("GET", "/v1/chats/{chat}", None),

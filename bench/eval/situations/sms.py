@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Script, Situation
-from bench.eval.stage import Stage, matches
+from bench.eval.stage import REASON, Stage, matches
 
 COACH = "You are Coach, a friendly coach who knows a lot about food and sports."
 PHONE = "+14155550104"
@@ -27,7 +27,7 @@ def _plain(stage: Stage) -> Iterator[Check]:
     [model_text] = [
         step["text"]
         for run in stage.admin("GET", f"/v1/agents/{stage.ids['Coach']}/runs")["items"]
-        for step in stage.admin("GET", f"/v1/runs/{run['id']}")["steps"]
+        for step in stage.admin("GET", f"/v1/runs/{run['id']}?reason={REASON}")["steps"]
     ][-1:]
     yield Check("writes no Markdown", not matches([model_text], r"\*\*|^#|\n#|`"))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Script, Situation, call, says
-from bench.eval.stage import Stage, matches
+from bench.eval.stage import REASON, Stage, matches
 
 EDDA = "You are Edda, who writes and revises texts with a small team."
 TOOLS = (
@@ -34,7 +34,7 @@ def _desk(stage: Stage) -> None:
         thread = {"concern": concern, "documents": [document], "kind": "deliverable"}
         path = f"/v1/agents/{edda}/threads"
         stage.ids[concern] = stage.admin("POST", path, thread)["id"]
-    place = f"/v1/chats/{stage.ids['Desk']}/agents/{edda}"
+    place = f"/v1/chats/{stage.ids['Desk']}/agents/{edda}?reason={REASON}"
     stage.admin("PUT", place, {"pinned_thread_id": stage.ids[NEWSLETTER]})
 
 

@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId
 from routes.crud import Crud
-from routes.scope import OfChat, OfUser, in_open_scope, in_scope
+from routes.scope import OfChat, OfUser, WhyPrivate, in_open_scope, in_scope
 from skein.bootstrap import service
 from skein.memory.api.memories import (
     MemoryChange,
@@ -81,10 +81,14 @@ def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, in
 
 @router.post("/v1/agents/<agent_id>/memories/<memory_id>/restore", "Restore a memory", status=200)
 def restore_memory(
-    agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
+    agent_id: AgentId,
+    memory_id: MemoryId,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> MemoryResource:
     """Removed and superseded memories can be restored. A journal entry fades when it would have."""
-    reach = in_scope(router.caller, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     return MemoryResource.of(service(Memories).restore(reach, memory_id))
 
 
@@ -100,10 +104,11 @@ def supersede_memory(
     *,
     user_id: OfUser = None,
     chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> tuple[MemoryResource, int]:
     """The new memory keeps the kind, audience and source. The old one is kept as superseded.
 
     To undo it, restore the old memory and remove the new one.
     """
-    reach = in_scope(router.caller, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     return MemoryResource.of(service(Memories).supersede(reach, memory_id, new.text)), 201

@@ -2,7 +2,7 @@
 
 from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter
-from routes.scope import OfChat, OfUser, in_scope
+from routes.scope import OfChat, OfUser, WhyPrivate, in_scope
 from skein.bootstrap import service
 from skein.memory.api.reflections import ReflectionPage
 from skein.memory.history import BackgroundRecords
@@ -17,10 +17,11 @@ def list_reflections(
     *,
     user_id: OfUser = None,
     chat_id: OfChat = None,
+    reason: WhyPrivate = None,
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> ReflectionPage:
     """The list includes failures. Records are kept for 90 days."""
-    reach = in_scope(router.caller, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     page = service(BackgroundRecords).of_agent(reach, limit=limit, cursor=cursor)
     return ReflectionPage.of(page)

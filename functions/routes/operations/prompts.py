@@ -7,6 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from routes.app import AgentId, RunId
 from routes.audited import Audited
 from routes.router import ApiRouter
+from routes.scope import WhyPrivate, check_chat, sees_private
 from skein.agent.preview import Preview
 from skein.agent.replay import Replays
 from skein.bootstrap import service
@@ -23,10 +24,13 @@ InChat = Annotated[
 
 
 @router.get("/v1/agents/<agent_id>/context", "Preview an agent's prompt", audit="context")
-def preview_prompt(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
+def preview_prompt(
+    agent_id: AgentId, chat_id: InChat = None, reason: WhyPrivate = None
+) -> ContextResource:
     """The preview equals the prompt of a run that is started now. Nothing is sent or changed."""
     if chat_id is not None:
         service(TenantSettingsService).check_reading(router.caller.tenant)
+        check_chat(router.caller, chat_id, reason)
     return ContextResource.of(service(Preview).show(router.caller.tenant, agent_id, chat_id))
 
 
@@ -37,7 +41,7 @@ def preview_prompt(agent_id: AgentId, chat_id: InChat = None) -> ContextResource
     status=200,
     audit=Audited("create", "replay", scope="support"),
 )
-def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
+def replay_run(run_id: RunId, edit: ReplayEdit, reason: WhyPrivate = None) -> ReplayResource:
     """Skein asks the model once. No tool is called. Only the audit entry and the usage are stored.
 
     The tokens count against the tenant's budget. Erased and expired runs cannot be replayed.
@@ -47,6 +51,7 @@ def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
         caller.tenant,
         run_id,
         operator=caller.user_id,
+        private=sees_private(caller, reason),
         system_prompt=edit.system_prompt,
         sections=edit.sections,
     )

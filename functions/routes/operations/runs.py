@@ -2,6 +2,7 @@
 
 from routes.app import AgentId, Day, Limit, PageCursor, RunId
 from routes.router import ApiRouter
+from routes.scope import WhyPrivate, sees_private
 from skein.bootstrap import service
 from skein.models.api.inspection import PromptResource
 from skein.models.api.runs import (
@@ -20,26 +21,40 @@ router = ApiRouter("runs", "run", role="support")
 
 @router.get("/v1/agents/<agent_id>/runs", "List an agent's runs of one day, newest first")
 def list_runs(
-    agent_id: AgentId, day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+    agent_id: AgentId,
+    *,
+    day: Day = None,
+    reason: WhyPrivate = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
 ) -> RunPage:
-    """The list omits prompts and steps; get a single run to read them."""
+    """The list omits prompts and steps; get a single run to read them.
+
+    Without the role `privacy` and a reason, private runs have only status, times and reason.
+    """
     page = service(RunViews).of_agent(
         router.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
     )
-    return RunPage.of(page)
+    private = sees_private(router.caller, reason)
+    items = (RunResource.for_operators(run, private=private) for run in page.items)
+    return RunPage(items=tuple(items), next_cursor=page.next_cursor)
 
 
 @router.get("/v1/runs/<run_id>", "Get a run")
-def get_run(run_id: RunId) -> RunResource:
-    """The run includes its newest prompt, section by section, and all steps."""
-    return inspected(service(RunViews).inspect(router.caller.tenant, run_id))
+def get_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
+    """The run includes its newest prompt, section by section, and all steps.
+
+    Without the role `privacy` and a reason, a private run has only status, times and reason.
+    """
+    private = sees_private(router.caller, reason)
+    return inspected(service(RunViews).inspect(router.caller.tenant, run_id, private=private))
 
 
 def inspected(view: RunView) -> RunResource:
-    """Return a run with all that operators may inspect; without prompt and steps if withheld."""
+    """Return a run with all that operators may inspect: little if withheld."""
     run = view.run.model_copy(update={"reason": view.reason})
     if view.withheld:
-        return RunResource.of(run)
+        return RunResource.without_content(run)
     first = next(
         (step.usage for step in view.steps if step.activation == run.activation), TokenUsage()
     )

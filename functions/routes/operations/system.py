@@ -33,7 +33,7 @@ def get_system() -> SystemResource:
     return SystemResource(
         now=ports.clock.now(),
         model=ModelStatusResource(name=ports.settings.default_model, **status._asdict()),
-        runs=tuple(map(RunResource.of, overview.live)),
+        runs=tuple(RunResource.for_operators(run, private=False) for run in overview.live),
         last_error=_last_error(overview.troubled) if overview.troubled is not None else None,
         today=UsageRowResource.from_parts(tenant, total.usage, total.money),
     )
@@ -55,6 +55,6 @@ def _last_error(run: Run) -> LastErrorResource:
         agent_id=run.agent_id,
         reason=run.reason,
         meaning=meaning_of(run.reason),
-        error=run.error,
+        error=None if run.private else run.error,
         at=run.ended_at or run.created_at,
     )

@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId
 from routes.crud import Crud
-from routes.scope import in_open_scope, in_scope
+from routes.scope import WhyPrivate, check_private, in_open_scope, in_scope
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
 from skein.planning.api import (
@@ -94,7 +94,7 @@ plans.deletes(
 
 
 @plans.post("/v1/agents/<agent_id>/plans", "Create a plan", 409)
-def create_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
+def create_plan(agent_id: AgentId, new: NewPlan, reason: WhyPrivate = None) -> PlanResource:
     """The runs of a plan belong to the chat that `chat_id` or `user_id` names.
 
     A plan for a private chat is private to the people who are there now: lists show it with
@@ -103,6 +103,8 @@ def create_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     """
     agent = service(Agents).get(plans.caller.tenant, agent_id)
     owner = service(PlanChats).owner(agent, chat_id=new.chat_id, user_id=new.user_id)
+    if owner.scope is not None:
+        check_private(plans.caller, reason)
     values = new.model_dump(exclude={"chat_id", "user_id"})
     values["time_zone"] = new.time_zone or service(PlanChats).time_zone(owner, agent)
     return PlanResource.of(service(Plans).set(owner, **values))

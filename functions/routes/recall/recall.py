@@ -6,6 +6,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import AgentId, ChatId
 from routes.router import ApiRouter
+from routes.scope import WhyPrivate, check_chat
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
 from skein.recall.api import RebuildResource, RecalledMessage, RecallList
@@ -31,13 +32,20 @@ Tokens = Annotated[
 
 @router.get("/v1/agents/<agent_id>/recall", "Recall an agent's old messages")
 def recall_messages(
-    agent_id: AgentId, q: SearchText, chat_id: InChat = None, tokens: Tokens = 1_000
+    agent_id: AgentId,
+    q: SearchText,
+    *,
+    chat_id: InChat = None,
+    tokens: Tokens = 1_000,
+    reason: WhyPrivate = None,
 ) -> RecallList:
     """Searches as the agent would for the members of the chat.
 
     The result may include messages that the prompt shows anyway.
     """
     service(TenantSettingsService).check_reading(router.caller.tenant)
+    if chat_id is not None:
+        check_chat(router.caller, chat_id, reason)
     found = service(RecallPreview).find(
         router.caller.tenant, agent_id, q, chat_id=chat_id, tokens=tokens
     )

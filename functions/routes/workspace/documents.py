@@ -12,7 +12,7 @@ from pydantic import StringConstraints
 
 from routes.app import AgentId, ChatId, Limit, PageCursor, Principal
 from routes.crud import Crud
-from routes.scope import OfChat, OfUser, in_scope
+from routes.scope import OfChat, OfUser, WhyPrivate, check_chat, in_scope
 from skein.bootstrap import service
 from skein.errors import Invalid
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -79,9 +79,13 @@ class FolderDocuments:
 
 
 def _of_agent(
-    caller: Principal, agent_id: AgentId, user_id: OfUser = None, chat_id: OfChat = None
+    caller: Principal,
+    agent_id: AgentId,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> Folder:
-    reach = in_scope(caller, agent_id, user_id, chat_id)
+    reach = in_scope(caller, agent_id, user_id, chat_id, reason)
     return Folder(tenant=reach.tenant, agent_id=reach.agent_id, scope=reach.scopes[0])
 
 
@@ -89,7 +93,8 @@ def _open_of_agent(caller: Principal, agent_id: AgentId) -> Folder:
     return _of_agent(caller, agent_id)
 
 
-def _of_chat(caller: Principal, chat_id: ChatId) -> Folder:
+def _of_chat(caller: Principal, chat_id: ChatId, reason: WhyPrivate = None) -> Folder:
+    check_chat(caller, chat_id, reason)
     return service(Documents).of_chat(caller.tenant, chat_id)
 
 
@@ -146,12 +151,13 @@ def list_documents_of_agent(
     *,
     user_id: OfUser = None,
     chat_id: OfChat = None,
+    reason: WhyPrivate = None,
     q: SearchText = None,
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> DocumentPage:
     """Without `q`, the order is stable. With `q`, the best matches come first, in one page."""
-    return _list(_of_agent(of_agent.caller, agent_id, user_id, chat_id), q, limit, cursor)
+    return _list(_of_agent(of_agent.caller, agent_id, user_id, chat_id, reason), q, limit, cursor)
 
 
 @of_chat.get(
@@ -160,12 +166,13 @@ def list_documents_of_agent(
 def list_documents_of_chat(
     chat_id: ChatId,
     *,
+    reason: WhyPrivate = None,
     q: SearchText = None,
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> DocumentPage:
     """Without `q`, the order is stable. With `q`, the best matches come first, in one page."""
-    return _list(_of_chat(of_chat.caller, chat_id), q, limit, cursor)
+    return _list(_of_chat(of_chat.caller, chat_id, reason), q, limit, cursor)
 
 
 @of_agent.put(
@@ -175,11 +182,13 @@ def replace_document_of_agent(
     agent_id: AgentId,
     document_id: DocumentId,
     new: DocumentText,
+    *,
     user_id: OfUser = None,
     chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> DocumentResource:
     """The document must exist. With `version`, it must have this version."""
-    folder = _of_agent(of_agent.caller, agent_id, user_id, chat_id)
+    folder = _of_agent(of_agent.caller, agent_id, user_id, chat_id, reason)
     return _replace(folder, document_id, new)
 
 
@@ -187,10 +196,10 @@ def replace_document_of_agent(
     "/v1/chats/<chat_id>/documents/<document_id>", "Replace the text of a chat's document", 409
 )
 def replace_document_of_chat(
-    chat_id: ChatId, document_id: DocumentId, new: DocumentText
+    chat_id: ChatId, document_id: DocumentId, new: DocumentText, reason: WhyPrivate = None
 ) -> DocumentResource:
     """The document must exist. With `version`, it must have this version."""
-    return _replace(_of_chat(of_chat.caller, chat_id), document_id, new)
+    return _replace(_of_chat(of_chat.caller, chat_id, reason), document_id, new)
 
 
 def _list(folder: Folder, q: str | None, limit: int, cursor: str | None) -> DocumentPage:

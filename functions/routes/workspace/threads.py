@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId, ChatId, Limit, PageCursor
 from routes.router import ApiRouter, no_content
-from routes.scope import OfChat, OfUser, in_open_scope, in_scope
+from routes.scope import OfChat, OfUser, WhyPrivate, check_chat, in_open_scope, in_scope
 from skein.agent.training_export import TrainingExport
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
@@ -47,11 +47,12 @@ def list_threads(
     status: ThreadsOf = None,
     user_id: OfUser = None,
     chat_id: OfChat = None,
+    reason: WhyPrivate = None,
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> ThreadPage:
     """Lists threads of the open scope unless a user or a chat is given."""
-    reach = in_scope(router.caller, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     page = service(Threads).list(reach, status=status, limit=limit, cursor=cursor)
     active = service(Threads).active_id(reach)
     items = tuple(ThreadResource.of(thread, active) for thread in page.items)
@@ -60,10 +61,14 @@ def list_threads(
 
 @router.get("/v1/agents/<agent_id>/threads/<thread_id>", "Get a thread")
 def get_thread(
-    agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
+    agent_id: AgentId,
+    thread_id: ThreadId,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> ThreadResource:
     """Open and ended threads are found."""
-    reach = in_scope(router.caller, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     return ThreadResource.of(
         service(Threads).get(reach, thread_id), service(Threads).active_id(reach)
     )
@@ -74,21 +79,27 @@ def change_thread(
     agent_id: AgentId,
     thread_id: ThreadId,
     change: ThreadChange,
+    *,
     user_id: OfUser = None,
     chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> ThreadResource:
     """An ended thread cannot be changed unless `status` opens it again."""
-    reach = in_scope(router.caller, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     thread = service(Threads).revise(reach, thread_id, change.given)
     return ThreadResource.of(thread, service(Threads).active_id(reach))
 
 
 @router.delete("/v1/agents/<agent_id>/threads/<thread_id>", "Delete a thread")
 def delete_thread(
-    agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
+    agent_id: AgentId,
+    thread_id: ThreadId,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> Response[None]:
     """Deletes the thread permanently. Its documents stay."""
-    service(Threads).delete(in_scope(router.caller, agent_id, user_id, chat_id), thread_id)
+    service(Threads).delete(in_scope(router.caller, agent_id, user_id, chat_id, reason), thread_id)
     return no_content()
 
 
@@ -101,16 +112,25 @@ def delete_thread(
     audit="export",
 )
 def export_thread(
-    agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
+    agent_id: AgentId,
+    thread_id: ThreadId,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    reason: WhyPrivate = None,
 ) -> Response[str]:
     """One line of JSON with `messages` and `tools`, in the format of fine-tuning APIs."""
-    thread = service(Threads).get(in_scope(router.caller, agent_id, user_id, chat_id), thread_id)
+    thread = service(Threads).get(
+        in_scope(router.caller, agent_id, user_id, chat_id, reason), thread_id
+    )
     return Response(200, JSON_LINES, f"{service(TrainingExport).unit(thread)}\n")
 
 
 @router.put("/v1/chats/<chat_id>/agents/<agent_id>", "Pin an agent's thread to a chat", 409)
-def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInChatResource:
+def pin_thread(
+    chat_id: ChatId, agent_id: AgentId, pinning: Pinning, reason: WhyPrivate = None
+) -> AgentInChatResource:
     """Runs that are triggered in the chat begin with this thread."""
+    check_chat(router.caller, chat_id, reason)
     wanted = pinning.pinned_thread_id
     membership = service(Pins).pin(router.caller.tenant, chat_id, agent_id, wanted)
     return AgentInChatResource.of(membership)
@@ -119,6 +139,9 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
 @router.get(
     "/v1/chats/<chat_id>/agents/<agent_id>", "Get an agent's membership of a chat", audit="member"
 )
-def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:
+def get_agent_in_chat(
+    chat_id: ChatId, agent_id: AgentId, reason: WhyPrivate = None
+) -> AgentInChatResource:
     """Shows the SEEN watermark, the agent summary and the pinned thread."""
+    check_chat(router.caller, chat_id, reason)
     return AgentInChatResource.of(service(Pins).membership(router.caller.tenant, chat_id, agent_id))

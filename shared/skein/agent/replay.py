@@ -6,7 +6,7 @@ from datetime import datetime
 
 from skein.agent.sections.basics import identity_of
 from skein.agent.tools import enabled
-from skein.errors import Conflict, ModelRejected, NotFound, Unprocessable
+from skein.errors import Conflict, Forbidden, ModelRejected, NotFound, Unprocessable
 from skein.interface.section import SEPARATOR
 from skein.models.common.storage import Query
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
@@ -33,6 +33,7 @@ from skein.settings import Settings
 
 IDENTITY = "IDENTITY"
 MODEL_SECONDS = 25  # the gateway waits for 30
+PRIVATE_RUN = "the run is private: its replay needs the scope 'privacy' and a reason"
 PROMPT_GONE = "the run has no prompt: it has none yet, or the prompt was erased or has expired"
 
 
@@ -74,6 +75,7 @@ class Replays:
         run_id: str,
         *,
         operator: str,
+        private: bool = False,
         system_prompt: str | None = None,
         sections: Mapping[str, str] | None = None,
     ) -> Replay:
@@ -83,12 +85,15 @@ class Replays:
         usage is stored. The operator's rate limit and the tenant's token limit apply.
 
         Args:
+            operator: The id of the operator.
+            private: Whether the operator may see private content.
             system_prompt: The system prompt in place of the one in the section IDENTITY.
             sections: The texts in place of those of other sections, by name.
 
         Raises:
             NotFound: The run or its agent does not exist any more.
-            Forbidden: The tenant forbids operators to read chats.
+            Forbidden: The tenant forbids operators to read chats, or the run is private and
+                `private` is false.
             Conflict: The run has no prompt, or its prompt was erased.
             Unprocessable: A section is not in the prompt, the edited prompt is too long, or both
                 the system prompt and IDENTITY are given.
@@ -96,6 +101,8 @@ class Replays:
             Transient: The model is out of reach.
         """
         run, prompt = self._prompt_of(tenant, run_id)
+        if run.private and not private:
+            raise Forbidden(PRIVATE_RUN)
         agent, overrides, budget = self._charged(run)
         edited = self._edited(prompt, agent, system_prompt, sections or {}, overrides)
         self.rate_limiter.admit(tenant, operator)

@@ -14,6 +14,17 @@ from skein.models.runs.run import HeldContent, PromptMark, Run, RunMark, RunStat
 from skein.models.runs.step import PromptRecord, Step, ToolResult
 from skein.models.runs.trigger import Trigger
 
+SHOWN_IF_WITHHELD = (
+    "id",
+    "agent_id",
+    "status",
+    "reason",
+    "reasons",
+    "created_at",
+    "started_at",
+    "ended_at",
+)
+
 
 class ContextResource(Resource):
     """A preview of an agent's prompt: its sections and their size in tokens."""
@@ -89,20 +100,32 @@ class RunResource(Resource):
         Field(description="The chat that the run belongs to. A plan or a service can name it."),
     ]
     status: Annotated[RunStatus, Field(description="The current state.")]
-    trigger: Annotated[Trigger, Field(description="What started the run.")]
-    chain_depth: Annotated[
-        int,
+    withheld: Annotated[
+        bool,
         Field(
-            description="How many agents' messages lie between the run and a person; 0 for a "
-            "person's."
+            description="Whether the caller sees only the ids, status, times and reasons of the run"
+            "; all other fields are null or empty."
         ),
     ]
-    attempts: Annotated[int, Field(description="Number of attempts; a run fails after three.")]
+    trigger: Annotated[Trigger | None, Field(description="What started the run; null if withheld.")]
+    chain_depth: Annotated[
+        int | None,
+        Field(
+            description="How many agents' messages lie between the run and a person; 0 for a "
+            "person's, null if withheld."
+        ),
+    ]
+    attempts: Annotated[
+        int | None,
+        Field(description="Number of attempts; a run fails after three. Null if withheld."),
+    ]
     prompt: Annotated[
         PromptResource | None, Field(description="The prompt of the newest activation.")
     ]
     steps: Annotated[tuple[StepResource, ...], Field(description="All steps of the run, in order.")]
-    usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]
+    usage: Annotated[
+        TokenUsage | None, Field(description="The tokens that were used; null if withheld.")
+    ]
     money: Annotated[
         Money | None,
         Field(description="The cost of all steps; null in lists and if there are no prices."),
@@ -143,6 +166,7 @@ class RunResource(Resource):
     def of(cls, run: Run, inspected: RunInspection | None = None) -> Self:
         """Build the resource of a run, in full if `inspected` is given."""
         made: dict[str, Any] = {
+            "withheld": False,
             "prompt": None,
             "steps": (),
             "money": None,
@@ -154,6 +178,22 @@ class RunResource(Resource):
             made |= inspected._asdict()
         shared = {name: getattr(run, name) for name in cls.model_fields if name not in made}
         return cls(**made, **shared)
+
+    @classmethod
+    def without_content(cls, run: Run) -> Self:
+        """Build the resource of a run that is withheld: its ids, status, times and reasons."""
+        shown = {name: getattr(run, name) for name in SHOWN_IF_WITHHELD}
+        own = {"withheld": True, "chat_id": run.own_chat_id, "meaning": meaning_of(run.reason)}
+        return cls(**dict.fromkeys(cls.model_fields) | {"steps": (), "marks": ()} | shown | own)
+
+    @classmethod
+    def for_operators(cls, run: Run, *, private: bool) -> Self:
+        """Build the resource of a run for a list; withheld if private.
+
+        Args:
+            private: Whether the operator may see private content.
+        """
+        return cls.without_content(run) if run.private and not private else cls.of(run)
 
     @classmethod
     def for_members(cls, run: Run) -> Self:

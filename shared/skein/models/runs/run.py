@@ -246,6 +246,11 @@ class Run(Stored):
         return self.key_of(self.tenant, self.id)
 
     @property
+    def private(self) -> bool:
+        """Whether its trigger is private, or content of its newest prompt."""
+        return not (self.audience.open and (self.held is None or self.held.audience.open))
+
+    @property
     def job(self) -> RunJob:
         """The job that brings a worker to this run."""
         return RunJob(

@@ -22,7 +22,7 @@ from skein.models.common.base import Instant, MemberRef
 from skein.models.common.storage import Absent, Below, Is, Item, Key, Query, Update, all_of, any_of
 from skein.models.config.overrides import TenantSettings
 from skein.ports import Clock, ParallelMap, Table
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chat_state.snapshot import read_chat, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
@@ -316,6 +316,14 @@ class ChatViews:
         """
         at = MessagesCursor.at(cursor, after, before)
         return self._page(self.chat(tenant, user_id, chat_id).chat, at, limit)
+
+    def is_private(self, tenant: str, chat_id: str) -> bool:
+        """Tell whether a chat is private.
+
+        Raises:
+            NotFound: The chat does not exist.
+        """
+        return read_chat(self.table, tenant, chat_id).visibility == "private"
 
     def transcript(
         self,

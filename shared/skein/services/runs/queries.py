@@ -34,7 +34,7 @@ class RunView:
         previous_run_id: The run whose prompt the agent was given before, in the same chat or, for a
             run without one, among those of the agent; None if it is not among the items before.
         prices: The tenant's prices; None if it has set none.
-        withheld: Whether the tenant forbids operators to read the prompt and the steps.
+        withheld: Whether the operator may see only status, times and reason.
     """
 
     run: Run
@@ -78,10 +78,13 @@ class RunViews:
         reason = reason_now(run, member, self.clock.now())
         return RunView(run=_as_queued(run, member), steps=steps, prompt=prompt, reason=reason)
 
-    def inspect(self, tenant: str, run_id: str) -> RunView:
+    def inspect(self, tenant: str, run_id: str, *, private: bool = False) -> RunView:
         """Return a run as `get` does, with the run before it and the tenant's prices.
 
         This takes one more query, of at most 100 items, and one more read.
+
+        Args:
+            private: Whether the operator may see private content.
 
         Raises:
             NotFound: There is no such run in this tenant.
@@ -108,7 +111,7 @@ class RunViews:
             view,
             previous_run_id=next(same, None),
             prices=own.prices,
-            withheld=not own.operators_read_chats,
+            withheld=not own.operators_read_chats or (view.run.private and not private),
         )
 
     def of_agent(

@@ -1,0 +1,22 @@
+// The reason for which operators read and change private content; the audit log keeps it.
+import { el, field } from "./dom.js";
+import { form } from "./parts.js";
+import { words } from "./words.js";
+
+const SHORTEST = 15, LONGEST = 300;
+const said = words.reason;
+const given = new Map(); // by what is private; a reload of the page forgets them
+
+/** Return the reason that was given for something private; null before. */
+export function reasonFor(subject) { return given.get(subject) ?? null; }
+
+/** Ask once for a reason for something private; `show` runs with it, and returns words or null. */
+export function askReason(question, subject, show, label = said.read) {
+  const reason = el("input", { required: true, minlength: SHORTEST, maxlength: LONGEST, autocomplete: "off" });
+  return form([field(question, reason, said.hint)], label, async () => {
+    const why = reason.value.trim();
+    const outcome = await show(why);
+    given.set(subject, why);
+    return outcome ?? "";
+  });
+}

@@ -1,0 +1,163 @@
+"""Operators see private content only with the role `privacy` and a reason, which is audited."""
+
+from typing import Any
+
+import pytest
+
+import admin_api
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.privacy.models.audit import AuditEntry
+from tests.support.api_client import WHY, Answer, Client
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.fakes import ScriptedModel
+
+HUSAM, COACH = person(), bot()
+SECRET = "My knee hurts"
+OPEN = "How far today?"
+AGENT = "/v1/agents/agt_a"
+OF_HUSAM = {"user_id": "usr_husam"}
+IN_PRIVATE = {"chat_id": "chat_own"}
+HIS = Owner(
+    tenant=TENANT,
+    agent_id="agt_a",
+    scope="user:usr_husam",
+    audience=Audience(open=False, people=("usr_husam",)),
+    source_chat_id="chat_own",
+)
+
+# What remains of a private run that is withheld and has answered.
+REMAINING = {
+    "id",
+    "agent_id",
+    "chat_id",
+    "status",
+    "withheld",
+    "created_at",
+    "started_at",
+    "ended_at",
+}
+
+Call = tuple[str, str, dict[str, Any] | None, dict[str, str]]
+
+# Calls that show or change what is private: method, path, body and query.
+CALLS: tuple[Call, ...] = (
+    *(
+        ("GET", f"{AGENT}/{kind}", None, named)
+        for kind in ("memories", "goals", "plans", "threads", "documents", "reflections")
+        for named in (OF_HUSAM, IN_PRIVATE)
+    ),
+    ("GET", f"{AGENT}/goals/{{goal}}", None, OF_HUSAM),
+    ("PATCH", f"{AGENT}/goals/{{goal}}", {"priority": 1}, OF_HUSAM),
+    ("DELETE", f"{AGENT}/goals/{{goal}}", None, OF_HUSAM),
+    ("POST", f"{AGENT}/plans", {"name": "A", "instruction": "B", "run_after": "1 hour"}, {}),
+    ("GET", f"{AGENT}/context", None, IN_PRIVATE),
+    ("GET", f"{AGENT}/recall", None, {"q": "knee", **IN_PRIVATE}),
+    ("GET", "/v1/chats/chat_own/documents", None, {}),
+    ("POST", "/v1/chats/chat_own/documents", {"name": "a", "text": "b"}, {}),
+    ("GET", "/v1/chats/chat_own/agents/agt_a", None, {}),
+    ("PUT", "/v1/chats/chat_own/agents/agt_a", {"pinned_thread_id": None}, {}),
+    ("POST", "/v1/runs/{run}/replay", {}, {}),
+)
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(model=ScriptedModel.saying(default="Rest it"))
+    world.agent()
+    world.known(HUSAM)
+    world.chat(HUSAM, COACH, chat_id="chat_own", kind="direct", visibility="private")
+    world.chat(HUSAM, COACH, chat_id="chat_open", respond="manual")
+    world.post(SECRET, HUSAM, chat_id="chat_own")
+    world.drain()
+    world.app.goals.set(HIS, SECRET)
+    return world
+
+
+def caller(world: World, scope: str) -> Client:
+    return Client(world, api=admin_api, sub="usr_op", scope=scope, claims={})
+
+
+def send(
+    world: World,
+    scope: str,
+    call: tuple[str, str, dict[str, Any] | None, dict[str, str]],
+    **why: str,
+) -> Answer:
+    """Send a call of `CALLS`, as an operator with a scope."""
+    method, path, body, query = call
+    [goal] = caller(world, "admin").get(f"{AGENT}/goals", **OF_HUSAM, reason=WHY).body["items"]
+    path = path.format(goal=goal["id"], run=world.runs("chat_own")[0].id)
+    if path.endswith("/plans") and body is not None:
+        body = body | OF_HUSAM
+    return caller(world, scope).call(method, path, body, query=query | why)
+
+
+def entries(world: World) -> list[AuditEntry]:
+    items = world.table.all_items().items()
+    found = [AuditEntry.from_item(item) for key, item in items if "#AUDIT#" in key.pk]
+    return sorted(found, key=lambda entry: entry.id)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_private_content_takes_the_role_and_a_reason(world: World, call: Call) -> None:
+    for scope, why in (
+        ("support", {}),
+        ("support", {"reason": WHY}),
+        ("support owner", {"reason": WHY}),
+        ("support privacy", {}),
+        ("admin", {}),
+    ):
+        answer = send(world, scope, call, **why)
+        assert (answer.status, answer.code) == (403, "forbidden"), (scope, why)
+        assert SECRET not in str(answer.body)
+    assert send(world, "support privacy", call, reason="too short").status == 422
+    assert send(world, "support privacy", call, reason=WHY).status < 300
+
+
+def test_refused_and_permitted_reads_are_audited_with_the_reason(world: World) -> None:
+    send(world, "support", CALLS[0], reason=WHY)
+    assert (entries(world)[-1].refused, entries(world)[-1].reason) == (True, WHY)
+    send(world, "admin", CALLS[0], reason=WHY)
+    assert (entries(world)[-1].refused, entries(world)[-1].reason) == (False, WHY)
+
+
+def test_support_sees_of_a_private_run_its_status_times_and_reason(world: World) -> None:
+    run = world.runs("chat_own")[0]
+    support = caller(world, "support")
+    [listed] = support.get(f"{AGENT}/runs").body["items"]
+    for why in ({}, {"reason": WHY}):
+        shown = support.get(f"/v1/runs/{run.id}", **why).body
+        assert {name for name, value in shown.items() if value not in (None, [])} == REMAINING
+        assert shown == listed
+    assert (listed["withheld"], listed["status"]) == (True, "done")
+
+
+def test_privacy_with_a_reason_sees_the_whole_private_run(world: World) -> None:
+    run = world.runs("chat_own")[0]
+    privacy = caller(world, "support privacy")
+    assert privacy.get(f"/v1/runs/{run.id}").body["withheld"]
+    shown = privacy.get(f"/v1/runs/{run.id}", reason=WHY).body
+    assert (shown["withheld"], SECRET in str(shown["prompt"])) == (False, True)
+    [listed] = privacy.get(f"{AGENT}/runs", reason=WHY).body["items"]
+    assert (listed["withheld"], listed["trigger"]["type"]) == (False, "chat_message")
+
+
+def test_support_sees_open_runs_and_items_in_full(world: World) -> None:
+    world.post(OPEN, HUSAM, chat_id="chat_open")
+    world.app.manual_trigger.now(TENANT, "chat_open", HUSAM.ref, agent_id="agt_a")
+    world.drain()
+    support = caller(world, "support")
+    shown = support.get(f"/v1/runs/{world.runs('chat_open')[0].id}").body
+    assert (shown["withheld"], OPEN in str(shown["prompt"])) == (False, True)
+    assert support.get(f"{AGENT}/context", chat_id="chat_open").status == 200
+    assert support.get(f"{AGENT}/recall", q="far", chat_id="chat_open").status == 200
+    assert support.get("/v1/chats/chat_open/documents").status == 200
+    assert support.get("/v1/chats/chat_open/agents/agt_a").status == 200
+    assert support.get(f"{AGENT}/goals").body["items"] == []
+
+
+def test_system_shows_private_runs_without_content(world: World) -> None:
+    world.post("And now?", HUSAM, chat_id="chat_own")
+    [run] = caller(world, "admin").get("/v1/system").body["runs"]
+    assert (run["withheld"], run["trigger"]) == (True, None)
