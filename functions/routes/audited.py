@@ -21,7 +21,7 @@ from skein.workspace.models.document import Document
 
 Next = Callable[[Any], Response[Any]]
 
-REASON = "reason"  # the parameter of routes that show a chat to operators
+REASON = "reason"  # the parameter of routes that show private content
 PARAMETER = re.compile(r"{(\w+)}")
 CONVERSATION = "the chat itself records its members and the authors of its messages"
 

@@ -57,7 +57,7 @@ class AuditEntry(Stored):
         route: The route of the call, such as `GET /v1/runs/{run_id}`; `answer to a choice` for a
             consent.
         refused: Whether the call was refused, for lack of a role or by a setting.
-        reason: Why an operator reads a chat, in the operator's words; None for other calls.
+        reason: Why an operator sees private content, in the operator's words; None for other calls.
         request_id: The gateway's request id, which is the correlation id in the logs.
     """
 
