@@ -278,6 +278,8 @@ export interface paths {
         /**
          * Get the caller's profile
          * @description A caller without a record gets the data of the token.
+         *
+         *     `operators_read_chats` tells whether operators may read chats, and since when.
          */
         get: operations["get_me"];
         put?: never;
@@ -1122,6 +1124,8 @@ export interface paths {
         /**
          * List an agent's runs of one day, newest first
          * @description The list omits prompts and steps; get a single run to read them.
+         *
+         *     Without the role `privacy` and a reason, private runs have only status, times and reason.
          */
         get: operations["list_runs"];
         put?: never;
@@ -1142,6 +1146,8 @@ export interface paths {
         /**
          * Get a run
          * @description The run includes its newest prompt, section by section, and all steps.
+         *
+         *     Without the role `privacy` and a reason, a private run has only status, times and reason.
          */
         get: operations["get_run"];
         put?: never;
@@ -2354,6 +2360,8 @@ export interface components {
             tenant: string;
             /** @description The scopes of the token. */
             scopes: string[];
+            /** @description The tenant's setting `operators_read_chats`. */
+            operators_read_chats: components["schemas"]["OperatorsReading"];
         };
         /**
          * NamedMember
@@ -2449,6 +2457,19 @@ export interface components {
             expires_at: string;
             /** @description The chat to join; null for a question. */
             invitation: components["schemas"]["InvitationResource"] | null;
+        };
+        /**
+         * OperatorsReading
+         * @description Whether operators may read chats, for the people who write them.
+         */
+        OperatorsReading: {
+            /** @description Whether operators may read chats, with a reason. */
+            on: boolean;
+            /**
+             * Format: date-time
+             * @description When this last changed; null if it never did.
+             */
+            since: string | null;
         };
         /**
          * Option
@@ -2697,18 +2718,20 @@ export interface components {
             chat_id: string | null;
             /** @description The current state. */
             status: components["schemas"]["RunStatus"];
-            /** @description What started the run. */
-            trigger: components["schemas"]["Trigger"];
-            /** @description How many agents' messages lie between the run and a person; 0 for a person's. */
-            chain_depth: number;
-            /** @description Number of attempts; a run fails after three. */
-            attempts: number;
+            /** @description Whether the caller sees only the ids, status, times and reasons of the run; all other fields are null or empty. */
+            withheld: boolean;
+            /** @description What started the run; null if withheld. */
+            trigger: components["schemas"]["Trigger"] | null;
+            /** @description How many agents' messages lie between the run and a person; 0 for a person's, null if withheld. */
+            chain_depth: number | null;
+            /** @description Number of attempts; a run fails after three. Null if withheld. */
+            attempts: number | null;
             /** @description The prompt of the newest activation. */
             prompt: components["schemas"]["PromptResource"] | null;
             /** @description All steps of the run, in order. */
             steps: components["schemas"]["StepResource"][];
-            /** @description The tokens that were used. */
-            usage: components["schemas"]["TokenUsage"];
+            /** @description The tokens that were used; null if withheld. */
+            usage: components["schemas"]["TokenUsage"] | null;
             /** @description The cost of all steps; null in lists and if there are no prices. */
             money: components["schemas"]["Money"] | null;
             /** @description The chat and the people for whom the newest prompt was built. */
@@ -7066,6 +7089,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
                 /** @description The text to find documents by. One page of the best matches, best first. */
                 q?: string | null;
                 /** @description Maximum number of items in the page. */
@@ -7157,6 +7182,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7194,6 +7221,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7238,6 +7267,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7274,6 +7305,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7314,6 +7347,8 @@ export interface operations {
     list_documents_of_chat: {
         parameters: {
             query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
                 /** @description The text to find documents by. One page of the best matches, best first. */
                 q?: string | null;
                 /** @description Maximum number of items in the page. */
@@ -7363,7 +7398,10 @@ export interface operations {
     };
     create_document_of_chat: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a chat. */
@@ -7400,7 +7438,10 @@ export interface operations {
     };
     get_document_of_chat: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a chat. */
@@ -7432,7 +7473,10 @@ export interface operations {
     };
     replace_document_of_chat: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a chat. */
@@ -7471,7 +7515,10 @@ export interface operations {
     };
     delete_document_of_chat: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a chat. */
@@ -7502,7 +7549,10 @@ export interface operations {
     };
     change_document_of_chat: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a chat. */
@@ -7546,6 +7596,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
                 /** @description Only goals with this status. */
                 status?: components["schemas"]["GoalStatus"] | null;
                 /** @description Maximum number of items in the page. */
@@ -7642,6 +7694,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7679,6 +7733,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7714,6 +7770,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7758,6 +7816,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
                 /** @description Only plans with this status. */
                 status?: components["schemas"]["PlanStatus"] | null;
                 /** @description Maximum number of items in the page. */
@@ -7807,7 +7867,10 @@ export interface operations {
     };
     create_plan: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of an agent. */
@@ -7857,6 +7920,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7894,6 +7959,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -7929,6 +7996,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -8067,6 +8136,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
                 /** @description Only memories of this kind. */
                 kind?: components["schemas"]["MemoryKind"] | null;
                 /** @description `ended`: removed, superseded or faded. */
@@ -8176,6 +8247,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -8213,6 +8286,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -8248,6 +8323,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -8292,6 +8369,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -8331,6 +8410,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -8665,6 +8746,8 @@ export interface operations {
                 chat_id?: string | null;
                 /** @description Maximum tokens of the messages, with headings. */
                 tokens?: number;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -8765,6 +8848,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -8815,6 +8900,8 @@ export interface operations {
             query?: {
                 /** @description The day in UTC; default: today. */
                 day?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -8862,7 +8949,10 @@ export interface operations {
     };
     get_run: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a run. */
@@ -8895,6 +8985,8 @@ export interface operations {
             query?: {
                 /** @description A chat of the agent; omitted: a prompt without a chat. */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -8925,7 +9017,10 @@ export interface operations {
     };
     replay_run: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a run. */
@@ -9190,6 +9285,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -9279,6 +9376,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -9316,6 +9415,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -9351,6 +9452,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -9395,6 +9498,8 @@ export interface operations {
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
             };
             header?: never;
             path: {
@@ -9428,7 +9533,10 @@ export interface operations {
     };
     get_agent_in_chat: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a chat. */
@@ -9460,7 +9568,10 @@ export interface operations {
     };
     pin_thread: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a chat. */

@@ -121,6 +121,15 @@ class NewChatMessage(TypedDict):
     reply_to: NotRequired[int | None]
 
 
+class OperatorsReading(TypedDict):
+    """
+    Whether operators may read chats, for the people who write them.
+    """
+
+    on: bool
+    since: str | None
+
+
 class Option(TypedDict):
     """
     One fixed answer of a choice.
@@ -1282,6 +1291,7 @@ class Myself(TypedDict):
     profile: dict[str, Any]
     tenant: str
     scopes: list[str]
+    operators_read_chats: OperatorsReading
 
 
 class NamedMember(TypedDict):
@@ -2413,12 +2423,13 @@ class RunResource(TypedDict):
     agent_id: str
     chat_id: str | None
     status: RunStatus
-    trigger: Trigger
-    chain_depth: int
-    attempts: int
+    withheld: bool
+    trigger: Trigger | None
+    chain_depth: int | None
+    attempts: int | None
     prompt: PromptResource | None
     steps: list[StepResource]
-    usage: TokenUsage
+    usage: TokenUsage | None
     money: Money | None
     held: HeldContent | None
     previous_run_id: str | None
