@@ -6,6 +6,7 @@ from tests.attacks.cast import (
     BOB,
     CAROL,
     COACH,
+    DEN,
     HALL,
     PAIR,
     STRANGER,
@@ -103,6 +104,18 @@ CONTESTED: dict[str, Story] = {
         Say(who=ALICE.id, chat=ALICES.id, tactic=does("core", "document", speaks=True)),
         Consolidate(chat=HALL.id),
         Erase(who=CAROL.id),
+    ),
+    "named_text_in_a_private_chat_of_others": (
+        NewName(who=BOB.id, full=True),
+        Say(
+            who=ALICE.id,
+            chat=DEN.id,
+            to=COACH.id,
+            word="guess",
+            about=BOB.id,
+            tactic=does("named_document"),
+        ),
+        Erase(who=BOB.id, named_texts="remove"),
     ),
     "named_texts_are_removed": (
         NewName(who=ALICE.id, full=True),

@@ -1,9 +1,11 @@
 """Strategies that generate stories: at random, and as variations of known ones."""
 
 from dataclasses import replace
+from typing import get_args
 
 from hypothesis import strategies as st
 
+from skein.privacy.models.erasure import NamedTexts
 from tests.attacks.cast import (
     AGENTS,
     ALICES,
@@ -320,7 +322,11 @@ def contested_stories(draw: st.DrawFn) -> Story:
     kinds = st.sampled_from([_claims, _claims, _says()])
     story = [draw(kind) for kind in draw(st.lists(kinds, min_size=2, max_size=5))]
     if draw(st.booleans()):
-        story.append(Erase(who=draw(_people), role=draw(_roles)))
+        who = draw(_people)
+        story.insert(0, NewName(who=who, full=True))
+        story.append(replace(draw(_says()), about=who))
+        texts = draw(st.sampled_from(get_args(NamedTexts)))
+        story.append(Erase(who=who, role=draw(_roles), named_texts=texts))
     return given_by(tuple(story), draw(_people))
 
 

@@ -45,6 +45,8 @@ class RunSearch:
     def _rewrite_kept(self, sweep: Sweep, run: Run, done: set[tuple[str, str | None]]) -> None:
         """Apply the rules to the private items of a run's chat, which may hold the person's words.
 
+        The operator's decision on full names is for what the preview lists, so not for these.
+
         Args:
             sweep: The sweep of the person.
             run: A run that may have been shown these words.
@@ -58,7 +60,7 @@ class RunSearch:
             owner = run.agent_id, read_chat(self.table, sweep.tenant, chat_id).scope
             if owner not in done:
                 done.add(owner)
-                self.kept.erase_scope(sweep, *owner)
+                self.kept.erase_scope(sweep.without_decision(), *owner)
 
     def _stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
         """Yield positions and their runs in stable order; the runs are read lazily."""

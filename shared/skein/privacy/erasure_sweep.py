@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -80,6 +80,11 @@ class Sweep:
             return False
         swept_at = self.erasure.swept_at
         return swept_at is None or (run.started_at is not None and run.started_at <= swept_at)
+
+    def without_decision(self) -> "Sweep":
+        """Return this sweep for data that the preview does not list: full names stay there."""
+        kept = self.erasure.model_copy(update={"named_texts": "keep"})
+        return replace(self, erasure=kept)
 
     def learn(self, subject: Subject) -> None:
         """Replace the subject, with more names and addresses."""
