@@ -88,3 +88,10 @@ export function consents(api) {
     el("ul", {}, consent.posts.map((post) => el("li", {},
       said.postIn(post.title, said.posts[post.status]), " ", said.failures[post.failure] ?? null)))), said.noConsents));
 }
+
+/** Operators' looks at a person's private content, read when the person opens the part. */
+export function accesses(api) {
+  return lazy(said.accesses, () => paged(api, "/v1/me/access", (access) => el("div", { class: "stack" },
+    el("p", {}, said.access(access.who, access.verb, access.kind), " ", when(access.at)),
+    el("p", { class: "question" }, access.reason)), said.noAccesses));
+}

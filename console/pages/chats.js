@@ -2,7 +2,7 @@
 import { withQuery } from "../api.js";
 import { Conversation } from "../conversation.js";
 import { button, el, field, fill, select } from "../dom.js";
-import { Inbox, consents } from "../inbox.js";
+import { Inbox, accesses, consents } from "../inbox.js";
 import { Live } from "../live.js";
 import { members } from "../members.js";
 import { form, when } from "../parts.js";
@@ -34,7 +34,7 @@ async function show(main, [chatId], context) {
     el("div", { class: `split ${chatId ? "has-detail" : ""}` },
       el("section", { class: "master", "aria-label": said.list },
         el("details", { class: "new" }, el("summary", {}, said.start), await newChat(context)),
-        inbox.root, list.root, consents(api)),
+        inbox.root, list.root, consents(api), accesses(api)),
       place));
   if (chatId === undefined) {
     fill(place, el("p", { class: "empty" }, said.choose));

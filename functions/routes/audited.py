@@ -5,7 +5,8 @@ therefore never leaves without its audit entry.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -20,10 +21,16 @@ from skein.privacy.models.audit import AuditKind, AuditScope, AuditVerb
 from skein.workspace.models.document import Document
 
 Next = Callable[[Any], Response[Any]]
+seen: ContextVar[set[str]] = ContextVar("people whose private content the call shows")
 
 REASON = "reason"  # the parameter of routes that show private content
 PARAMETER = re.compile(r"{(\w+)}")
 CONVERSATION = "the chat itself records its members and the authors of its messages"
+
+
+def note_seen(people: Iterable[str]) -> None:
+    """Note the people whose private content the current call shows or changes."""
+    seen.get().update(people)
 
 
 class Requires:
@@ -68,12 +75,15 @@ class Audited:
 
     def __call__(self, api: Any, following: Next) -> Response[Any]:
         """Call the route and write an audit entry."""
+        token = seen.set(set())
         try:
             answer = following(api)
+            self._add(api, self._ids(api) | self._id_of_made(answer))
         except Forbidden:
             self._add(api, self._ids(api), refused=True)
             raise
-        self._add(api, self._ids(api) | self._id_of_made(answer))
+        finally:
+            seen.reset(token)
         return answer
 
     def _add(self, api: Any, ids: dict[str, str], *, refused: bool = False) -> None:
@@ -91,6 +101,7 @@ class Audited:
                 reason=self._reason(api),
                 request_id=api.current_event.request_context.request_id,
             ),
+            seen=() if refused else seen.get(),
         )
 
     def _reason(self, api: Any) -> str | None:

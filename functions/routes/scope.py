@@ -5,10 +5,12 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import AgentId, ChatId, Principal
+from routes.audited import note_seen
 from skein.bootstrap import service
 from skein.errors import Forbidden, Unprocessable
 from skein.models.common.base import EntityId
 from skein.models.common.ownership import Owner, Reach
+from skein.models.runs.run import Run
 from skein.privacy.models.audit import MAX_REASON, MIN_REASON
 from skein.services.chats.views import ChatViews
 from skein.services.directory.agents import Agents
@@ -57,8 +59,17 @@ def check_chat(caller: Principal, chat_id: ChatId, reason: str | None) -> None:
         NotFound: The chat does not exist.
         Forbidden: The chat is private, and the caller may not see private content.
     """
-    if service(ChatViews).is_private(caller.tenant, chat_id):
+    people = service(ChatViews).people_of_private(caller.tenant, chat_id)
+    if people is not None:
         check_private(caller, reason)
+        note_seen(people)
+
+
+def note_run(run: Run) -> None:
+    """Note the people of a run that is shown with its private content."""
+    if run.private:
+        held = run.held.audience.people if run.held is not None else ()
+        note_seen({*run.audience.people, *held})
 
 
 def in_scope(
@@ -79,6 +90,8 @@ def in_scope(
         raise Unprocessable("give user_id or chat_id, not both")
     if user_id is not None or chat_id is not None:
         check_private(caller, reason)
+        people = service(ChatViews).people_of_private(caller.tenant, chat_id) if chat_id else None
+        note_seen(people or ([user_id] if user_id is not None else []))
     return service(Agents).reach(caller.tenant, agent_id, user_id=user_id, chat_id=chat_id)
 
 

@@ -1,6 +1,7 @@
 """The page Chats: the list, and one chat with its messages."""
 
 import json
+from urllib.parse import urlencode
 
 from playwright.sync_api import Route, expect
 
@@ -342,3 +343,18 @@ def test_person_sees_whether_operators_may_read_chats_and_since_when(driver: Dri
         expect(told).to_contain_text("Since:")
     finally:
         client.ok("PATCH", "/v1/settings", {"operators_read_chats": None}, token=owner)
+
+
+def test_person_sees_which_operator_read_their_private_chat_and_why(driver: Driver) -> None:
+    client, me = driver.client, OPERATOR
+    chat, _ = answered_chat(client, ["Between us"], person=me)
+    why = {"reason": f"A complaint about {HOSTILE}"[:200]}
+    clerk = client.token("clerk", "admin")
+    client.ok("GET", f"/v1/transcripts/{chat}?{urlencode(why)}", token=clerk)
+    driver.sign_in("#/chats")
+    looks = driver.page.get_by_text("Operators who saw your private content")
+    looks.click()
+    part = driver.page.locator("details").filter(has=looks)
+    expect(part).to_contain_text("clerk: read message")
+    expect(part).to_contain_text(why["reason"])
+    driver.check_inert()

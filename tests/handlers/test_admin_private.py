@@ -5,11 +5,15 @@ from typing import Any
 import pytest
 
 import admin_api
+from skein.errors import Ambiguous
 from skein.models.common.audience import Audience
+from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
+from skein.privacy.audit_log import MAX_TRANSACTION, AuditedAction
 from skein.privacy.models.audit import AuditEntry
 from tests.support.api_client import WHY, Answer, Client
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.erasure import settle
 from tests.support.fakes import ScriptedModel
 
 HUSAM, COACH = person(), bot()
@@ -161,3 +165,78 @@ def test_system_shows_private_runs_without_content(world: World) -> None:
     world.post("And now?", HUSAM, chat_id="chat_own")
     [run] = caller(world, "admin").get("/v1/system").body["runs"]
     assert (run["withheld"], run["trigger"]) == (True, None)
+
+
+def accesses(world: World, user_id: str = HUSAM.id) -> list[dict[str, Any]]:
+    """What a person sees of operators' looks, newest first."""
+    items: list[dict[str, Any]] = Client(world, sub=user_id).all_pages("/v1/me/access", limit=2)
+    return items
+
+
+@pytest.mark.parametrize(
+    "call",
+    [*CALLS, ("GET", "/v1/transcripts/chat_own", None, {}), ("GET", "/v1/runs/{run}", None, {})],
+    ids=str,
+)
+def test_person_sees_who_saw_or_changed_their_private_content_and_why(
+    world: World, call: Call
+) -> None:
+    send(world, "support", call, reason=WHY)
+    [helper] = accesses(world)  # the list of goals with which `send` begins
+    assert send(world, "admin", call, reason=WHY).status < 300
+    entry = entries(world)[-1]
+    newest, *others = accesses(world)
+    assert len(others) == 2
+    assert others[-1] == helper
+    assert newest == {
+        "id": entry.id,
+        "at": rfc3339(entry.at),
+        "who": "usr_op",
+        "verb": entry.verb,
+        "kind": entry.kind,
+        "reason": WHY,
+    }
+    assert accesses(world, "usr_ahmad") == []
+
+
+def test_looks_at_open_content_and_refused_looks_are_no_accesses(world: World) -> None:
+    admin = caller(world, "admin")
+    assert admin.get("/v1/transcripts/chat_open", reason=WHY).status == 200
+    assert admin.get(f"{AGENT}/context", chat_id="chat_open", reason=WHY).status == 200
+    assert admin.get(f"{AGENT}/memories", **OF_HUSAM).status == 403
+    assert caller(world, "support").get("/v1/transcripts/chat_own", reason=WHY).status == 403
+    assert accesses(world) == []
+
+
+def test_list_of_runs_is_an_access_for_the_people_of_its_private_runs(world: World) -> None:
+    assert caller(world, "admin").get(f"{AGENT}/runs", reason=WHY).status == 200
+    assert [each["kind"] for each in accesses(world)] == ["run"]
+
+
+def test_access_and_its_entry_are_written_together_once(world: World) -> None:
+    lost: list[Any] = []
+    action = AuditedAction(
+        who="usr_op", scope="privacy", verb="read", kind="message", route="GET /x", reason=WHY
+    )
+    people = [f"usr_{number}" for number in range(MAX_TRANSACTION + 20)]
+    write = world.table.transact
+
+    def transact(writes: Any) -> None:
+        write(writes)
+        if len(lost) < 2:
+            lost.append(writes)
+            raise Ambiguous("the answer was lost")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.table, "transact", transact)
+        entry = world.app.audit.add(TENANT, action, people)
+    assert [each.id for each in entries(world)] == [entry.id]
+    assert all(len(accesses(world, user_id)) == 1 for user_id in people)
+
+
+def test_erasure_removes_the_accesses_of_a_person(world: World) -> None:
+    caller(world, "admin").get("/v1/transcripts/chat_own", reason=WHY)
+    assert len(accesses(world)) == 1
+    world.app.erasures.request(TENANT, HUSAM.id, by="usr_op")
+    settle(world)
+    assert not [key for key in world.table.all_items() if key.sk.startswith("ACCESS#")]

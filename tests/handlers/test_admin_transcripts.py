@@ -7,7 +7,6 @@ import pytest
 import admin_api
 from skein.errors import Unavailable
 from skein.models.common.base import rfc3339
-from skein.models.common.storage import Put
 from tests.support.api_client import Client, everything
 from tests.support.builders import World, bot, person
 from tests.support.fakes import ScriptedModel
@@ -56,10 +55,11 @@ def test_transcript_is_audited_with_its_reason_and_changes_nothing_else(
 def test_transcript_whose_audit_fails_shows_nothing(
     world: World, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def down(_: Put) -> None:
+    def down(_: object) -> None:
         raise Unavailable("down")
 
     monkeypatch.setattr(world.table, "write", down)
+    monkeypatch.setattr(world.table, "transact", down)
     answer = admin.get(TRANSCRIPT, reason="The complaint 4711")
     assert answer.status == 503
     assert "Message" not in str(answer.body)

@@ -281,6 +281,7 @@ def test_me_is_the_record_or_else_the_claims_of_the_token(world: World, husam: C
         "profile": {},
         "tenant": TENANT,
         "scopes": ["chat"],
+        "operators_read_chats": {"on": True, "since": None},
     }
     assert husam.get("/v1/me").body == expected
     operator(world).post("/v1/users", {"id": "usr_husam", "name": "Husam B."})

@@ -410,9 +410,11 @@ class _Furnisher:
         done = app.threads.create(owner, {"concern": f"Growing citron{self.words}"})
         app.threads.change(owner.reach, done.id, thread_changes.ended("completed", NOON))
         action = {"scope": "support", "verb": "read", "kind": "agent", "route": "GET /v1/agents"}
-        app.audit.add(
-            TENANT, AuditedAction(who="usr_op", ids={"agent_id": f"citron{self.words}"}, **action)
+        ids = {"agent_id": f"citron{self.words}"}
+        looked = AuditedAction(
+            who="usr_op", ids=ids, reason=f"Looking for citron{self.words}", **action
         )
+        app.audit.add(TENANT, looked, [self.ann.id])
         return {
             "agent_id": self.coach.id,
             "user_id": self.ann.id,

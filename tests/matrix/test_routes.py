@@ -13,7 +13,7 @@ from skein.models.outbox.jobs import RecallJob
 from skein.privacy.models.audit import AuditEntry
 from tests.matrix.calls import ROUTES, Request, Route
 from tests.matrix.households import NEW_LINE, STRANGER, TWIN, Household, Neighbours
-from tests.support.api_client import Answer, Client
+from tests.support.api_client import Answer, Client, tells_who_looked
 from tests.support.number_codes import prove
 
 # Answers in which nothing of a household can be recognised; of all others the tests below know.
@@ -131,7 +131,7 @@ def _owned_changes(world: Neighbours, home: Household) -> list[str]:
     return [
         f"{key.pk} {key.sk}"
         for key, item in world.changed()
-        if home.owns(key, item) and "#AUDIT#" not in key.pk and "#LIMIT#" not in key.pk
+        if home.owns(key, item) and not tells_who_looked(key) and "#LIMIT#" not in key.pk
     ]
 
 
@@ -521,7 +521,7 @@ def test_routes_of_a_deleted_agent_reveal_nothing(world: Neighbours, route: Rout
     answer = route.send(_caller(world, route), request)
     assert answer.status == OF_DELETED.get(str(route), 404), answer.body
     assert _told(answer, world.ours, request) == []
-    assert [key for key, _ in world.changed() if "#AUDIT#" not in key.pk] == []
+    assert [key for key, _ in world.changed() if not tells_who_looked(key)] == []
     cleaned = [agent_id] if str(route) in CLEANING else []
     jobs = [waiting.job for waiting in world.queues.sent]
     assert [job.agent_id for job in jobs if isinstance(job, RecallJob)] == cleaned

@@ -159,6 +159,11 @@ def _live_key() -> Key:
     return Key(found.pk.replace("agt_X", AGENT), found.sk.replace("ULID", "{ulid}"))
 
 
+def _access_key() -> Key:
+    found = audit.Access.key_of(TENANT, "{id}", NOON, "{entry}")
+    return Key(found.pk, found.sk.replace("2026-02-18T12:00:00.000Z", "{time}"))
+
+
 def _audit_key() -> Key:
     found = audit.AuditEntry.key_of(TENANT, NOON, "{entry}")
     time = "2026-02-18T12:00:00.000Z"
@@ -274,6 +279,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             person_choices.PersonChoices.key_of(TENANT, "{id}"), person_choices.PersonChoices
         ),
         "`Consent`": Row(consent.Consent.key_of(TENANT, "{id}", "{consent}"), consent.Consent),
+        "`Access`": Row(_access_key(), audit.Access),
         "`NumberCode`": Row(
             number_code.NumberCode.key_of(TENANT, "{id}", ADDRESS), number_code.NumberCode
         ),

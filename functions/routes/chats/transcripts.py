@@ -5,6 +5,7 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import After, Before, ChatId, Limit, PageCursor
+from routes.audited import note_seen
 from routes.router import ApiRouter
 from skein.bootstrap import app, service
 from skein.models.api.chats import (
@@ -64,6 +65,8 @@ def read_transcript(
     chat, page = service(ChatViews).transcript(
         router.caller.tenant, chat_id, after=after, before=before, limit=limit, cursor=cursor
     )
+    if chat.visibility == "private":
+        note_seen(chat.person_ids)
     return TranscriptPage(
         items=tuple(MessageResource.of(message, now) for message in page.items),
         next_cursor=page.next_cursor,

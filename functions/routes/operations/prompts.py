@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from routes.app import AgentId, RunId
 from routes.audited import Audited
 from routes.router import ApiRouter
-from routes.scope import WhyPrivate, check_chat, sees_private
+from routes.scope import WhyPrivate, check_chat, note_run, sees_private
 from skein.agent.preview import Preview
 from skein.agent.replay import Replays
 from skein.bootstrap import service
@@ -55,6 +55,7 @@ def replay_run(run_id: RunId, edit: ReplayEdit, reason: WhyPrivate = None) -> Re
         system_prompt=edit.system_prompt,
         sections=edit.sections,
     )
+    note_run(replay.run)
     answer = replay.answer
     return ReplayResource(
         run_id=run_id,

@@ -2,7 +2,7 @@
 
 from routes.app import AgentId, Day, Limit, PageCursor, RunId
 from routes.router import ApiRouter
-from routes.scope import WhyPrivate, sees_private
+from routes.scope import WhyPrivate, note_run, sees_private
 from skein.bootstrap import service
 from skein.models.api.inspection import PromptResource
 from skein.models.api.runs import (
@@ -36,6 +36,8 @@ def list_runs(
         router.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
     )
     private = sees_private(router.caller, reason)
+    for run in page.items if private else ():
+        note_run(run)
     items = (RunResource.for_operators(run, private=private) for run in page.items)
     return RunPage(items=tuple(items), next_cursor=page.next_cursor)
 
@@ -47,7 +49,10 @@ def get_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
     Without the role `privacy` and a reason, a private run has only status, times and reason.
     """
     private = sees_private(router.caller, reason)
-    return inspected(service(RunViews).inspect(router.caller.tenant, run_id, private=private))
+    view = service(RunViews).inspect(router.caller.tenant, run_id, private=private)
+    if not view.withheld:
+        note_run(view.run)
+    return inspected(view)
 
 
 def inspected(view: RunView) -> RunResource:

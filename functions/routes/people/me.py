@@ -10,6 +10,8 @@ from skein.models.api.directory import Myself, OperatorsReading, OwnChange
 from skein.models.api.number_codes import GivenCode, SentCode
 from skein.models.api.open_choices import OpenChoicePage, OpenChoiceResource
 from skein.models.directory.user import User
+from skein.privacy.api.audit import AccessPage
+from skein.privacy.audit_log import AuditLog
 from skein.services.choices.consents import Consents
 from skein.services.choices.open_choices import OpenChoices
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -58,6 +60,22 @@ def list_consents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Con
     page = service(Consents).list(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
     items = tuple(map(ConsentResource.of, page.items))
     return ConsentPage(items=items, next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/me/access",
+    "List operators' looks at the caller's private content, newest first",
+    audit=Unaudited("the caller reads their own data"),
+)
+def list_accesses(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AccessPage:
+    """Who saw or changed content of the caller's private chats, when and why.
+
+    A record is kept as long as its entry in the audit log. It names the operator by the token's
+    `sub`. Exports of the caller's data and erasures are not listed.
+    """
+    caller = router.caller
+    page = service(AuditLog).accesses(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
+    return AccessPage.of(page)
 
 
 @router.patch("/v1/me", "Update the caller's profile", 409)

@@ -9,6 +9,7 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId
+from routes.audited import note_seen
 from routes.crud import Crud
 from routes.scope import WhyPrivate, check_private, in_open_scope, in_scope
 from skein.bootstrap import service
@@ -105,6 +106,7 @@ def create_plan(agent_id: AgentId, new: NewPlan, reason: WhyPrivate = None) -> P
     owner = service(PlanChats).owner(agent, chat_id=new.chat_id, user_id=new.user_id)
     if owner.scope is not None:
         check_private(plans.caller, reason)
+        note_seen(owner.audience.people)
     values = new.model_dump(exclude={"chat_id", "user_id"})
     values["time_zone"] = new.time_zone or service(PlanChats).time_zone(owner, agent)
     return PlanResource.of(service(Plans).set(owner, **values))

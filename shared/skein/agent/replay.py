@@ -42,6 +42,7 @@ class Replay:
     """The answer to a replayed prompt.
 
     Attributes:
+        run: The run as it was.
         answer: The answer of the model. Its tool calls were not carried out.
         prompt: The prompt as edited, readable.
         money: The cost at the tenant's prices; None if it has set none.
@@ -49,6 +50,7 @@ class Replay:
         ended_at: When it had answered.
     """
 
+    run: Run
     answer: ModelAnswer
     prompt: PromptRecord
     money: Money | None
@@ -119,6 +121,7 @@ class Replays:
             budget=budget,
         )
         return Replay(
+            run=run,
             answer=answer,
             prompt=edited.readable(),
             money=money_of([(answer.model, answer.usage)], prices),

@@ -1,6 +1,6 @@
 """Audit log: who read or changed which data; append-only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -10,8 +10,9 @@ from skein.errors import Ambiguous, ConditionFailed, Invalid
 from skein.models.chats.consent import Consent
 from skein.models.common.base import Value
 from skein.models.common.storage import Missing, Put, Query
+from skein.models.directory.user import User
 from skein.ports import Clock, Ids, Table
-from skein.privacy.models.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
+from skein.privacy.models.audit import Access, AuditEntry, AuditKind, AuditScope, AuditVerb
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
     FOREIGN,
@@ -19,11 +20,13 @@ from skein.services.common.pagination import (
     KeyText,
     Listing,
     fitting,
+    list_partition,
 )
 from skein.settings import Settings
 
 ANSWER = "answer to a choice"  # by the app or by SMS
 LAST = "~"  # sorts after every time
+MAX_TRANSACTION = 100  # items of one transaction
 
 
 class AuditedAction(Value):
@@ -57,8 +60,13 @@ class AuditLog:
     ids: Ids
     settings: Settings
 
-    def add(self, tenant: str, action: AuditedAction) -> AuditEntry:
-        """Add an entry to the audit log.
+    def add(self, tenant: str, action: AuditedAction, seen: Iterable[str] = ()) -> AuditEntry:
+        """Add an entry to the audit log, with a record for each person whom it concerns.
+
+        Args:
+            tenant: The tenant.
+            action: The action.
+            seen: The ids of the people whose private content the operator saw or changed.
 
         Raises:
             Transient: The entry could not be written. The caller must then not answer the request.
@@ -66,8 +74,29 @@ class AuditLog:
         entry = AuditEntry(
             tenant=tenant, id=f"aud_{self.ids.ulid()}", at=self.clock.now(), **action.model_dump()
         )
-        self._put(entry)
+        days, reason = self.settings.audit_days, action.reason
+        people = sorted(set(seen)) if reason is not None else []
+        records = [Access.of(entry, str(reason), user_id) for user_id in people]
+        self._put(entry, [Put(each.key, each.to_item(days=days), Missing()) for each in records])
         return entry
+
+    def accesses(
+        self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[Access]:
+        """List a page of the operators' looks at a person's private content, newest first.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        return list_partition(
+            self.table,
+            User.key_of(tenant, user_id).pk,
+            [Access.PREFIX],
+            Access.from_item,
+            limit=limit,
+            cursor=cursor,
+            newest_first=True,
+        )
 
     def add_consent(self, consent: Consent) -> None:
         """Add the entry of a person's consent, if the log has none.
@@ -95,13 +124,25 @@ class AuditLog:
         with suppress(ConditionFailed):
             self._put(entry)
 
-    def _put(self, entry: AuditEntry) -> None:
-        write = Put(entry.key, entry.to_item(days=self.settings.audit_days), Missing())
-        try:
-            self.table.write(write)
-        except Ambiguous:
-            with suppress(ConditionFailed):  # the first attempt did reach the table
-                self.table.write(write)
+    def _put(self, entry: AuditEntry, records: Sequence[Put] = ()) -> None:
+        """Write an entry, with its records in the same transactions of at most 100 items."""
+        writes = [
+            Put(entry.key, entry.to_item(days=self.settings.audit_days), Missing()),
+            *records,
+        ]
+        for start in range(0, len(writes), MAX_TRANSACTION):
+            chunk = writes[start : start + MAX_TRANSACTION]
+            try:
+                self._write(chunk)
+            except Ambiguous:
+                with suppress(ConditionFailed):  # the first attempt did reach the table
+                    self._write(chunk)
+
+    def _write(self, writes: Sequence[Put]) -> None:
+        if len(writes) == 1:
+            self.table.write(writes[0])
+        else:
+            self.table.transact(writes)
 
     def of_day(
         self,

@@ -17,6 +17,7 @@ from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.models.quotas.usage import days_of_user_usage
 from skein.ports import Clock, Table
 from skein.privacy.erasure_sweep import Sweep
+from skein.privacy.models.audit import Access
 from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.pagination import items_under, read_items
 from skein.services.directory.name_index import name_words
@@ -48,7 +49,7 @@ class LookUpEraser:
             choices = PersonChoices.key_of(sweep.tenant, user_id)
             for key in self.table.get_many([merge, allowance, choices]):
                 self._delete(sweep, Delete(key))
-            for prefix in (OPENED, Consent.PREFIX, NumberCode.PREFIX):
+            for prefix in (OPENED, Consent.PREFIX, NumberCode.PREFIX, Access.PREFIX):
                 for item in items_under(self.table, merge.pk, prefix):
                     self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
         for key in read_items(self.table, list(_names(sweep))):

@@ -34,3 +34,18 @@ class AuditResource(Resource):
 
 class AuditPage(Page[AuditResource]):
     """A page of the audit entries of one day, newest first."""
+
+
+class AccessResource(Resource):
+    """An operator's look at private content of the caller, or a change of it."""
+
+    id: Id
+    at: Annotated[Instant, Field(description="When the operator made the call.")]
+    who: Annotated[str, Field(description="The `sub` of the operator's token.")]
+    verb: Annotated[AuditVerb, Field(description="What the call does.")]
+    kind: Annotated[AuditKind, Field(description="The kind of item that the call concerns.")]
+    reason: Annotated[str, Field(description="Why, in the operator's words.")]
+
+
+class AccessPage(Page[AccessResource]):
+    """A page of operators' looks at the caller's private content, newest first."""

@@ -1,12 +1,13 @@
 """Entries of the audit log: one immutable entry per audited call, by day."""
 
 from datetime import date, datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
-from skein.models.common.storage import Item, Key
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.directory.user import User
 
 MIN_REASON, MAX_REASON = 15, 300
 
@@ -91,4 +92,55 @@ class AuditEntry(Stored):
 
     def to_item(self, *, days: int) -> Item:
         """Return the entry as table attributes; the entry expires after `days` days."""
+        return self.attributes() | {"expires_at": int(self.at.timestamp()) + days * 86_400}
+
+
+class Access(Stored):
+    """The record for one person that an operator saw their private content, made with the entry.
+
+    Attributes:
+        id: The id of the entry.
+        who: The `sub` of the operator's token.
+        verb: What the operator did.
+        kind: The kind of thing that it was done to.
+        reason: Why, in the operator's words.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("ACCESS#")
+
+    tenant: Tenant
+    user_id: Identifier
+    id: Identifier
+    who: Identifier
+    verb: AuditVerb
+    kind: AuditKind
+    reason: Annotated[str, Field(max_length=MAX_REASON)]
+    at: Instant
+
+    @classmethod
+    def of(cls, entry: AuditEntry, reason: str, user_id: str) -> Self:
+        """Build a person's record of an entry."""
+        return cls(
+            tenant=entry.tenant,
+            user_id=user_id,
+            id=entry.id,
+            who=entry.who,
+            verb=entry.verb,
+            kind=entry.kind,
+            reason=reason,
+            at=entry.at,
+        )
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str, at: datetime, entry_id: str) -> Key:
+        """Return the key of a person's record; keys sort by time."""
+        return Key(User.key_of(tenant, user_id).pk, f"{Access.PREFIX}{rfc3339(at)}#{entry_id}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this record."""
+        return self.key_of(self.tenant, self.user_id, self.at, self.id)
+
+    def to_item(self, *, days: int) -> Item:
+        """Return the record as table attributes; it expires with its entry."""
         return self.attributes() | {"expires_at": int(self.at.timestamp()) + days * 86_400}

@@ -317,13 +317,14 @@ class ChatViews:
         at = MessagesCursor.at(cursor, after, before)
         return self._page(self.chat(tenant, user_id, chat_id).chat, at, limit)
 
-    def is_private(self, tenant: str, chat_id: str) -> bool:
-        """Tell whether a chat is private.
+    def people_of_private(self, tenant: str, chat_id: str) -> tuple[str, ...] | None:
+        """Return the ids of a private chat's people; None if the chat is open.
 
         Raises:
             NotFound: The chat does not exist.
         """
-        return read_chat(self.table, tenant, chat_id).visibility == "private"
+        chat = read_chat(self.table, tenant, chat_id)
+        return tuple(chat.person_ids) if chat.visibility == "private" else None
 
     def transcript(
         self,
