@@ -334,6 +334,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List operators' looks at the caller's private content, newest first
+         * @description Who saw or changed content of the caller's private chats, when and why.
+         *
+         *     A record is kept as long as its entry in the audit log. It names the operator by the token's
+         *     `sub`. Exports of the caller's data and erasures are not listed.
+         */
+        get: operations["list_accesses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me/messages": {
         parameters: {
             query?: never;
@@ -1862,6 +1885,37 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AccessPage
+         * @description A page of operators' looks at the caller's private content, newest first.
+         */
+        AccessPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["AccessResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * AccessResource
+         * @description An operator's look at private content of the caller, or a change of it.
+         */
+        AccessResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the operator made the call.
+             */
+            at: string;
+            /** @description The `sub` of the operator's token. */
+            who: string;
+            /** @description What the call does. */
+            verb: components["schemas"]["AuditVerb"];
+            /** @description The kind of item that the call concerns. */
+            kind: components["schemas"]["AuditKind"];
+            /** @description Why, in the operator's words. */
+            reason: string;
+        };
         /**
          * Audience
          * @description Everyone in the tenant, or certain people only.
@@ -5335,6 +5389,18 @@ export interface components {
          */
         UsageBy: "day" | "agent" | "user" | "model" | "tenant";
         /**
+         * AuditVerb
+         * @description What a call does.
+         * @enum {string}
+         */
+        AuditVerb: "read" | "create" | "change" | "delete";
+        /**
+         * AuditKind
+         * @description The kind of item that a call reads or changes.
+         * @enum {string}
+         */
+        AuditKind: "agent" | "audit" | "chat" | "consent" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "usage" | "user";
+        /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
          * @enum {string}
@@ -5496,18 +5562,6 @@ export interface components {
          * @enum {string}
          */
         AuditScope: "chat" | "support" | "privacy" | "owner";
-        /**
-         * AuditVerb
-         * @description What a call does.
-         * @enum {string}
-         */
-        AuditVerb: "read" | "create" | "change" | "delete";
-        /**
-         * AuditKind
-         * @description The kind of item that a call reads or changes.
-         * @enum {string}
-         */
-        AuditKind: "agent" | "audit" | "chat" | "consent" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "usage" | "user";
         /**
          * BacklogKind
          * @description The kind of work that waits.
@@ -6541,6 +6595,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ConsentPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_accesses: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPage"];
                 };
             };
             /** @description The list has not changed since the given `ETag`. */

@@ -962,6 +962,12 @@ ThreadStatus: TypeAlias = Literal['open', 'completed', 'archived']
 UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'tenant']
 
 
+AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
+
+
+AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'consent', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'usage', 'user']
+
+
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
 
 
@@ -1043,12 +1049,6 @@ WarningCode: TypeAlias = Literal['unlisted_model', 'no_tool_called']
 AuditScope: TypeAlias = Literal['chat', 'support', 'privacy', 'owner']
 
 
-AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
-
-
-AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'consent', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'usage', 'user']
-
-
 BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', 'paused_run', 'paused_delivery']
 
 
@@ -1083,6 +1083,19 @@ class UserChangeProfile(TypedDict):
     """
     Free fields of up to 16 KiB. `goals` and `recent_topics` are a string or a list of strings, `skill_level` is a string or an integer.
     """
+
+
+class AccessResource(TypedDict):
+    """
+    An operator's look at private content of the caller, or a change of it.
+    """
+
+    id: str
+    at: str
+    who: str
+    verb: AuditVerb
+    kind: AuditKind
+    reason: str
 
 
 class ChatChange(TypedDict):
@@ -2010,6 +2023,15 @@ class UserResource(TypedDict):
     name_source: NameSource
     phones: list[str]
     profile: dict[str, Any]
+
+
+class AccessPage(TypedDict):
+    """
+    A page of operators' looks at the caller's private content, newest first.
+    """
+
+    items: list[AccessResource]
+    next_cursor: str | None
 
 
 class ConsentPage(TypedDict):
