@@ -74,7 +74,8 @@ def test_reminder_after_stop_sends_no_sms(start: StartStack, model: ScriptedOpen
     client.text("Hello")
     client.drain()
     dana = know_dana(client, admin)
-    client.ok("POST", f"/v1/agents/{agent}/plans", REMIND | {"user_id": dana}, token=admin)
+    path = f"/v1/agents/{agent}/plans?reason=The+complaint+4711"
+    client.ok("POST", path, REMIND | {"user_id": dana}, token=admin)
     client.text("STOP")
     client.drain()
     sent = client.texts()

@@ -12,7 +12,7 @@ from skein.models.runs.step import PromptRecord, Step
 from skein.settings import Settings
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import DocumentReach, Folder
-from tests.support.api_client import everything, operator
+from tests.support.api_client import WHY, everything, operator
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel
 from tests.support.recalling import DEPOSIT, indexed
@@ -55,7 +55,7 @@ def answered(settings: Settings | None = None, memories: int = 1) -> World:
 def entries_of(world: World) -> dict[str, list[dict[str, Any]]]:
     """Return the entries of the run's sections that have any."""
     [run] = world.runs("chat_own")
-    sections = operator(world).get(f"/v1/runs/{run.id}").body["prompt"]["sections"]
+    sections = operator(world).get(f"/v1/runs/{run.id}", reason=WHY).body["prompt"]["sections"]
     return {each["name"]: each["entries"] for each in sections if each["entries"]}
 
 
@@ -90,7 +90,7 @@ def test_memories_that_were_left_out_of_the_section_are_no_entries(
     monkeypatch.setattr(memories, "CORE_MEMORY_TOKENS", 100)
     world = answered(memories=30)
     [run] = world.runs("chat_own")
-    sections = operator(world).get(f"/v1/runs/{run.id}").body["prompt"]["sections"]
+    sections = operator(world).get(f"/v1/runs/{run.id}", reason=WHY).body["prompt"]["sections"]
     [core] = [section for section in sections if section["name"] == "CORE MEMORIES"]
     shown = [line for line in core["text"].splitlines() if "is in Hafen" in line]
     assert 0 < len(shown) == len(core["entries"]) < 30
@@ -98,7 +98,7 @@ def test_memories_that_were_left_out_of_the_section_are_no_entries(
 
 def test_preview_shows_the_entries_of_its_sections() -> None:
     world = answered()
-    body = operator(world).get("/v1/agents/agt_a/context", chat_id="chat_own").body
+    body = operator(world).get("/v1/agents/agt_a/context", chat_id="chat_own", reason=WHY).body
     [core] = [section for section in body["sections"] if section["name"] == "CORE MEMORIES"]
     assert len(core["entries"]) == 1
 
@@ -106,7 +106,7 @@ def test_preview_shows_the_entries_of_its_sections() -> None:
 def test_replay_shows_the_entries_of_the_prompt() -> None:
     world = answered()
     [run] = world.runs("chat_own")
-    body = operator(world).post(f"/v1/runs/{run.id}/replay", {}).body
+    body = operator(world).call("POST", f"/v1/runs/{run.id}/replay", {}, query={"reason": WHY}).body
     [core] = [each for each in body["prompt"]["sections"] if each["name"] == "CORE MEMORIES"]
     assert len(core["entries"]) == 1
 
