@@ -145,6 +145,14 @@ def test_family_becomes_a_resource_for_each_member(tmp_path: Path) -> None:
     }
 
 
+def test_name_of_a_family_is_no_name_of_a_parameter() -> None:
+    """SAM refuses such a template."""
+    text = (ROOT / "ops.yaml").read_text(encoding="utf-8")
+    families = re.findall(r"^  Fn::ForEach::(\w+):$", text, flags=re.MULTILINE)
+    assert families
+    assert not {*families} & {*OPS.document["Parameters"]}
+
+
 def test_ops_stack_gets_the_names_of_the_functions_and_queues() -> None:
     given = TEMPLATE.document["Resources"]["Ops"]["Properties"]["Parameters"]
     assert set(given) == set(OPS.document["Parameters"])
