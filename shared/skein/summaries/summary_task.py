@@ -57,7 +57,7 @@ class SummaryRequest(NamedTuple):
         seq: The newest message that the summary covers.
         from_seq: The first message that the summary is based on, over all renewals.
         authors: The people whose words the summary holds, by digest.
-        words: The people whose words the question reads anew, who pay.
+        words: The people who pay: those whose words the question reads for the first time.
         prompt: The messages to the model; empty if there is nothing to summarise.
         schema: The JSON schema of the answer.
         fit: Parses the summary from the answer; returns None if the answer has no valid one.

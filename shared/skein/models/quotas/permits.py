@@ -79,7 +79,7 @@ class Permits(Value):
     def take(
         self, run: WaitingRun, limit: PermitLimit, until: datetime, now: datetime
     ) -> "ChangedPermits":
-        """Give a run a permit until `until`, or let it wait.
+        """Give a run a permit that expires at `until`, or let the run wait.
 
         A run that was created before others that wait gets its permit before them.
         """
