@@ -86,6 +86,13 @@ def client(_url: str, model: ScriptedOpenAI) -> Client:
     return Client(_url)
 
 
+@pytest.fixture
+def idle_model(model: ScriptedOpenAI, client: Client) -> ScriptedOpenAI:
+    """The model, once no earlier run is left to take the answers that this test scripts."""
+    client.drain()
+    return model
+
+
 @pytest.fixture(scope="session")
 def filled(_url: str) -> None:
     """The stack has 100 agents, and the operator has 1,000 chats."""

@@ -200,7 +200,8 @@ def asks_to_post(driver: Driver, model: ScriptedOpenAI, words: str) -> tuple[str
     group = {"kind": "group", "visibility": "private", "respond": "manual", "members": members}
     team = client.ok("POST", "/v1/chats", {**group, "title": HOSTILE}, token=token)["id"]
     client.ok("POST", f"/v1/chats/{team}/invitation", {"accept": True}, token=client.token(ben))
-    model.call_tools(("send_message", {"chat_id": team, "text": words})).say("I have asked you.")
+    send = ("send_message", {"chat_id": team, "text": words})
+    model.call_tools(send).say("I have asked you.")
     body = {"text": "Tell the team that I am late", "client_id": "late"}
     client.ok("POST", f"/v1/chats/{chat}/messages", body, token=token)
     client.ok("POST", "/local/drain")
@@ -208,9 +209,9 @@ def asks_to_post(driver: Driver, model: ScriptedOpenAI, words: str) -> tuple[str
 
 
 def test_question_is_answered_once_and_posts_the_words_in_the_persons_name(
-    driver: Driver, model: ScriptedOpenAI
+    driver: Driver, idle_model: ScriptedOpenAI
 ) -> None:
-    chat, team = asks_to_post(driver, model, "Operator is late")
+    chat, team = asks_to_post(driver, idle_model, "Operator is late")
     page = driver.page
     driver.sign_in(f"#/chats/{team}")
     # The question of another chat stands beside the chats.

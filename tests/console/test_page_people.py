@@ -74,10 +74,10 @@ def test_people_are_found_by_name_id_and_number(driver: Driver) -> None:
 
 
 def test_profile_shows_sources_and_an_agents_change_is_undone(
-    driver: Driver, model: ScriptedOpenAI
+    driver: Driver, idle_model: ScriptedOpenAI
 ) -> None:
     person(driver, "usr_profile", profile={"goals": "Rest"})
-    model.call_tools(("update_profile", {"field": "goals", "value": HOSTILE}))
+    idle_model.call_tools(("update_profile", {"field": "goals", "value": HOSTILE}))
     chat = chat_of(driver, "usr_profile", f"My goal is {HOSTILE}")
     client = driver.client
     zone = {"time_zone": "Europe/Rome"}

@@ -133,9 +133,11 @@ def test_new_person_of_the_app_has_a_chat_of_their_own(driver: Driver) -> None:
     expect(driver.page.locator(".window .theirs")).to_be_visible(timeout=20_000)
 
 
-def test_question_by_sms_is_answered_with_a_number(driver: Driver, model: ScriptedOpenAI) -> None:
-    model.call_tools(("ask_choice", {"question": "Shall I book?", "options": ["Sure", "Later"]}))
-    model.say("[silence]").say("Booked.")
+def test_question_by_sms_is_answered_with_a_number(
+    driver: Driver, idle_model: ScriptedOpenAI
+) -> None:
+    question = {"question": "Shall I book?", "options": ["Sure", "Later"]}
+    idle_model.call_tools(("ask_choice", question)).say("[silence]").say("Booked.")
     client, token = driver.client, driver.operator()
     clerk = {"name": "Clerk", "reply_mode": "text", "enabled_tools": ["ask_choice"]}
     line = {

@@ -115,9 +115,9 @@ def test_run_again_that_is_refused_says_why(driver: Driver) -> None:
 
 
 def test_tools_of_a_run_are_shown_with_arguments_and_results(
-    driver: Driver, model: ScriptedOpenAI
+    driver: Driver, idle_model: ScriptedOpenAI
 ) -> None:
-    model.then(Answer(tool_calls=[("save_memory", {"content": HOSTILE, "kind": "core"})]))
+    idle_model.then(Answer(tool_calls=[("save_memory", {"content": HOSTILE, "kind": "core"})]))
     _, agent = answered_chat(driver.client, ["Remember this"])
     driver.sign_in(f"#/why/agent/{agent}")
     driver.page.locator(".items a").first.click()
