@@ -228,7 +228,7 @@ def test_tool_that_does_nothing_has_done_no_work(monkeypatch: pytest.MonkeyPatch
         """Say that there is nothing."""
         return f"{call.target(None)} has no line"
 
-    monkeypatch.setitem(TOOLS, "stop_run", tool_of(get_nothing))
+    monkeypatch.setitem(TOOLS, "stop_run", tool_of(effect="save")(get_nothing))
     assert [_work_of(home, "stop_run", {}) for home in HOMES] == [[], [], [], []]
 
 

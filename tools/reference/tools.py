@@ -17,6 +17,9 @@ An agent acts through tools: functions that its model can call. `enabled_tools` 
 its tools (`PATCH /v1/agents/{{agent_id}}`). By default, it has those with "yes" in the column
 "given". [Tool calls](runs.md#tool-calls) has the rules for all tools.
 
+The column "effect" says what a tool does: `read` returns content to the model, `send` posts in
+chats, and `save` changes what Skein keeps.
+
 All {tools} tools take {tokens} tokens of a request, the {given} given ones {given_tokens}. Each
 tool below has the text that the model gets. Arguments with `?` are optional.
 
@@ -38,11 +41,12 @@ def page(counter: TokenCounter) -> str:
         (
             f"[`{each.name}`](#{each.name})",
             "yes" if each in given else "no",
+            each.effect,
             str(_tokens([each], counter)),
         )
         for each in TOOLS.values()
     )
-    listed = table("tool", "given", "tokens", rows=rows)
+    listed = table("tool", "given", "effect", "tokens", rows=rows)
     return head + listed + "".join(map(_section, TOOLS.values()))
 
 

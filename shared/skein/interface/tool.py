@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import ErrorDetails
@@ -22,13 +22,18 @@ MAX_REASONS = 5  # arguments that one error names
 SHOWN = ("type", "enum", "items", "anyOf", "description")  # bounds are checked here, not shown
 NULL = {"type": "null"}
 
+ToolEffect = Literal["read", "send", "save"]
+"""The effect of a tool: `read` returns content to the model, `send` posts in chats, and `save`
+changes what Skein keeps. The model waits for the result of `read` only."""
+
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool of an agent: a function, its name, its description and its arguments."""
+    """A tool of an agent: a function, its name, its description, its effect and its arguments."""
 
     name: str
     description: str
+    effect: ToolEffect
     arguments: type[BaseModel]
     function: Callable[..., str]
 
@@ -96,24 +101,28 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def tool(function: Callable[..., str]) -> Tool:
-    """Make a tool of a function whose first parameter is the `ToolContext`.
+def tool(*, effect: ToolEffect) -> Callable[[Callable[..., str]], Tool]:
+    """Return a decorator that makes a tool of a function whose first parameter is `ToolContext`.
 
     The other parameters become the tool's arguments, with the descriptions of their `Annotated`
     fields. The first paragraph of the docstring is the tool's description for the model.
     """
-    _, *parameters = inspect.signature(function).parameters.values()
-    fields: dict[str, Any] = {
-        parameter.name: (
-            parameter.annotation,
-            ... if parameter.default is parameter.empty else parameter.default,
-        )
-        for parameter in parameters
-    }
-    name = function.__name__
-    model = create_model(name, __base__=_Arguments, **fields)
-    summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
-    return Tool(name, " ".join(summary.split()), model, function)
+
+    def decorate(function: Callable[..., str]) -> Tool:
+        _, *parameters = inspect.signature(function).parameters.values()
+        fields: dict[str, Any] = {
+            parameter.name: (
+                parameter.annotation,
+                ... if parameter.default is parameter.empty else parameter.default,
+            )
+            for parameter in parameters
+        }
+        name = function.__name__
+        model = create_model(name, __base__=_Arguments, **fields)
+        summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
+        return Tool(name, " ".join(summary.split()), effect, model, function)
+
+    return decorate
 
 
 def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ MAX_TEXT = 2_000  # characters of one memory in a list
 CUT = " [...]"
 
 
-@tool
+@tool(effect="save")
 def save_memory(
     call: ToolContext,
     text: MemoryText,
@@ -43,7 +43,7 @@ def save_memory(
     return f"{outcome}, id: {memory.id}{until}"
 
 
-@tool
+@tool(effect="save")
 def forget_memory(call: ToolContext, memory_id: Id) -> str:
     """Forget a memory that is wrong or no longer wanted. search_memories gives ids."""
     with refusals_as_tool_errors():
@@ -51,7 +51,7 @@ def forget_memory(call: ToolContext, memory_id: Id) -> str:
     return "forgotten"
 
 
-@tool
+@tool(effect="read")
 def search_memories(
     call: ToolContext,
     query: Query,

@@ -26,7 +26,7 @@ GoalText = Annotated[str, Field(min_length=1, max_length=1_000), TEXT]
 Instruction = Annotated[str, Field(min_length=1, max_length=4_000), TEXT]
 
 
-@tool
+@tool(effect="save")
 def set_goal(
     call: ToolContext,
     text: GoalText,
@@ -47,7 +47,7 @@ def set_goal(
     return f"goal set, id: {goal.id}"
 
 
-@tool
+@tool(effect="save")
 def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
     """End a goal that is reached or given up."""
     goals, guard = call.service(Goals), call.activation.claim.guard
@@ -56,7 +56,7 @@ def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
     return f"goal {outcome}"
 
 
-@tool
+@tool(effect="save")
 def set_plan(
     call: ToolContext,
     name: PlanName,
@@ -104,7 +104,7 @@ def set_plan(
     return answer + advice if asked else answer
 
 
-@tool
+@tool(effect="save")
 def cancel_plan(call: ToolContext, name: PlanName) -> str:
     """Cancel one of your plans."""
     with refusals_as_tool_errors():

@@ -18,7 +18,7 @@ from skein.services.chat_state.audience import scope_of
 MAX_TOKENS = 2_000
 
 
-@tool
+@tool(effect="read")
 def recall(
     call: ToolContext,
     query: Query,

@@ -21,7 +21,7 @@ from skein.services.common.quoting import quoted
 from skein.services.runs.disclosure import check_effect
 
 
-@tool
+@tool(effect="save")
 def borrow_context(call: ToolContext, chat_id: Id) -> str:
     """Show another chat's newest messages in your next prompt here."""
     run = call.activation.run

@@ -21,7 +21,7 @@ MAX_CHARACTERS = 2_000
 MAX_BYTES = 20_000  # of a timeline; the oldest messages that do not fit are left out
 
 
-@tool
+@tool(effect="read")
 def enter_chat(
     call: ToolContext,
     chat_id: Id,
@@ -35,7 +35,7 @@ def enter_chat(
     return f"ACTIVE CHAT: {quoted(title)}\n{shown}"
 
 
-@tool
+@tool(effect="read")
 def read_messages(
     call: ToolContext,
     chat_id: Id | None = None,

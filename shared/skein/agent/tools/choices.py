@@ -48,7 +48,7 @@ Labels = Annotated[
 ]
 
 
-@tool
+@tool(effect="send")
 def ask_choice(
     call: ToolContext,
     question: QuestionText,

@@ -24,7 +24,7 @@ ProfileText = Annotated[str, Field(max_length=1_000), TEXT]
 ProfileTexts = Annotated[list[ProfileText], Field(max_length=20)]
 
 
-@tool
+@tool(effect="save")
 def update_profile(
     call: ToolContext,
     field: Annotated[FieldName, Field(description="A field that USER PROFILE names.")],

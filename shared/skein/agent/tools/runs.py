@@ -24,7 +24,7 @@ Status = Annotated[
 ]
 
 
-@tool
+@tool(effect="read")
 def get_my_runs(
     call: ToolContext,
     status: Status = None,
@@ -50,7 +50,7 @@ def get_my_runs(
     return "\n".join(_row(other, this=run.id) for other in runs) or "there are no such runs"
 
 
-@tool
+@tool(effect="save")
 def stop_run(call: ToolContext, run_id: Id) -> str:
     """Stop another of your runs. What it has sent stays."""
     run = call.activation.run
@@ -73,7 +73,7 @@ def stop_run(call: ToolContext, run_id: Id) -> str:
     return "stopped"
 
 
-@tool
+@tool(effect="save")
 def end_run(call: ToolContext) -> str:
     """End this run without another message."""
     call.activation.ended = True

@@ -61,7 +61,7 @@ ASKED = (
 )
 
 
-@tool
+@tool(effect="send")
 def send_message(
     call: ToolContext,
     text: MessageText,

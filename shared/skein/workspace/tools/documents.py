@@ -45,7 +45,7 @@ DocumentPart = Annotated[str, Field(min_length=1, max_length=MAX_DOCUMENT_BYTES)
 AsRead = Annotated[Version | None, Field(description="Fails if the version differs.")]
 
 
-@tool
+@tool(effect="read")
 def list_documents(
     call: ToolContext,
     query: Query | None = None,
@@ -68,7 +68,7 @@ def list_documents(
     return "\n".join(lines) or "there are no documents"
 
 
-@tool
+@tool(effect="read")
 def read_document(
     call: ToolContext,
     name: DocumentName,
@@ -84,7 +84,7 @@ def read_document(
     return document_text(document, characters=SHOWN_CHARACTERS, offset=start)
 
 
-@tool
+@tool(effect="save")
 def write_document(
     call: ToolContext,
     name: DocumentName,
@@ -125,7 +125,7 @@ def write_document(
     return _outcome(done)
 
 
-@tool
+@tool(effect="save")
 def append_document(
     call: ToolContext,
     name: DocumentName,
@@ -138,7 +138,7 @@ def append_document(
     return _revised(call, name, Revision(append=text))
 
 
-@tool
+@tool(effect="save")
 def edit_document(
     call: ToolContext,
     name: DocumentName,
@@ -154,7 +154,7 @@ def edit_document(
     return _revised(call, name, Revision(find=find, replace=replace, version=version))
 
 
-@tool
+@tool(effect="save")
 def delete_document(call: ToolContext, name: DocumentName, version: AsRead = None) -> str:
     """Delete a document permanently."""
     with refusals_as_tool_errors():
@@ -164,7 +164,7 @@ def delete_document(call: ToolContext, name: DocumentName, version: AsRead = Non
     return _outcome(done)
 
 
-@tool
+@tool(effect="read")
 def read_skill(call: ToolContext, name: SkillName) -> str:
     """Read a skill: instructions for one kind of work."""
     try:

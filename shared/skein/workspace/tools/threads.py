@@ -43,7 +43,7 @@ SKILL_BYTES = 12_000  # of the skills in a tool result
 Evidence = Annotated[Finding | None, Field(description="What shows that it is done.")]
 
 
-@tool
+@tool(effect="save")
 def create_thread(
     call: ToolContext,
     concern: Concern,
@@ -83,7 +83,7 @@ def create_thread(
     return f"thread created, id: {thread.id}; switch_thread makes it active"
 
 
-@tool
+@tool(effect="read")
 def switch_thread(call: ToolContext, thread_id: Id) -> str:
     """Make an open thread active, and read it, before you work on it."""
     with refusals_as_tool_errors():
@@ -97,7 +97,7 @@ def switch_thread(call: ToolContext, thread_id: Id) -> str:
     )
 
 
-@tool
+@tool(effect="save")
 def update_thread(
     call: ToolContext,
     thread_id: Id | None = None,
@@ -149,7 +149,7 @@ def update_thread(
     return "\n".join([f"thread {thread.id} updated", *shown])
 
 
-@tool
+@tool(effect="save")
 def end_thread(
     call: ToolContext,
     thread_id: Id,
