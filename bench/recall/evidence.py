@@ -1,16 +1,20 @@
 """`make bench ONLY=recall DATA=folder`: how much of the evidence recall finds.
 
-A file of the folder is a conversation: `turns` of `{id, session, at, speaker, text, image?}` and
-`questions` of `{question, evidence: [turn ids]}`. The measure is the share of a question's evidence
-among the messages that fit into a token budget (o200k_base, with headings), the mean of all
-questions. Messages are indexed and found by Skein's own services on a table in memory.
+A file of the folder is a conversation: `turns` of `{id, session, at, speaker, text, image?,
+agent?}` and `questions` of `{question, evidence: [turn ids], kind?, decisive?: [text of each]}`.
+The measure is the share of a question's evidence that is shown within a token budget (o200k_base,
+with headings), the mean of all questions. A message is shown if its decisive text is; without one,
+if 500 characters or half of it are. Messages are indexed and found by Skein's own services on a
+table in memory.
 """
 
 import json
+import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -36,6 +40,7 @@ from skein.models.outbox.jobs import RecallJob
 from skein.recall.block_commit import BlockCommits
 from skein.recall.candidates import RecallRequest
 from skein.recall.indexing import RecallIndexing
+from skein.recall.passages import Passage, joined_parts, passages_of
 from skein.recall.search import Recall, RecallResult
 from skein.recall.words import stems_of
 from skein.services.common.quoting import quoted
@@ -47,6 +52,8 @@ from tests.fakes.system import MemoryMetrics, MemoryQueues
 BUDGETS = (500, 1_000, 2_000, 4_000)
 REQUIRED, GOAL = {1_000: 0.78, 4_000: 0.88}, {1_000: 0.80, 4_000: 0.92}
 LEAST_LINE = 12  # tokens; less room holds no further message
+SHOWN_CHARACTERS = 500  # of a message, or half of it
+K1, B = 1.2, 0.75  # of BM25
 TENANT, AGENT = "bench", NamedMember(kind="agent", id="agt_bench", name="Agent")
 BEGIN = datetime(2023, 1, 1, tzinfo=UTC)
 AT = "%I:%M %p on %d %B, %Y"
@@ -57,10 +64,17 @@ STORE_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the positions of the turns that answer it."""
+    """A question and the positions of the turns that answer it.
+
+    Attributes:
+        decisive: The text of each turn that must be shown; empty if the files name none.
+        kind: The kind of question.
+    """
 
     text: str
     evidence: tuple[int, ...]
+    decisive: tuple[str, ...] = ()
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,8 @@ class Conversation:
         speakers: Who said it.
         times: When it was said.
         sessions: The session of each turn.
-        questions: The questions that have evidence.
+        questions: The questions; those without evidence have a kind.
+        agents: The speakers that are the agent.
     """
 
     chat_id: str
@@ -82,6 +97,7 @@ class Conversation:
     times: tuple[datetime, ...]
     sessions: tuple[int, ...]
     questions: tuple[Question, ...]
+    agents: frozenset[str] = frozenset()
 
 
 def conversation(name: str, data: dict[str, Any]) -> Conversation:
@@ -92,6 +108,8 @@ def conversation(name: str, data: dict[str, Any]) -> Conversation:
         Question(
             asked["question"],
             tuple(positions[turn] for turn in asked["evidence"] if turn in positions),
+            tuple(asked.get("decisive", ())),
+            asked.get("kind", ""),
         )
         for asked in data["questions"]
     )
@@ -101,7 +119,8 @@ def conversation(name: str, data: dict[str, Any]) -> Conversation:
         tuple(turn["speaker"] for turn in turns),
         tuple(_time_of(turn, position) for position, turn in enumerate(turns)),
         tuple(turn["session"] for turn in turns),
-        tuple(question for question in questions if question.evidence),
+        tuple(question for question in questions if question.evidence or question.kind),
+        frozenset(turn["speaker"] for turn in turns if turn.get("agent")),
     )
 
 
@@ -149,7 +168,8 @@ class Stand:
     def hold(self, known: Conversation) -> None:
         """Store a conversation as an open chat, and index it."""
         # One id for each name, since the same person may speak in several conversations.
-        people = {name: f"usr_{name.casefold()}" for name in sorted({*known.speakers})}
+        names = sorted({*known.speakers} - known.agents)
+        people = {name: f"usr_{name.casefold()}" for name in names}
         members = [NamedMember(kind="user", id=one, name=name) for name, one in people.items()]
         begin = known.times[0]
         chat = Chat(
@@ -174,7 +194,9 @@ class Stand:
                 id=f"msg_{seq}",
                 seq=seq,
                 text=text,
-                sender=NamedMember(kind="user", id=people[name], name=name),
+                sender=AGENT
+                if name in known.agents
+                else NamedMember(kind="user", id=people[name], name=name),
                 client_id=str(seq),
                 created_at=at,
             )
@@ -183,14 +205,13 @@ class Stand:
         deadline = datetime.now(UTC) + timedelta(hours=HOURS_OF_INDEXING)
         self.indexing.index(job, deadline=deadline)
 
-    def recalled(self, known: Conversation, question: str, budget: int) -> set[int]:
-        """Return the positions of the turns that recall shows for a question."""
-        entries = (
-            entry
+    def recalled(self, known: Conversation, question: str, budget: int) -> dict[int, str]:
+        """Return the texts that recall shows for a question, by the positions of their turns."""
+        return {
+            entry.message.seq - 1: entry.text
             for entry in self.find(known, question, budget).entries
             if entry.chat.id == known.chat_id
-        )
-        return {entry.message.seq - 1 for entry in entries}
+        }
 
     def find(self, known: Conversation, question: str, budget: int) -> RecallResult:
         """Recall what was said in any conversation, for a question in one of them."""
@@ -216,37 +237,63 @@ class Stand:
         return recalled
 
 
-Kept = Callable[[Conversation, str, int], set[int]]
-"""Returns the turns of a conversation that are shown for a question within a budget."""
-Order = Callable[[Conversation, str], Sequence[int]]
-"""Orders the turns of a conversation for a question, best first."""
+Kept = Callable[[Conversation, str, int], Mapping[int, str]]
+"""Returns the texts that are shown for a question within a budget, by turn."""
+Piece = tuple[int, Passage]
+"""A passage of a turn."""
+Order = Callable[[Conversation, str], Sequence[Piece]]
+"""Orders the passages of a conversation for a question, best first."""
+
+
+@lru_cache(maxsize=64)
+def pieces_of(known: Conversation) -> tuple[Piece, ...]:
+    """Return all passages of a conversation."""
+    return tuple(
+        (turn, passage) for turn, text in enumerate(known.texts) for passage in passages_of(text)
+    )
+
+
+class Bm25:
+    """BM25 over texts, for one word at a time."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._found: dict[str, list[tuple[int, int]]] = {}
+        self._lengths = []
+        for position, text in enumerate(texts):
+            stems = stems_of(text)
+            self._lengths.append(len(stems))
+            for stem, count in Counter(stems).items():
+                self._found.setdefault(stem, []).append((position, count))
+        self._mean = max(mean(self._lengths), 1.0)
+
+    def order(self, query: str) -> list[int]:
+        """Return the positions of the texts that share a stem with a query, best first."""
+        scores: dict[int, float] = defaultdict(float)
+        for stem in dict.fromkeys(stems_of(query)):
+            found = self._found.get(stem, [])
+            rarity = math.log(1 + (len(self._lengths) - len(found) + 0.5) / (len(found) + 0.5))
+            for position, count in found:
+                norm = K1 * (1 - B + B * self._lengths[position] / self._mean)
+                scores[position] += rarity * count * (K1 + 1) / (count + norm)
+        return sorted(scores, key=lambda position: (-scores[position], -position))
 
 
 def by_words() -> Order:
-    """Return the order of BM25 alone."""
-    from lunr.builder import Builder  # noqa: PLC0415 - only this comparison needs it
+    """Return the order of BM25 alone, over passages."""
+    indexes: dict[str, Bm25] = {}
 
-    indexes: dict[str, Any] = {}
-
-    def order(known: Conversation, question: str) -> list[int]:
+    def order(known: Conversation, question: str) -> list[Piece]:
+        pieces = pieces_of(known)
         if known.chat_id not in indexes:
-            builder = Builder()
-            builder.field("words")
-            for position, text in enumerate(known.texts):
-                builder.add({"id": position, "words": list(stems_of(text))})
-            indexes[known.chat_id] = builder.build()
-        index = indexes[known.chat_id]
-        asked = index.create_query()
-        for stem in dict.fromkeys(stems_of(question)):
-            asked.term(stem, use_pipeline=False)
-        return [int(match["ref"]) for match in index.query(asked)]
+            indexes[known.chat_id] = Bm25([passage.text for _, passage in pieces])
+        return [pieces[position] for position in indexes[known.chat_id].order(question)]
 
     return order
 
 
-def newest(known: Conversation, _question: str) -> range:
-    """Order by age, the newest turns first."""
-    return range(len(known.texts) - 1, -1, -1)
+def newest(known: Conversation, _question: str) -> Sequence[Piece]:
+    """Order by age, the newest passages first."""
+    return pieces_of(known)[::-1]
 
 
 def by_store(embeddings: StaticEmbeddings, conversations: Sequence[Conversation]) -> Order | None:
@@ -274,7 +321,9 @@ def by_store(embeddings: StaticEmbeddings, conversations: Sequence[Conversation]
         for known, orders in zip(conversations, json.loads(done.stdout), strict=True)
         for question, order in zip(known.questions, orders, strict=True)
     }
-    return lambda known, question: found[known.chat_id, question]
+    return lambda known, question: [
+        (turn, Passage(0, known.texts[turn])) for turn in found[known.chat_id, question]
+    ]
 
 
 def _for_store(embeddings: StaticEmbeddings, known: Conversation) -> dict[str, Any]:
@@ -292,46 +341,79 @@ def _for_store(embeddings: StaticEmbeddings, known: Conversation) -> dict[str, A
 
 def packed(order: Order, tokens: Tokens) -> Kept:
     """Return what fits of an order, with a heading for each session."""
-    costs: dict[str, list[int]] = {}
     heading = tokens.count("  -- 2026-02-18 --\n")
 
+    @lru_cache(maxsize=100_000)
+    def cost(line: str) -> int:
+        return tokens.count(line)
+
     @lru_cache(maxsize=1)  # the budgets of a question follow each other
-    def ordered(known: Conversation, question: str) -> Sequence[int]:
+    def ordered(known: Conversation, question: str) -> Sequence[Piece]:
         return order(known, question)
 
-    def kept(known: Conversation, question: str, budget: int) -> set[int]:
-        if known.chat_id not in costs:
-            costs[known.chat_id] = [
-                tokens.count(f"  [msg:{position}] {speaker}: {quoted(text)}\n")
-                for position, (speaker, text) in enumerate(
-                    zip(known.speakers, known.texts, strict=True), 1
-                )
-            ]
-        left, sessions, shown = budget, set[int](), set[int]()
-        for position in ordered(known, question):
-            session = known.sessions[position]
-            cost = costs[known.chat_id][position] + (0 if session in sessions else heading)
-            if cost <= left:
-                left -= cost
+    def kept(known: Conversation, question: str, budget: int) -> dict[int, str]:
+        left, sessions = budget, set[int]()
+        shown: dict[int, list[Passage]] = {}
+        for turn, passage in ordered(known, question):
+            text = joined_parts(known.texts[turn], [passage])
+            line = f"  [msg:{turn + 1}] {known.speakers[turn]}: {quoted(text)}\n"
+            session = known.sessions[turn]
+            needed = cost(line) + (0 if session in sessions else heading)
+            if needed <= left:
+                left -= needed
                 sessions.add(session)
-                shown.add(position)
+                shown.setdefault(turn, []).append(passage)
             elif left < LEAST_LINE:
                 break
-        return shown
+        return {turn: joined_parts(known.texts[turn], parts) for turn, parts in shown.items()}
 
     return kept
 
 
+def share_of(known: Conversation, question: Question, shown: Mapping[int, str]) -> float:
+    """Return the share of a question's evidence that is shown.
+
+    A question without evidence is answered if nothing is shown.
+    """
+    if not question.evidence:
+        return float(not shown)
+    decisive = question.decisive or ("",) * len(question.evidence)
+    pairs = zip(question.evidence, decisive, strict=True)
+    return mean(_is_shown(known.texts[turn], shown.get(turn), text) for turn, text in pairs)
+
+
+def _is_shown(whole: str, shown: str | None, decisive: str) -> bool:
+    if shown is None:
+        return False
+    if decisive:
+        return " ".join(decisive.split()) in " ".join(shown.split())
+    return len(shown) >= min(SHOWN_CHARACTERS, len(whole) / 2)
+
+
+ByKind = dict[str, dict[int, float]]
+"""The mean share of evidence by kind of question and budget; "" stands for all with evidence."""
+
+
 def shares(conversations: Sequence[Conversation], kept: Kept) -> dict[int, float]:
     """Return the mean share of evidence within each budget."""
-    found: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
+    return shares_by_kind(conversations, kept)[""]
+
+
+def shares_by_kind(conversations: Sequence[Conversation], kept: Kept) -> ByKind:
+    """Return the mean share of evidence by kind of question, and of all that have evidence."""
+    found: dict[str, dict[int, list[float]]] = {}
     for known in conversations:
         print(f"bench: {known.chat_id}", file=sys.stderr, flush=True)
         for question in known.questions:
-            for budget, values in found.items():
-                shown = kept(known, question.text, budget)
-                values.append(mean(position in shown for position in question.evidence))
-    return {budget: mean(values) for budget, values in found.items()}
+            for budget in BUDGETS:
+                share = share_of(known, question, kept(known, question.text, budget))
+                kinds = {question.kind, "" if question.evidence else question.kind}
+                for kind in kinds:
+                    found.setdefault(kind, {}).setdefault(budget, []).append(share)
+    return {
+        kind: {budget: mean(values) for budget, values in each.items()}
+        for kind, each in found.items()
+    }
 
 
 def verdicts(measured: dict[int, float]) -> list[str]:
@@ -365,7 +447,7 @@ def main(folder: str) -> int:
     questions = sum(len(known.questions) for known in conversations)
     print(f"{len(conversations)} conversations, {questions} questions with evidence\n")
     print(f"{'tokens':24}" + "".join(f"{budget:>8,}" for budget in BUDGETS))
-    peers = {"newest messages": newest, "BM25": by_words()}
+    peers: dict[str, Order] = {"newest messages": newest, "BM25": by_words()}
     store = by_store(embeddings, conversations)
     if store is not None:
         peers["LangGraph's store search"] = store

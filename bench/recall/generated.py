@@ -15,6 +15,7 @@ from statistics import mean
 from typing import NamedTuple
 
 from bench.recall import evidence as recall
+from bench.recall import long_answers
 from bench.recall.evidence import BEGIN, Conversation, Kept, Stand, by_words, newest, packed
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
@@ -328,9 +329,12 @@ def by_recall(known: GeneratedSet, stand: Stand) -> Kept:
     for chat in known.chats:
         stand.hold(chat)
 
-    def kept(asked_in: Conversation, question: str, budget: int) -> set[int]:
+    def kept(asked_in: Conversation, question: str, budget: int) -> dict[int, str]:
         entries = stand.find(asked_in, question, budget).entries
-        return {known.positions[numbers[entry.chat.id], entry.message.seq - 1] for entry in entries}
+        return {
+            known.positions[numbers[entry.chat.id], entry.message.seq - 1]: entry.text
+            for entry in entries
+        }
 
     return kept
 
@@ -375,6 +379,8 @@ def main(folder: str = "", size: str = "") -> int:
     if folder:
         failed = recall.main(folder)
         print()
+    long_answers.measure()
+    print()
     measure(int(size or DEFAULT_SIZE))
     return failed
 

@@ -50,11 +50,12 @@ def test_recall_finds_the_evidence_that_newest_messages_miss() -> None:
 
 def test_budget_counts_lines_and_headings() -> None:
     conversation, tokens = known(), Tokens()
-    kept = recall.packed(lambda _known, _question: [0], tokens)
+    first_piece = recall.pieces_of(conversation)[:1]
+    kept = recall.packed(lambda _known, _question: first_piece, tokens)
     first = tokens.count("  -- 2026-02-18 --\n")
     first += tokens.count('  [msg:1] Ben: "Nothing new on day 0."\n')
-    assert kept(conversation, "", first) == {0}
-    assert kept(conversation, "", first - 1) == set()
+    assert kept(conversation, "", first) == {0: "Nothing new on day 0."}
+    assert kept(conversation, "", first - 1) == {}
 
 
 def test_verdicts_name_what_is_missed() -> None:

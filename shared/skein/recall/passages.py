@@ -1,0 +1,58 @@
+"""Passages of messages: a few sentences each, by which long messages are compared and shown."""
+
+from dataclasses import dataclass
+
+from skein.services.common.text_cuts import cut_position
+
+PASSAGE = 500  # characters; the passages of a very long message are longer
+MAX_PASSAGES = 12  # of a message
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a message.
+
+    Attributes:
+        start: The position of its first character in the message.
+    """
+
+    start: int
+    text: str
+
+    @property
+    def stop(self) -> int:
+        """The position after its last character."""
+        return self.start + len(self.text)
+
+
+def passages_of(text: str) -> list[Passage]:
+    """Split a text into at most 12 passages that follow each other; a short text is one."""
+    size = PASSAGE
+    while True:
+        found = _split(text, size)
+        if len(found) <= MAX_PASSAGES:
+            return found
+        size += size // 4
+
+
+def _split(text: str, size: int) -> list[Passage]:
+    found: list[Passage] = []
+    start = 0
+    while start < len(text):
+        rest = text[start : start + size + 1]
+        stop = start + (len(rest) if len(rest) <= size else cut_position(rest, size))
+        found.append(Passage(start, text[start:stop]))
+        start = stop
+    return found
+
+
+def joined_parts(text: str, parts: list[Passage], *, gap: str = "[...]") -> str:
+    """Return the parts of a text in order, with a mark wherever text is left out."""
+    shown, end = "", 0
+    for part in sorted(parts, key=lambda one: one.start):
+        if text[end : part.start].strip():
+            shown = f"{shown.rstrip()} {gap} ".lstrip() + part.text.lstrip()
+        else:
+            shown += text[end : part.stop]
+        end = max(end, part.stop)
+    return shown.strip() + (f" {gap}" if text[end:].strip() else "")
