@@ -15,7 +15,7 @@ from skein.logs import logged
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 from webhooks.event import Webhook
 
-load_adapters()
+load_adapters("secrets")
 
 MAX_BODY_CHARACTERS = MAX_PAYLOAD_BYTES * 4 // 3 + 4  # in base64
 

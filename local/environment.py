@@ -16,6 +16,7 @@ from skein.settings import Settings
 
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the secret's name
 OPENAI_SECRET = "skein/openai"  # noqa: S105
+SERVICES_SECRET = "skein/services"  # noqa: S105
 AUDIENCE = "skein-local"
 CONSOLE_CLIENT = "skein-console"
 LOOPBACK = "127.0.0.1,localhost"
@@ -125,6 +126,11 @@ class StackEnvironment:
 def new_twilio_account() -> dict[str, str]:
     """Create the credentials of the Twilio sandbox."""
     return {"account_sid": f"AC{secrets.token_hex(16)}", "auth_token": secrets.token_hex(16)}
+
+
+def new_services_key() -> dict[str, str]:
+    """Create the key of the secrets of webhook services."""
+    return {"key": secrets.token_hex(32)}
 
 
 @contextmanager

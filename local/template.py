@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE = ROOT / "template.yaml"
 REGISTER = "ErasureRegister"  # the logical id of the table of the erasure register
 NUMBERS = "AssignedNumbers"  # the logical id of the table of the numbers of tenants
+SERVICES_KEY = "ServicesSecret"  # the logical id of the key of the secrets of webhook services
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,11 @@ from tests.support.services import AllServices, build_services
 
 TENANT, LINE, PHONE = "bench", "+15005550006", "+15005550100"
 OPENAI = "openai"
+SERVICES = "services"
 TWILIO, ACCOUNT = "twilio", {"account_sid": "AC" + "0" * 32, "auth_token": "0" * 32}
 BASE_URL = "http://127.0.0.1:8787"
-SETTINGS = Settings(twilio_secret=TWILIO, public_base_url=BASE_URL)
+SETTINGS = Settings(twilio_secret=TWILIO, services_secret=SERVICES, public_base_url=BASE_URL)
+SECRETS = {TWILIO: ACCOUNT, SERVICES: {"key": "none"}}
 INVOCATION = timedelta(seconds=60)
 UNTIL_ANSWERED = 10  # seconds; longer than any debounce
 
@@ -115,14 +117,14 @@ def scene() -> Scene:
     story = _Story()
     items, events = story.told()
     settings = {
-        **SETTINGS.model_dump(include={"twilio_secret", "public_base_url"}),
+        **SETTINGS.model_dump(include={"twilio_secret", "services_secret", "public_base_url"}),
         "openai_secret": OPENAI,
         "openai_base_url": f"{NOBODY}/v1",
         "twilio_api_url": NOBODY,
         "aws_endpoint_url": NOBODY,
         "live_url": f"{NOBODY.replace('http', 'wss')}/live",
     }
-    secrets = {TWILIO: ACCOUNT, OPENAI: {"api_key": "none"}}
+    secrets = {**SECRETS, OPENAI: {"api_key": "none"}}
     return Scene(story.now.isoformat(), items, events, settings, secrets)
 
 
@@ -143,7 +145,7 @@ class _Story:
             ids=UlidIds(self._clock),
             model=Scripted(),
             tokens=Tokens(),
-            secrets=MemorySecrets({TWILIO: ACCOUNT}),
+            secrets=MemorySecrets(SECRETS),
             metrics=MemoryMetrics(),
         )
         self._feed = TableFeed(self._table, self._clock)

@@ -5,7 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from local.environment import TWILIO_SECRET, KeptSecrets, new_twilio_account
+from local.environment import (
+    SERVICES_SECRET,
+    TWILIO_SECRET,
+    KeptSecrets,
+    new_services_key,
+    new_twilio_account,
+)
 from local.files import read_whole, write_whole
 from local.intrinsics import NUMBERS_NAME, REGISTER_NAME, TABLE_NAME, queue_arn, table_arn
 from local.polling.feed import FeedSource
@@ -15,7 +21,7 @@ from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues, messages_in
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
-from local.template import NUMBERS, REGISTER, Template
+from local.template import NUMBERS, REGISTER, SERVICES_KEY, Template
 from skein.models.common.storage import Item
 from skein.ports import Clock, Queues, Secrets, Table, VectorIndex
 from skein.settings import Settings
@@ -24,6 +30,7 @@ FILE = "skein.db"
 REGISTER_FILE = "erasures.db"  # apart from the table, so that a restored file does not change it
 NUMBERS_FILE = "numbers.db"  # apart from the table, which functions may write
 ACCOUNT_FILE = "twilio.json"
+SERVICES_FILE = "services.json"
 
 
 class Adapters(NamedTuple):
@@ -56,12 +63,13 @@ class SqliteEngine:
         self.register = Database(folder / REGISTER_FILE)
         self.numbers = Database(folder / NUMBERS_FILE)
         self._account = folder / ACCOUNT_FILE
+        self._services = folder / SERVICES_FILE
 
     def start(self, template: Template) -> dict[str, str]:
-        """Create the table, the queues and the sandbox's account, unless they exist.
+        """Create the table, the queues and the secrets, unless they exist.
 
         Returns:
-            The values of the template's references to the table and the queues.
+            The values of the template's references to the table, the queues and the secret.
 
         Raises:
             LocalError: The data is damaged, or has another storage format.
@@ -69,14 +77,16 @@ class SqliteEngine:
         self.database.create()
         self.register.create()
         self.numbers.create()
-        if not self._account.exists():
-            write_whole(self._account, json.dumps(new_twilio_account()).encode())
+        for path, new in (self._account, new_twilio_account), (self._services, new_services_key):
+            if not path.exists():
+                write_whole(path, json.dumps(new()).encode())
         table = template.table[0]
         names = {
             table: TABLE_NAME,
             f"{table}.Arn": table_arn(TABLE_NAME),
             REGISTER: REGISTER_NAME,
             NUMBERS: NUMBERS_NAME,
+            SERVICES_KEY: SERVICES_SECRET,
         }
         for queue in template.queues:
             names[queue.logical_id] = names[f"{queue.logical_id}.QueueName"] = queue.logical_id
@@ -97,7 +107,9 @@ class SqliteEngine:
             assigned_numbers=SqliteTable(self.numbers, clock),
             vectors=SqliteVectors(self.database, clock),
             queues=SqliteQueues(self.database, clock, settings.queue_urls, sent=self._sent),
-            secrets=KeptSecrets({TWILIO_SECRET: self.twilio_account()}),
+            secrets=KeptSecrets(
+                {TWILIO_SECRET: self.twilio_account(), SERVICES_SECRET: self.services_key()}
+            ),
         )
 
     def inbox(self, sources: Sequence[PolledQueue], clock: Clock) -> SqliteInbox:
@@ -117,6 +129,10 @@ class SqliteEngine:
         """Return the sandbox's `account_sid` and `auth_token`."""
         return read_whole(self._account, _account)
 
+    def services_key(self) -> Mapping[str, str]:
+        """Return the `key` of the secrets of webhook services."""
+        return read_whole(self._services, _services_key)
+
     def all_items(self) -> list[Item]:
         """Return all items of the table, for checks."""
         return list(SqliteTable(self.database).all_items().values())
@@ -130,6 +146,10 @@ class SqliteEngine:
 
     def _has_changed(self) -> None:
         self.changed()
+
+
+def _services_key(data: bytes) -> dict[str, str]:
+    return {"key": str(json.loads(data)["key"])}
 
 
 def _account(data: bytes) -> dict[str, str]:

@@ -79,6 +79,13 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     openai_secret: Annotated[str, Field(description="Secret with `api_key` (Secrets Manager).")] = (
         ""
     )
+    services_secret: Annotated[
+        str,
+        Field(
+            description="Secret with `key`, from which the secrets of webhook services follow "
+            "(Secrets Manager)."
+        ),
+    ] = ""
     openai_base_url: Annotated[
         str | None, Field(description="Base URL of an OpenAI-compatible API; unset for OpenAI's.")
     ] = None

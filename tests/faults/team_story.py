@@ -7,7 +7,7 @@ from typing import Any
 
 import service_webhook
 from skein.agent.tools import TOOLS
-from skein.inbound.webhook_signature import sign
+from skein.inbound.webhook_signature import secret_of, sign
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Key, Put, Query
 from skein.models.directory.webhook_service import WebhookService
@@ -19,7 +19,7 @@ from skein.services.chat_state.person_choices import read_choices
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sweeps import Sweep
 from tests.support.api_client import recorded
-from tests.support.builders import NOON, TENANT, bot, live, person
+from tests.support.builders import NOON, SERVICES_KEY, TENANT, bot, live, person
 from tests.support.fakes import Calls, Said, ScriptedModel, calls
 
 HUSAM = person()
@@ -27,7 +27,7 @@ ANN = person("usr_ann", "Ann")
 COACH = bot()
 OPEN = Owner(tenant=TENANT, agent_id=COACH.id)
 WEBHOOK = recorded("service_webhook")
-SECRET = "6f2d9c0a1b7e4c35a8d1f0e9b6c3a7d2"
+NONCE = "6f2d9c0a1b7e4c35a8d1f0e9b6c3a7d2"
 
 Do = tuple[str, dict[str, Any]]
 Scenes = Mapping[str, Sequence[Sequence[Do]]]
@@ -389,12 +389,13 @@ class Served(Team):
             id=event["pathParameters"]["service_id"],
             name="jira",
             agent_ids=(COACH.id,),
-            secret=SECRET,
+            nonce=NONCE,
             created_at=NOON,
         )
         self.table.write(Put(source.key, source.to_item()))
         event["body"], event["isBase64Encoded"] = '{"issue":1}', False
-        signature = sign(SECRET, sent_at, event["body"].encode())
+        secret = secret_of(NONCE, key=SERVICES_KEY)
+        signature = sign(secret, sent_at, event["body"].encode())
         event["headers"]["x-skein-signature"] = f"t={sent_at},v1={signature}"
         self.webhook(service_webhook, event)
         self.live()

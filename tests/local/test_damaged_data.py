@@ -32,6 +32,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "signing-key.pem": lambda path: Authorizer(path, issuer="me", audience="you"),
     "skein.db": lambda path: Database(path).create(),
     "twilio.json": lambda path: SqliteEngine(path.parent).twilio_account(),
+    "services.json": lambda path: SqliteEngine(path.parent).services_key(),
 }
 DAMAGE = [
     *((name, b"\xff\xfe\xfd\n") for name in READERS),

@@ -52,7 +52,7 @@ from skein.services.items.store import OwnedStore
 from skein.settings import Settings
 from tests.fakes.background import InlineBackground
 from tests.fakes.model_list import MemoryModelList
-from tests.fakes.sms import MemorySms, MemoryVerifier
+from tests.fakes.sms import MemorySecrets, MemorySms, MemoryVerifier
 from tests.fakes.sockets import FakeSockets
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
 from tests.fakes.table import MemoryTable
@@ -65,6 +65,7 @@ QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TENANT = "acme"
 NOON = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
 LIVE_URL = "wss://live.invalid/live"
+SERVICES_KEY = "the key of the secrets of services"
 LINE = "+15005550006"
 PHONE = "+15005550100"
 INVOCATION = timedelta(seconds=120)
@@ -131,6 +132,7 @@ class World:
                 "sockets": self.sockets,
                 "background": self.background,
                 "verifier": MemoryVerifier(),
+                "secrets": MemorySecrets({"": {"key": SERVICES_KEY}}),
                 "model": self.model,
                 "model_list": self.model_list,
                 "tokens": tokens(),

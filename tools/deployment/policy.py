@@ -74,11 +74,16 @@ GRANTS = (
         ),
     ),
     Grant(("AWS::CloudFront::",), ("cloudfront:*",), ("cloudfront::*:distribution/*",)),
+    Grant(
+        ("AWS::SecretsManager::",),
+        ("secretsmanager:*",),
+        ("secretsmanager:*:*:secret:{stack}-*",),
+    ),
 )
+
 # Calls of `sam deploy` and `make deploy-checks` that belong to no resource of the stack.
 BESIDES = (
     Grant((), ("s3:*",), ("s3:::aws-sam-cli-managed-default-*",)),
-    Grant((), ("secretsmanager:GetSecretValue",), ("secretsmanager:*:*:secret:{stack}-*",)),
     Grant(
         (),
         (

@@ -1,4 +1,9 @@
-"""Webhook services: registered by operators, they start runs through signed webhooks."""
+"""Webhook services: registered by operators, they start runs through signed webhooks.
+
+A service's secret follows from its stored nonce and the key of all services (`secret_of`). The key
+is in Secrets Manager, where only `AdminApi` and `ServiceWebhook` may read it. So nobody who reads
+the table can sign a webhook.
+"""
 
 import logging
 import re
@@ -10,7 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic_core import from_json
 
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
-from skein.inbound.webhook_signature import verified
+from skein.inbound.webhook_signature import secret_of, verified
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
@@ -24,12 +29,13 @@ from skein.models.directory.webhook_service import (
     services_relation,
 )
 from skein.models.runs.trigger import ServiceTrigger, Trigger
-from skein.ports import Clock, Ids, Table
+from skein.ports import Clock, Ids, Secrets, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.agents import agent_is_there
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.background_runs import agent_run
+from skein.settings import Settings
 
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
@@ -37,8 +43,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SECRET_BYTES = 32
-NO_SECRET = secrets.token_hex(SECRET_BYTES)
+NONCE_BYTES = 32
+NO_NONCE = secrets.token_hex(NONCE_BYTES)
 
 CHAT_ID = re.compile(r"chat_[0-9A-Za-z]{1,64}")
 _OUTSIDE_TEXTS = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
@@ -52,6 +58,8 @@ class WebhookServices:
     clock: Clock
     ids: Ids
     dispatch: Dispatch
+    keys: Secrets
+    settings: Settings
 
     def create(self, tenant: str, new: "NewService") -> WebhookService:
         """Register a service with a new secret.
@@ -66,7 +74,7 @@ class WebhookServices:
             id=f"svc_{self.ids.ulid()}",
             name=new.name,
             agent_ids=new.agent_ids,
-            secret=secrets.token_hex(SECRET_BYTES),
+            nonce=secrets.token_hex(NONCE_BYTES),
             created_at=self.clock.now(),
         )
         self._write(
@@ -74,7 +82,7 @@ class WebhookServices:
             tenant,
             webhook_service.agent_ids,
         )
-        return webhook_service
+        return self._with_secret(webhook_service)
 
     def get(self, tenant: str, service_id: str) -> WebhookService:
         """Return a service.
@@ -131,11 +139,11 @@ class WebhookServices:
 
         def attempt() -> WebhookService:
             webhook_service = self.get(tenant, service_id)
-            revised, write = revise(webhook_service, {"secret": secrets.token_hex(SECRET_BYTES)})
+            revised, write = revise(webhook_service, {"nonce": secrets.token_hex(NONCE_BYTES)})
             self.table.write(write)
             return revised
 
-        return optimistic(self.clock, attempt)
+        return self._with_secret(optimistic(self.clock, attempt))
 
     def delete(self, tenant: str, service_id: str) -> None:
         """Delete a service; its webhooks are refused from then on.
@@ -184,7 +192,7 @@ class WebhookServices:
         webhook_service = WebhookService.from_item(item) if item else None
         now = self.clock.now()
         # Check unknown services against a secret too, so that every refusal takes the same time.
-        secret = webhook_service.secret if webhook_service else NO_SECRET
+        secret = self._secret(webhook_service.nonce if webhook_service else NO_NONCE)
         delivery = verified(secret, signature, body, now)
         if webhook_service is None or delivery is None:
             raise Forbidden(
@@ -215,6 +223,13 @@ class WebhookServices:
         if started and self._commit([write for each in started for write in each.writes]):
             self.dispatch.send([each.job for each in started])
         return tuple(each.run.id for each in started)
+
+    def _secret(self, nonce: str) -> str:
+        return secret_of(nonce, key=self.keys.get(self.settings.services_secret)["key"])
+
+    def _with_secret(self, webhook_service: WebhookService) -> WebhookService:
+        secret = self._secret(webhook_service.nonce)
+        return webhook_service.model_copy(update={"secret": secret})
 
     def _agents_there(
         self, webhook_service: WebhookService, chat_id: str | None

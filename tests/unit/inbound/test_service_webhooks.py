@@ -55,6 +55,16 @@ def test_each_service_has_a_secret_of_its_own(world: World) -> None:
     assert one.secret not in repr(one)
 
 
+def test_secret_is_neither_stored_nor_read_again(world: World) -> None:
+    source = jira(world)
+    rotated = world.app.webhook_services.rotate(TENANT, source.id)
+    stored = repr(world.table.all_items())
+    assert rotated.nonce in stored
+    assert source.secret not in stored
+    assert rotated.secret not in stored
+    assert world.app.webhook_services.get(TENANT, source.id).secret == ""
+
+
 def test_agents_are_named_once_and_must_be_there(world: World) -> None:
     assert jira(world, "agt_b", "agt_a", "agt_b").agent_ids == ("agt_b", "agt_a")
     world.agent("agt_gone", deleted_at=NOON)
@@ -72,7 +82,7 @@ def test_a_service_is_changed_and_let_go(world: World) -> None:
     sources = world.app.webhook_services
     changed = sources.change(TENANT, source.id, ServiceChange(name="Jira", agent_ids=("agt_b",)))
     assert changed == sources.get(TENANT, source.id)
-    assert (changed.name, changed.agent_ids, changed.secret) == ("Jira", ("agt_b",), source.secret)
+    assert (changed.name, changed.agent_ids, changed.nonce) == ("Jira", ("agt_b",), source.nonce)
     assert sources.change(TENANT, source.id, ServiceChange()) == changed
     assert sources.list(TENANT).items == (changed,)
     sources.delete(TENANT, source.id)
@@ -93,7 +103,7 @@ def test_a_service_is_its_tenants_alone(world: World) -> None:
         sources.rotate("globex", source.id)
     with pytest.raises(NotFound):
         sources.delete("globex", source.id)
-    assert sources.get(TENANT, source.id) == source
+    assert sources.get(TENANT, source.id).nonce == source.nonce
 
 
 def test_after_a_new_secret_the_old_one_counts_no_more(world: World) -> None:

@@ -42,13 +42,16 @@ class WebhookService(NamedModel, Stored):
     The code calls it a source, since `service` has another meaning there.
 
     Attributes:
-        secret: The secret that signs webhooks; shown once, when it is created.
+        nonce: The random part of the secret that signs webhooks. The other part is the key of all
+            services, which is not in the table.
+        secret: The secret, to be shown once, if it was just created; it is never stored.
     """
 
     tenant: Tenant
     id: Identifier
     agent_ids: AgentIds
-    secret: Annotated[str, Field(min_length=32, repr=False)]
+    nonce: Annotated[str, Field(min_length=32, repr=False)]
+    secret: Annotated[str, Field(exclude=True, repr=False)] = ""
     version: int = 1
     created_at: Instant
 
