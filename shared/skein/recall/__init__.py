@@ -7,6 +7,7 @@ __all__ = [
     "indexing",
     "message_search",
     "models",
+    "passages",
     "preview",
     "pruning",
     "rebuild",
