@@ -189,6 +189,7 @@ class Deployment(World):
             "metrics": self.metrics,
             "model_list": self.model_list,
             "parallel_map": in_turn,
+            "secrets": self.app.ports.secrets,
             "embeddings": embeddings(),
             "vocabulary": embeddings(),
         }
