@@ -572,6 +572,8 @@ export const words = {
       quiet: "Quiet hours",
       hours: (from, to) => `${from} to ${to}`,
       profile: "Profile",
+      why: "Why do you read this person's profile?",
+      notShown: "You lack the role privacy.",
       field: "Field",
       value: "Value",
       before: "Value before",

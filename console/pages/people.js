@@ -2,11 +2,13 @@
 import { withQuery } from "../api.js";
 import { download, el, field, fill, select } from "../dom.js";
 import { action, card, facts, form, number, outcome, part, table, when } from "../parts.js";
+import { askReason, reasonFor } from "../reason.js";
 import { words } from "../words.js";
 
 const PAGE = 100, ERASURES = 20, MOST_SEARCHED = 1000, MOST_FOUND = 200, LOOK_MS = 3_000;
 const PHONE = /^\+?[0-9 ()-]{5,}$/;
 const ERASURE = "erasure";
+const LISTS = ["usage", "chats", "messages", "deliveries", "invitations", "consents", "kept"]; // of an export
 const said = words.pages.people;
 
 async function show(main, [userId, kind, erasureId], context) {
@@ -83,15 +85,26 @@ function people(users, none) {
 
 async function showPerson(main, userId, context) {
   const { api } = context;
-  const path = `/v1/users/${part(userId)}`;
-  const [user, chats, agents] = await Promise.all([api.get(path), api.get(`${path}/chats?limit=${PAGE}`),
+  const path = `/v1/users/${part(userId)}`, subject = `user/${userId}`;
+  const read = (reason) => api.get(withQuery(path, { reason }));
+  const [user, chats, agents] = await Promise.all([read(reasonFor(subject)), api.get(`${path}/chats?limit=${PAGE}`),
     api.items("/v1/agents", MOST_SEARCHED)]);
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
   const record = el("div", { class: "stack" }), undone = outcome();
-  const draw = (current) => fill(record, recordOf(current, names), changesOf(current, names, async (change) => {
-    draw(await api.post(`${path}/profile-changes/${part(change.id)}/undo`));
+  const ask = async (reason) => {
+    const current = await read(reason);
+    if (current.profile === null) return said.notShown;
+    draw(current);
+    return null;
+  };
+  const undo = async (change) => {
+    draw(await api.post(withQuery(`${path}/profile-changes/${part(change.id)}/undo`, { reason: reasonFor(subject) })));
     return said.undone(change.field);
-  }, undone));
+  };
+  function draw(current) {
+    fill(record, recordOf(current), current.profile === null ? card(said.profile, askReason(said.why, subject, ask))
+      : [profileOf(current, names), changesOf(current, names, undo, undone)]);
+  }
   draw(user);
   const exported = outcome();
   fill(main,
@@ -108,15 +121,17 @@ async function showPerson(main, userId, context) {
   return null;
 }
 
-/** What is stored of a person, with where each value comes from. */
-function recordOf(user, names) {
+function recordOf(user) {
   const quiet = user.quiet_hours === null ? null : said.hours(user.quiet_hours.from, user.quiet_hours.to);
+  return card(said.record, facts([[said.id, user.id], [said.nameSource, said.nameSources[user.name_source]],
+    [said.phones, user.phones.join(", ")], [said.zone, user.time_zone], [said.quiet, quiet]]));
+}
+
+/** What is known of a person, with where each value comes from. */
+function profileOf(user, names) {
   const rows = [["name", user.name], ["time_zone", user.time_zone], ...Object.entries(user.profile)];
-  return [
-    card(said.record, facts([[said.id, user.id], [said.nameSource, said.nameSources[user.name_source]], [said.phones, user.phones.join(", ")], [said.quiet, quiet]])),
-    card(said.profile, table(said.profile, [said.field, said.value, said.source],
-      rows.map(([name, value]) => [name, textOf(value), value === null ? "" : sourceOf(user, name, names)]))),
-  ];
+  return card(said.profile, table(said.profile, [said.field, said.value, said.source],
+    rows.map(([name, value]) => [name, textOf(value), value === null ? "" : sourceOf(user, name, names)])));
 }
 
 /** The newest change of a field that was not undone; undefined if operators or tokens set its value. */
@@ -157,12 +172,12 @@ function textOf(value) {
 
 /** Read all pages of an export, and save them as one JSON file. */
 async function exportOf(api, user, place) {
-  const whole = { user: null, chats: [], messages: [], deliveries: [], kept: [] };
+  const whole = { user: null, ...Object.fromEntries(LISTS.map((name) => [name, []])) };
   let cursor = null;
   do {
     const page = await api.get(withQuery(`/v1/users/${part(user.id)}/export`, { cursor }));
     whole.user ??= page.user;
-    for (const name of ["chats", "messages", "deliveries", "kept"]) whole[name].push(...page[name]);
+    for (const name of LISTS) whole[name].push(...page[name]);
     cursor = page.next_cursor;
     place.textContent = said.reading(number(whole.messages.length));
   } while (cursor !== null);

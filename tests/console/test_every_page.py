@@ -247,6 +247,8 @@ def fill_people(driver: Driver) -> None:
     client.ok("PATCH", "/v1/me", {"time_zone": "Europe/Lisbon"}, token=own)
     driver.page.evaluate("location.hash = '#/people/ann-lee'")
     expect(driver.page.get_by_role("link", name=chat)).to_be_visible()
+    driver.give_reason()
+    expect(driver.page.get_by_role("region", name="Profile", exact=True)).to_be_visible()
 
 
 def fill_transcripts(driver: Driver) -> None:

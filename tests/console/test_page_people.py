@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -13,6 +14,7 @@ from tests.support.scripted_openai import ScriptedOpenAI
 
 PHONE = "+15005550177"
 HOUR = 3600
+WHY = "A complaint of the member"
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +87,8 @@ def test_profile_shows_sources_and_an_agents_change_is_undone(
     driver.sign_in("#/people/usr_profile")
     page = driver.page
     profile = page.get_by_role("region", name="Profile", exact=True)
+    page.get_by_label("Why do you read this person's profile?").fill(WHY)
+    page.keyboard.press("Enter")
     expect(profile.locator("tr", has_text="goals")).to_contain_text("Tool update_profile")
     expect(profile.locator("tr", has_text="goals")).to_contain_text("messages 1")
     expect(profile.locator("tr", has_text="goals").locator("td").first).to_have_text(HOSTILE)
@@ -96,7 +100,7 @@ def test_profile_shows_sources_and_an_agents_change_is_undone(
     expect(page.locator("main")).to_contain_text("The field goals has its former value.")
     expect(profile.locator("tr", has_text="goals").locator("td").first).to_have_text("Rest")
     expect(page.get_by_role("region", name="Changes of the profile")).to_contain_text("Undone")
-    stored = client.ok("GET", "/v1/users/usr_profile", token=driver.operator())
+    stored = client.ok("GET", f"/v1/users/usr_profile?reason={quote(WHY)}", token=driver.operator())
     assert stored["profile"]["goals"] == "Rest"
     driver.check_inert()
 
@@ -113,6 +117,7 @@ def test_export_is_saved_as_one_file(driver: Driver, tmp_path: Path) -> None:
     download.value.save_as(tmp_path / "export.json")
     saved = json.loads((tmp_path / "export.json").read_text(encoding="utf-8"))
     assert saved["user"]["id"] == "usr_export"
+    assert saved.keys() >= {"usage", "deliveries", "invitations", "consents", "kept"}
     assert [each["chat_id"] for each in saved["chats"]] == [chat]
     assert HOSTILE in [each["text"] for each in saved["messages"]]
     expect(page.locator("main")).to_contain_text("Exported. Chats: 1")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.api_client import Client, everything
+from tests.support.api_client import WHY, Client, everything
 from tests.support.builders import LINE, World, person
 from tests.support.examples import examples
 
@@ -117,7 +117,7 @@ def test_no_input_is_our_own_fault(
 def test_a_profile_is_kept_exactly_or_refused(admin: Client, profile: dict[str, Any]) -> None:
     answer = admin.post("/v1/users", {"name": "Ann", "profile": profile})
     if answer.status == 201:
-        kept = admin.get(f"/v1/users/{answer.body['id']}").body["profile"]
+        kept = admin.get(f"/v1/users/{answer.body['id']}", reason=WHY).body["profile"]
         assert decimals(kept) == decimals(profile)
     else:
         assert answer.status in {400, 422}

@@ -9,10 +9,13 @@ from skein.errors import Ambiguous
 from skein.models.common.audience import Audience
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
+from skein.models.directory.profile_change import ProfileSource
 from skein.privacy.audit_log import MAX_TRANSACTION, AuditedAction
 from skein.privacy.models.audit import AuditEntry
+from skein.services.common.optimistic import revise
+from skein.services.directory.profile_changes import set_by_agent
 from tests.support.api_client import WHY, Answer, Client
-from tests.support.builders import TENANT, World, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.erasure import settle
 from tests.support.fakes import ScriptedModel
 
@@ -28,6 +31,10 @@ HIS = Owner(
     scope="user:usr_husam",
     audience=Audience(open=False, people=("usr_husam",)),
     source_chat_id="chat_own",
+)
+
+TOLD = ProfileSource(
+    made_by="update_profile", agent_id="agt_a", chat_id="chat_own", seqs=(1,), said_at=NOON
 )
 
 # What remains of a private run that is withheld and has answered.
@@ -62,6 +69,8 @@ CALLS: tuple[Call, ...] = (
     ("GET", "/v1/chats/chat_own/agents/agt_a", None, {}),
     ("PUT", "/v1/chats/chat_own/agents/agt_a", {"pinned_thread_id": None}, {}),
     ("POST", "/v1/runs/{run}/replay", {}, {}),
+    ("PATCH", "/v1/users/usr_husam", {"profile": {"goals": "Rest"}}, {}),
+    ("POST", "/v1/users/usr_husam/profile-changes/pch_1/undo", None, {}),
 )
 
 
@@ -75,6 +84,9 @@ def world() -> World:
     world.post(SECRET, HUSAM, chat_id="chat_own")
     world.drain()
     world.app.goals.set(HIS, SECRET)
+    husam = world.app.users.get(TENANT, HUSAM.id)
+    given = set_by_agent(husam, "goals", SECRET, TOLD, change_id="pch_1", now=NOON)
+    world.table.write(revise(husam, given)[1])
     return world
 
 
@@ -159,6 +171,19 @@ def test_support_sees_open_runs_and_items_in_full(world: World) -> None:
     assert support.get("/v1/chats/chat_open/documents").status == 200
     assert support.get("/v1/chats/chat_open/agents/agt_a").status == 200
     assert support.get(f"{AGENT}/goals").body["items"] == []
+
+
+def test_support_sees_and_changes_a_person_without_profile_and_numbers(world: World) -> None:
+    support, path = caller(world, "support"), f"/v1/users/{HUSAM.id}"
+    for why in ({}, {"reason": WHY}):
+        for shown in (support.get(path, **why), support.patch(path, {"name": "Husam"}, **why)):
+            assert (shown.body["profile"], shown.body["profile_changes"]) == (None, None)
+    assert "profile" not in support.get("/v1/users").body["items"][0]
+    assert support.patch(path, {"phones": []}).status == 403
+    assert accesses(world) == []
+    shown = caller(world, "admin").get(path, reason=WHY).body
+    assert (shown["profile"], shown["profile_changes"][0]["value"]) == ({"goals": SECRET}, SECRET)
+    assert [each["kind"] for each in accesses(world)] == ["user"]
 
 
 def test_system_shows_private_runs_without_content(world: World) -> None:

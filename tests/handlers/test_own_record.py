@@ -10,7 +10,7 @@ from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User
 from skein.services.common.optimistic import revise
 from skein.services.directory.profile_changes import may_fill, set_by_agent
-from tests.support.api_client import Client, operator
+from tests.support.api_client import WHY, Client, operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.number_codes import newest_code
 
@@ -197,7 +197,7 @@ def test_own_change_keeps_the_changes_by_agents_with_their_sources(
     set_by_an_agent(world, "name", "Hussam", 1)
     set_by_an_agent(world, "preferences", "tea", 2)
     husam.patch("/v1/me", {"name": "Sam"})
-    changes = operator(world).get("/v1/users/usr_husam").body["profile_changes"]
+    changes = operator(world).get("/v1/users/usr_husam", reason=WHY).body["profile_changes"]
     told = {(each["field"], each["before"], each["value"]): each["source"] for each in changes}
     source = SOURCE.model_dump(mode="json") | {"said_at": "2026-02-18T12:00:00.000Z"}
     assert told == {
@@ -226,7 +226,8 @@ def test_own_changes_of_a_field_are_recorded_once(world: World, husam: Client) -
 def test_own_change_cannot_be_undone_by_operators(world: World, husam: Client) -> None:
     husam.patch("/v1/me", {"name": "Sam"})
     [made] = stored(world, HUSAM.id).profile_changes
-    answer = operator(world).post(f"/v1/users/usr_husam/profile-changes/{made.id}/undo", {})
+    path = f"/v1/users/usr_husam/profile-changes/{made.id}/undo"
+    answer = operator(world).post(path, {}, reason=WHY)
     assert answer.status == 409
     assert stored(world, HUSAM.id).name == "Sam"
 

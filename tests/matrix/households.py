@@ -68,6 +68,7 @@ class Household:
         own: What a call of the API names where nothing else is said, by the kind of thing.
         places: By name.
         marks: What must not reach anybody else: words, numbers and secrets.
+        profile_word: Stands in Ann's profile and nowhere else.
         phones: The phone numbers of people, and the lines on which they write, by name.
         by_sms: The numbers of the direct chat in which Ben writes by SMS, by its id.
     """
@@ -76,6 +77,7 @@ class Household:
     own: Ids
     places: dict[str, Place]
     marks: frozenset[str]
+    profile_word: str
     phones: dict[str, str]
     by_sms: dict[str, Route]
     items: tuple[Item, ...]
@@ -186,6 +188,7 @@ class _Furnisher:
                 }
                 | {place.word for place in self.places.values()}
             ),
+            profile_word=f"pomelo{self.words}",
             phones={
                 "Ann's line": self.line,
                 "Ann's phone": self.phone,

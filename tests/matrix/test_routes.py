@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -405,6 +406,18 @@ def test_operator_without_the_role_gets_nothing_and_is_audited(
     [entry] = [each for each in _audited(world) if each.refused]
     assert entry.scope == route.role
     assert _owned_changes(world, world.ours) == []
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.role == "support"], ids=str)
+def test_support_is_told_nothing_private(world: Neighbours, route: Route) -> None:
+    ours = world.ours
+    private = {ours.words[name] for name in ("anns", "pair", "joined")} | {ours.profile_word}
+    places = [{}, *(ours.places[name].ids for name in ("anns", "pair"))]
+    queries = [name for name in ("user_id", "chat_id") if name in route.query_names]
+    for ids, query in product(places, [(), *((name,) for name in queries)]):
+        request = route.request(ours.own | ids, queries=query)
+        answer = route.send(_caller(world, route, scope="support"), request)
+        assert not private & set(_told(answer, ours, request)), (ids, query)
 
 
 @every_guarded_route

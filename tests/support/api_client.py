@@ -112,11 +112,11 @@ class Client:
     def get(self, path: str, **query: Any) -> Answer:
         return self.call("GET", path, query=query)
 
-    def post(self, path: str, body: object) -> Answer:
-        return self.call("POST", path, body)
+    def post(self, path: str, body: object, **query: Any) -> Answer:
+        return self.call("POST", path, body, query=query)
 
-    def patch(self, path: str, body: object) -> Answer:
-        return self.call("PATCH", path, body)
+    def patch(self, path: str, body: object, **query: Any) -> Answer:
+        return self.call("PATCH", path, body, query=query)
 
     def put(self, path: str, body: Any = None) -> Answer:
         return self.call("PUT", path, body)

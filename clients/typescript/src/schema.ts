@@ -955,6 +955,8 @@ export interface paths {
         /**
          * Get a user
          * @description The response has the source of each value that an agent set.
+         *
+         *     Without the role `privacy` and a reason, the profile and its changes are withheld (null).
          */
         get: operations["get_user"];
         put?: never;
@@ -971,6 +973,8 @@ export interface paths {
         /**
          * Update a user
          * @description Numbers that are omitted from `phones` are unlinked. A new number needs a code.
+         *
+         *     `phones` needs the role `privacy`, and `profile` needs a reason, too.
          */
         patch: operations["change_user"];
         trace?: never;
@@ -5272,7 +5276,7 @@ export interface components {
         };
         /**
          * UserDetail
-         * @description A user, with the changes of the profile by agents and by the user.
+         * @description A user, with the profile and its changes by agents and by the user.
          */
         UserDetail: {
             /** @description The name. */
@@ -5287,12 +5291,10 @@ export interface components {
             name_source: components["schemas"]["NameSource"];
             /** @description Phone numbers with country codes. */
             phones: string[];
-            /** @description Free fields about the person, up to 16 KiB. */
-            profile: {
-                [key: string]: unknown;
-            };
-            /** @description Newest first, at most 30. A field's value is an agent's if its newest change, apart from undone ones, set it and has a source. */
-            profile_changes: components["schemas"]["ProfileChangeResource"][];
+            /** @description Free fields about the person, up to 16 KiB. Null if withheld: a profile is private content, which takes the role `privacy` and a `reason`. */
+            profile: components["schemas"]["UserDetailProfile"] | null;
+            /** @description Newest first, at most 30. A field's value is an agent's if its newest change, apart from undone ones, set it and has a source. Null if withheld: a profile is private content, which takes the role `privacy` and a `reason`. */
+            profile_changes: components["schemas"]["ProfileChangeResource"][] | null;
         };
         /**
          * UserPage
@@ -5306,7 +5308,7 @@ export interface components {
         };
         /**
          * UserResource
-         * @description A user.
+         * @description A user, without the profile.
          */
         UserResource: {
             /** @description The name. */
@@ -5321,10 +5323,6 @@ export interface components {
             name_source: components["schemas"]["NameSource"];
             /** @description Phone numbers with country codes. */
             phones: string[];
-            /** @description Free fields about the person, up to 16 KiB. */
-            profile: {
-                [key: string]: unknown;
-            };
         };
         /**
          * StartedRuns
@@ -5625,6 +5623,10 @@ export interface components {
          * @description Free fields of up to 16 KiB. `goals` and `recent_topics` are a string or a list of strings, `skill_level` is a string or an integer.
          */
         UserChangeProfile: {
+            [key: string]: unknown;
+        };
+        /** UserDetailProfile */
+        UserDetailProfile: {
             [key: string]: unknown;
         };
     };
@@ -8611,7 +8613,10 @@ export interface operations {
     };
     get_user: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a user. */
@@ -8674,7 +8679,10 @@ export interface operations {
     };
     change_user: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a user. */
@@ -9810,7 +9818,10 @@ export interface operations {
     };
     undo_profile_change: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of a user. */

@@ -121,6 +121,7 @@ def _myself(user: User) -> Myself:
     on, since = service(TenantSettingsService).reading(caller.tenant)
     return Myself.of(
         user,
+        profile=user.profile,
         tenant=caller.tenant,
         scopes=caller.scopes,
         operators_read_chats=OperatorsReading(on=on, since=since),

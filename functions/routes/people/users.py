@@ -7,7 +7,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BeforeValidator
 
 from routes.app import Limit, OwnNumber, PageCursor, UserId, with_plus
+from routes.audited import note_seen
 from routes.router import ApiRouter, no_content
+from routes.scope import WhyPrivate, check_private, sees_private
 from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
 from skein.errors import Invalid, Unprocessable
@@ -25,6 +27,7 @@ from skein.models.api.number_codes import GivenCode, SentCode
 from skein.models.common.base import EntityId
 from skein.models.common.person_names import MAX_NAME
 from skein.models.directory.phone_number import Phone
+from skein.models.directory.user import User
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
 from skein.services.directory.number_codes import NumberCodes
@@ -61,7 +64,8 @@ def create_user(new: NewUser) -> UserDetail:
     """
     if new.phones:
         router.caller.need("privacy")
-    return UserDetail.detailed(service(Users).create(router.caller.tenant, new))
+    user = service(Users).create(router.caller.tenant, new)
+    return UserDetail.detailed(user, private=True)  # all of it is the operator's
 
 
 @router.get("/v1/users", "List users by id")
@@ -92,9 +96,12 @@ def list_users(
 
 
 @router.get("/v1/users/<user_id>", "Get a user")
-def get_user(user_id: UserId) -> UserDetail:
-    """The response has the source of each value that an agent set."""
-    return UserDetail.detailed(service(Users).get(router.caller.tenant, user_id))
+def get_user(user_id: UserId, reason: WhyPrivate = None) -> UserDetail:
+    """The response has the source of each value that an agent set.
+
+    Without the role `privacy` and a reason, the profile and its changes are withheld (null).
+    """
+    return _shown(service(Users).get(router.caller.tenant, user_id), reason)
 
 
 @router.get("/v1/users/<user_id>/chats", "List a user's direct chats, newest first", audit="chat")
@@ -110,9 +117,17 @@ def list_direct_chats(
 
 
 @router.patch("/v1/users/<user_id>", "Update a user", 409)
-def change_user(user_id: UserId, change: UserChange) -> UserDetail:
-    """Numbers that are omitted from `phones` are unlinked. A new number needs a code."""
-    return UserDetail.detailed(service(Users).change(router.caller.tenant, user_id, change))
+def change_user(user_id: UserId, change: UserChange, reason: WhyPrivate = None) -> UserDetail:
+    """Numbers that are omitted from `phones` are unlinked. A new number needs a code.
+
+    `phones` needs the role `privacy`, and `profile` needs a reason, too.
+    """
+    caller = router.caller
+    if "phones" in change.given:
+        caller.need("privacy")
+    if "profile" in change.given:
+        check_private(caller, reason)
+    return _shown(service(Users).change(caller.tenant, user_id, change), reason)
 
 
 @router.post(
@@ -122,10 +137,13 @@ def change_user(user_id: UserId, change: UserChange) -> UserDetail:
     status=200,
     audit="profile",
 )
-def undo_profile_change(user_id: UserId, profile_change_id: ProfileChangeId) -> UserDetail:
+def undo_profile_change(
+    user_id: UserId, profile_change_id: ProfileChangeId, reason: WhyPrivate = None
+) -> UserDetail:
     """Restores the previous value. Consolidation does not set the undone value again."""
-    tenant = router.caller.tenant
-    return UserDetail.detailed(service(Users).undo(tenant, user_id, profile_change_id))
+    check_private(router.caller, reason)
+    user = service(Users).undo(router.caller.tenant, user_id, profile_change_id)
+    return _shown(user, reason)
 
 
 @router.post("/v1/users/<user_id>/sign-out", "Sign a user out", status=204)
@@ -171,7 +189,7 @@ def link_number(user_id: UserId, phone: OwnNumber, given: GivenCode) -> UserDeta
     """
     tenant = router.caller.tenant
     linked = service(PhoneLinks).link(tenant, user_id, phone, code=given.code)
-    return UserDetail.detailed(linked)
+    return UserDetail.detailed(linked, private=False)
 
 
 @router.delete(
@@ -184,3 +202,11 @@ def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
     """The user keeps their chats. The next SMS from the number creates a new caller."""
     service(PhoneLinks).unlink(router.caller.tenant, user_id, phone)
     return no_content()
+
+
+def _shown(user: User, reason: str | None) -> UserDetail:
+    """Return a user as the caller may see them, and note a look at the profile."""
+    private = sees_private(router.caller, reason)
+    if private:
+        note_seen([user.id])
+    return UserDetail.detailed(user, private=private)

@@ -78,7 +78,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     page = service(Exports).page(router.caller.tenant, user_id, cursor=cursor)
     now = app().ports.clock.now()
     return ExportResource(
-        user=UserDetail.detailed(page.user),
+        user=UserDetail.detailed(page.user, private=True),
         usage=tuple(starmap(PersonUsageResource.from_parts, page.usage.items())),
         chats=tuple(PlaceResource.from_parts(own.chat, own.membership) for own in page.chats),
         messages=tuple(MessageResource.of(message, now) for message in page.messages),

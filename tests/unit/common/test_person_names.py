@@ -109,7 +109,8 @@ def test_names_of_all_sections_are_reserved() -> None:
         ("", "usr_ann", "usr_ann"),
         (TAGGED, "usr_ann", "usr_ann"),
         ("System", "usr_ann", "usr_ann"),
-        ("System", "operator", "operator"),
+        ("System", "operator", "Person operator"),
+        ("", "YOU", "Person YOU"),
         ("x" * 300, "usr_ann", "x" * MAX_NAME),
     ],
 )

@@ -1085,6 +1085,10 @@ class UserChangeProfile(TypedDict):
     """
 
 
+class UserDetailProfile(TypedDict):
+    pass
+
+
 class AccessResource(TypedDict):
     """
     An operator's look at private content of the caller, or a change of it.
@@ -2013,7 +2017,7 @@ class UserChange(TypedDict):
 
 class UserResource(TypedDict):
     """
-    A user.
+    A user, without the profile.
     """
 
     name: str
@@ -2022,7 +2026,6 @@ class UserResource(TypedDict):
     id: str
     name_source: NameSource
     phones: list[str]
-    profile: dict[str, Any]
 
 
 class AccessPage(TypedDict):
@@ -2396,7 +2399,7 @@ class ThreadPage(TypedDict):
 
 class UserDetail(TypedDict):
     """
-    A user, with the changes of the profile by agents and by the user.
+    A user, with the profile and its changes by agents and by the user.
     """
 
     name: str
@@ -2405,8 +2408,8 @@ class UserDetail(TypedDict):
     id: str
     name_source: NameSource
     phones: list[str]
-    profile: dict[str, Any]
-    profile_changes: list[ProfileChangeResource]
+    profile: UserDetailProfile | None
+    profile_changes: list[ProfileChangeResource] | None
 
 
 class UserPage(TypedDict):

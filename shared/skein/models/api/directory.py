@@ -249,8 +249,13 @@ class OwnChange(UserFields, ChangeRequest):
     name: OptionalPersonName = None
 
 
+WITHHELD_PROFILE = (
+    "Null if withheld: a profile is private content, which takes the role `privacy` and a `reason`."
+)
+
+
 class UserResource(UserFields, NamedModel, Resource):
-    """A user."""
+    """A user, without the profile."""
 
     id: Id
     name_source: Annotated[
@@ -261,9 +266,6 @@ class UserResource(UserFields, NamedModel, Resource):
         ),
     ]
     phones: Annotated[tuple[str, ...], Field(description="Phone numbers with country codes.")]
-    profile: Annotated[
-        dict[str, Any], Field(description="Free fields about the person, up to 16 KiB.")
-    ]
 
     @classmethod
     def of(cls, user: User, **more: Any) -> Self:
@@ -308,21 +310,27 @@ class ProfileChangeResource(Resource):
 
 
 class UserDetail(UserResource):
-    """A user, with the changes of the profile by agents and by the user."""
+    """A user, with the profile and its changes by agents and by the user."""
 
+    profile: Annotated[
+        dict[str, Any] | None,
+        Field(description=f"Free fields about the person, up to 16 KiB. {WITHHELD_PROFILE}"),
+    ]
     profile_changes: Annotated[
-        tuple[ProfileChangeResource, ...],
+        tuple[ProfileChangeResource, ...] | None,
         Field(
             description="Newest first, at most 30. A field's value is an agent's if its newest "
-            "change, apart from undone ones, set it and has a source."
+            f"change, apart from undone ones, set it and has a source. {WITHHELD_PROFILE}"
         ),
     ]
 
     @classmethod
-    def detailed(cls, user: User) -> Self:
-        """Build the resource of a user with the changes."""
+    def detailed(cls, user: User, *, private: bool) -> Self:
+        """Build the resource of a user; the profile and its changes only if `private`."""
+        if not private:
+            return cls.of(user, profile=None, profile_changes=None)
         changes = tuple(map(ProfileChangeResource.of, reversed(user.profile_changes)))
-        return cls.of(user, profile_changes=changes)
+        return cls.of(user, profile=user.profile, profile_changes=changes)
 
 
 class OperatorsReading(Resource):
@@ -337,6 +345,9 @@ class OperatorsReading(Resource):
 class Myself(UserResource):
     """The user who is signed in."""
 
+    profile: Annotated[
+        dict[str, Any], Field(description="Free fields about the person, up to 16 KiB.")
+    ]
     tenant: Annotated[str, Field(description="The tenant.")]
     scopes: Annotated[tuple[str, ...], Field(description="The scopes of the token.")]
     operators_read_chats: Annotated[

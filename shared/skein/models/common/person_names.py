@@ -74,14 +74,16 @@ def unfit(name: str) -> str | None:
 def given_name(claim: str, user_id: str) -> str:
     """Return the name that an issuer gives a person: the claim, or the id if the claim is unfit.
 
-    The id is not checked. It has no space, so it never has a tag.
+    An id that is a reserved word stands after `Person`. It has no space, so it never has a tag.
 
     Args:
         claim: The token's `name`; may be empty.
         user_id: The token's `sub`.
     """
     name = claim.strip()[:MAX_NAME].strip()
-    return name if name and unfit(name) is None else user_id
+    if name and unfit(name) is None:
+        return name
+    return user_id if unfit(user_id) is None else f"Person {user_id}"
 
 
 def _fit(name: str) -> str:
