@@ -1,4 +1,4 @@
-"""Handler of the queue of run jobs, and of consents, whose words wake agents as runs do."""
+"""Handler of the queue of run jobs, and of what follows from choices: posts and questions."""
 
 from datetime import datetime
 
@@ -6,17 +6,20 @@ from skein.agent.turn import Turns
 from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
-from skein.models.outbox.jobs import ConsentJob, Job, RunJob
+from skein.models.outbox.jobs import ConsentJob, InvitationJob, Job, RunJob
 from skein.privacy.audit_log import AuditLog
 from skein.services.choices.consents import Consents
+from skein.services.choices.invitations import Invitations
 
 load_adapters("model", "tokens", "secrets")
 
 
-@for_jobs(RunJob, ConsentJob)
+@for_jobs(RunJob, ConsentJob, InvitationJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Start or resume the run of a job, or post the words of a consent."""
+    """Start or resume a run, post the words of a consent, or ask about an invitation."""
     if isinstance(job, RunJob):
         service(Turns).take(job, deadline=deadline)
     elif isinstance(job, ConsentJob):
         service(Consents).post(job, audit=service(AuditLog).add_consent)
+    elif isinstance(job, InvitationJob):
+        service(Invitations).ask(job)

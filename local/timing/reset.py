@@ -30,7 +30,7 @@ ATTRIBUTES = (
     "permits",
 )
 NEXT_TRY = "next_at"  # of the parts of a delivery
-KINDS: frozenset[DueKind] = frozenset({"run", "delivery", "chat", "merge", "erasure", "consent"})
+KINDS: frozenset[DueKind] = frozenset({"run", "delivery", "chat", "merge", "erasure", "choice"})
 
 
 @dataclass(frozen=True, slots=True)

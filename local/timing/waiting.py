@@ -17,14 +17,14 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.due import DueKind
-from skein.models.outbox.jobs import ConsentJob, DeliveryJob, Job, RunJob
+from skein.models.outbox.jobs import ConsentJob, DeliveryJob, InvitationJob, Job, RunJob
 from skein.models.runs.run import Run
 from skein.planning.models.plan import Plan
 from skein.ports import Table
 from skein.services.runs.reasons import reason_now
 from skein.sqs_events import parsed
 
-RUN_WORKER_JOBS: Sequence[type[Job]] = (RunJob, ConsentJob)
+RUN_WORKER_JOBS: Sequence[type[Job]] = (RunJob, ConsentJob, InvitationJob)
 
 WaitKind = Literal[
     "debounce", "order", "busy", "retry", "delay",

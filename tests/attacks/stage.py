@@ -402,7 +402,7 @@ class Stage(World):
         strange = self._is_strange(step.who, step.whom)
         if step.word == "secret" and (strange or step.visibility == "open"):
             return  # it would be said to people who are not there
-        opened = self.app.get(Invitations).create(TENANT, _member(step.who), new).chat.id
+        opened = self.app.chat_admin.create(TENANT, _member(step.who), new).chat.id
         self._opened = opened
         self.knowledge.confided(opened, step.word)
         if strange:

@@ -22,6 +22,7 @@ from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
+    InvitationJob,
     Job,
     LiveEvent,
     PushJob,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 KINDS: dict[QueueName, tuple[type[Job], ...]] = {
-    "turns": (RunJob, ConsentJob),
+    "turns": (RunJob, ConsentJob, InvitationJob),
     "deliveries": (DeliveryJob,),
     "upkeep": (UpkeepJob, SummaryJob, RecallJob),
     "background": (ConsolidationJob, ReflectionJob, ErasureJob),
@@ -158,7 +159,11 @@ def run_job(number: int = 1) -> RunJob:
 
 def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
     jobs: dict[QueueName, list[Job]] = {
-        "turns": [run_job(), ConsentJob(tenant="demo", user_id="usr_1", consent_id="cns_1")],
+        "turns": [
+            run_job(),
+            ConsentJob(tenant="demo", user_id="usr_1", consent_id="cns_1"),
+            InvitationJob(tenant="demo", user_id="usr_1"),
+        ],
         "deliveries": [DeliveryJob(tenant="demo", chat_id="chat_1", delivery_id="dlv_1")],
         "upkeep": [
             UpkeepJob(tenant='d"é\u2028😀', chat_id="chat\x00_1"),

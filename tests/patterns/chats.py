@@ -10,7 +10,9 @@ from skein.inbound.webhook_signature import sign
 from skein.models.api.chats import ChatChange, NewChat
 from skein.models.api.directory import AgentChange, NewUser, OwnChange, UserChange
 from skein.models.chats.person_choices import MAX_OPEN
+from skein.models.common.address import Route, sms_address
 from skein.models.delivery.sms import InboundSms
+from skein.models.outbox.jobs import InvitationJob
 from skein.services.chats.post_message import NewMessage
 from skein.services.choices.answering import Answering
 from skein.services.choices.open_choices import OpenChoices
@@ -24,6 +26,7 @@ from tests.support.sms import Texting
 patterns = Patterns()
 
 AHMAD = person("usr_ahmad", "Ahmad")
+SMS = Route(line=sms_address(LINE), person=sms_address(PHONE))
 
 
 def text_message(sid: str = "SM1") -> InboundSms:
@@ -264,14 +267,24 @@ def _invite_a_stranger(meter: Meter) -> None:
     world = group()
     world.known(AHMAD)
     with meter(world):
-        world.app.invitations.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+
+
+@patterns.named("ask an invited person by SMS")
+def _ask_an_invited_person(meter: Meter) -> None:
+    world = group()
+    world.known(AHMAD)
+    world.chat(AHMAD, COACH, chat_id="chat_2", kind="direct", visibility="private", route=SMS)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    with meter(world):
+        world.app.invitations.ask(InvitationJob(tenant=TENANT, user_id=AHMAD.id))
 
 
 @patterns.named("accept an invitation")
 def _accept(meter: Meter) -> None:
     world = group()
     world.known(AHMAD)
-    world.app.invitations.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     with meter(world):
         world.app.invitations.answer(TENANT, "chat_1", AHMAD.ref, accept=True)
 
@@ -280,7 +293,7 @@ def _accept(meter: Meter) -> None:
 def _list_invitations(meter: Meter) -> None:
     world = group()
     world.known(AHMAD)
-    world.app.invitations.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     with meter(world):
         world.app.get(OpenChoices).of(TENANT, AHMAD.id)
 

@@ -34,6 +34,7 @@ from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
+    InvitationJob,
     Job,
     NumberCodeJob,
     PushJob,
@@ -266,8 +267,8 @@ class World:
             match job:
                 case RunJob():
                     self.app.turns.take(job, deadline=deadline)
-                case ConsentJob():
-                    self.app.consents.post(job, audit=self.app.audit.add_consent)
+                case ConsentJob() | InvitationJob():
+                    self._follow(job)
                 case DeliveryJob():
                     self.app.deliveries.deliver(job, deadline=deadline)
                 case NumberCodeJob():
@@ -284,6 +285,13 @@ class World:
                     self.app.pushes.push(job)
                 case _:
                     raise AssertionError(f"no worker for {job}")
+
+    def _follow(self, job: ConsentJob | InvitationJob) -> None:
+        """Play a job that follows from a choice."""
+        if isinstance(job, ConsentJob):
+            self.app.consents.post(job, audit=self.app.audit.add_consent)
+        else:
+            self.app.invitations.ask(job)
 
     def _task_of(
         self, job: SummaryJob | ConsolidationJob | ReflectionJob

@@ -91,7 +91,10 @@ KINDS = {
     "plan": ("`Plan`", "the plan fires"),
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
-    "consent": ("`Consent`", "words to which a person agreed should have been posted"),
+    "choice": (
+        "`Consent`, `PersonChoices`",
+        "agreed words should have been posted, or an invited person should have been asked",
+    ),
     "pause": (
         "`TenantSettings`, `StackSettings`",
         "a pause has ended and its work resumes, or a pause is a day old",

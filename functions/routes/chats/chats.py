@@ -43,7 +43,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     the agents (`who_may_add`).
     """
     caller = router.caller
-    opened = service(Invitations).create(
+    opened = service(ChatAdministration).create(
         caller.tenant, caller.person, new, operator=bool(caller.roles)
     )
     return ChatResource.of(opened.chat), 201 if opened.created else 200
@@ -121,7 +121,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
     return ChatResource.of(
-        service(Invitations).add_member(
+        service(ChatAdministration).add_member(
             caller.tenant, chat_id, caller.person, member, operator=bool(caller.roles)
         )
     )

@@ -185,7 +185,7 @@ def test_link_phone_ends_the_callers_invitations() -> None:
     caller = NamedMember(kind="user", id=message.sender.id, name="Caller")
     world.known(BEN)
     world.chat(BEN, COACH, chat_id="chat_bens", respond="manual")
-    world.app.invitations.add_member(TENANT, "chat_bens", BEN, caller.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_bens", BEN, caller.ref)
     link(world)
     assert world.stored_chat("chat_bens").invited == ()
     assert choices_of(world, caller).version == 0

@@ -1,5 +1,6 @@
 """Questions to one person: posted and listed together, once, within the person's limits."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from skein.errors import ExtraWriteFailed, RateLimited, Unprocessable
 from skein.models.chats.person_choices import MAX_CONSENTS_A_DAY, MAX_INVITATIONS, MAX_OPEN
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Exists, Key
+from skein.services.chats.administration import ChatAdministration
 from skein.services.choices.asking import Asking, NewChoice
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
@@ -75,6 +77,30 @@ def test_an_expired_choice_does_not_count() -> None:
     world.clock.advance(24 * 3_600)
     assert choices_of(world).open == ()
     assert ask(world, client_id="ask-later").created
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        lambda admin: admin.remove_member(TENANT, "chat_2", HUSAM.ref, HUSAM.ref),
+        lambda admin: admin.discard(TENANT, "chat_2", AHMAD.ref),
+    ],
+)
+def test_a_choice_that_nobody_can_answer_any_more_does_not_count(
+    ends: Callable[[ChatAdministration], None],
+) -> None:
+    world = direct_world()
+    world.chat(AHMAD, HUSAM, COACH, chat_id="chat_2")
+    ask(world, client_id="ask-there", chat_id="chat_2")
+    for n in range(MAX_OPEN - 1):
+        ask(world, client_id=f"ask-{n}")
+    with pytest.raises(RateLimited):
+        ask(world, client_id="ask-over")
+    ends(world.app.chat_admin)
+    assert ask(world, client_id="ask-over").created
+    assert {choice.chat_id for choice in choices_of(world).open} == {"chat_1"}
+    with pytest.raises(RateLimited):
+        ask(world, client_id="ask-more")
 
 
 def test_invitations_have_a_limit_of_their_own() -> None:

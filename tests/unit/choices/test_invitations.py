@@ -1,10 +1,12 @@
 """Invitations: limits, expiry, the question by SMS, and an answer that counts once."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from skein.errors import Conflict, NotFound, RateLimited, Transient
+from skein.errors import Conflict, NotFound, RateLimited, SkeinError, Transient, Unprocessable
 from skein.models.api.chats import MemberRequest, NewChat
 from skein.models.chats.chat import Chat
 from skein.models.chats.choice import NO, YES
@@ -13,6 +15,7 @@ from skein.models.common.address import Route, sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
 from skein.models.config.overrides import TenantOverridesChange
+from skein.models.outbox.jobs import InvitationJob
 from skein.services.choices.asking import Asking
 from skein.services.choices.open_choices import OpenChoices
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
@@ -37,7 +40,9 @@ def stage() -> World:
 
 
 def invite(world: World, who: NamedMember = AHMAD, chat_id: str = "chat_1") -> Chat:
-    return world.app.invitations.add_member(TENANT, chat_id, HUSAM, who.ref)
+    chat = world.app.chat_admin.add_member(TENANT, chat_id, HUSAM, who.ref)
+    world.drain()
+    return chat
 
 
 def join(world: World, *, accept: bool = True, chat_id: str = "chat_1") -> None:
@@ -48,6 +53,10 @@ def stored(world: World, who: NamedMember = AHMAD) -> PersonChoices:
     item = world.table.get(PersonChoices.key_of(TENANT, who.id))
     assert item is not None
     return PersonChoices.from_item(item)
+
+
+def is_due(world: World) -> bool:
+    return "gsi2pk" in (world.table.get(PersonChoices.key_of(TENANT, AHMAD.id)) or {})
 
 
 # ---------------------------------------------------------------------- by SMS
@@ -65,7 +74,6 @@ def test_invited_person_on_sms_is_asked_in_their_direct_chat() -> None:
     [listed] = choices_of(world, AHMAD).open
     assert (listed.chat_id, listed.seq, listed.invited_to) == ("chat_sms", 1, "chat_1")
     assert set(listed.codes) == {YES, NO}
-    world.drain()
     assert all(code in world.sms.bodies[-1] for code in listed.codes.values())
 
 
@@ -121,29 +129,56 @@ def test_inviting_again_asks_once() -> None:
     assert len(world.messages("chat_sms")) == 1
 
 
-def test_invitation_stays_in_the_app_if_the_question_fails(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("error", "asked"), [(Transient("throttled"), 1), (Unprocessable("too long for SMS"), 0)]
+)
+def test_invitation_is_in_the_app_until_the_question_by_sms_works(
+    error: SkeinError, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = stage()
+    job = InvitationJob(tenant=TENANT, user_id=AHMAD.id)
 
     def failing(*_: Any, **__: Any) -> Any:
-        raise Transient("throttled")
+        raise error
 
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     with monkeypatch.context() as patch:
         patch.setattr(Asking, "ask", failing)
-        invite(world)
-    assert world.messages("chat_sms") == []
+        with suppress(Transient):
+            world.app.invitations.ask(job)
     [listed] = world.app.get(OpenChoices).of(TENANT, AHMAD.id)
     assert (listed.chat.id, listed.message) == ("chat_1", None)
-    invite(world)
-    assert len(world.messages("chat_sms")) == 1
+    world.app.invitations.ask(job)
+    assert len(world.messages("chat_sms")) == asked
+    assert not is_due(world)
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        lambda world: world.clock.advance(DAY),
+        lambda world: join(world, accept=False),
+        lambda world: world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref),
+    ],
+)
+def test_invitation_that_is_over_before_the_question_is_due_no_more(
+    ends: Callable[[World], None],
+) -> None:
+    world = stage()
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    assert is_due(world)
+    ends(world)
+    world.app.invitations.ask(InvitationJob(tenant=TENANT, user_id=AHMAD.id))
+    assert not is_due(world)
+    assert world.messages("chat_sms") == []
 
 
 def test_new_chat_asks_each_invited_person_on_sms() -> None:
     world = stage()
     members = tuple(MemberRequest(kind="user", id=who.id) for who in (AHMAD, SARAH))
     new = NewChat(kind="group", title="Trip", members=members)
-    chat = world.app.invitations.create(TENANT, HUSAM, new).chat
+    chat = world.app.chat_admin.create(TENANT, HUSAM, new).chat
+    world.drain()
     assert [each.member for each in chat.invited] == [AHMAD, SARAH]
     assert [message.kind for message in world.messages("chat_sms")] == ["choice"]
 
@@ -189,7 +224,7 @@ def test_a_limit_of_one_person_refuses_the_whole_chat() -> None:
         invite(world, SARAH, f"chat_more_{n}")
     members = tuple(MemberRequest(kind="user", id=who.id) for who in (AHMAD, SARAH))
     with pytest.raises(RateLimited):
-        world.app.invitations.create(TENANT, HUSAM, NewChat(kind="group", members=members))
+        world.app.chat_admin.create(TENANT, HUSAM, NewChat(kind="group", members=members))
     assert choices_of(world, AHMAD).open == ()
 
 

@@ -25,7 +25,7 @@ NOT_FOR_TOOLS = {
     "MessageDeletion": "people delete their own messages",
     "AuditLog": "it records what operators and people do",
     "Answering": "people answer choices",
-    "Invitations": "people invite others, and answer",
+    "Invitations": "people answer invitations",
     "OpenChoices": "people list their open choices",
     "Consents": "people list the posts to which they agreed",
     "LiveConnections": "operators close the connections of a person",

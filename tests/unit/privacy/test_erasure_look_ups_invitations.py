@@ -18,7 +18,7 @@ def invited() -> World:
     world.agent()
     world.known(ZOE, BEN)
     world.chat(BEN, COACH, title="Bens", respond="manual")
-    world.app.invitations.add_member(TENANT, "chat_1", BEN, ZOE.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", BEN, ZOE.ref)
     return world
 
 
@@ -38,7 +38,7 @@ def test_erasure_of_the_one_who_invites_ends_the_invitation() -> None:
     world.chat(ZOE, COACH, chat_id="chat_2", title="Club", respond="manual")
     carol = person("usr_carol", "Carol")
     world.known(carol)
-    world.app.invitations.add_member(TENANT, "chat_2", ZOE, carol.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_2", ZOE, carol.ref)
     erase(world)
     assert traces(world) == {}
     assert world.stored_chat("chat_2").invited == ()

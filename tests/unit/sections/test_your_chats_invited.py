@@ -55,7 +55,7 @@ def group(world: World, chat_id: str, *people: NamedMember, **fields: Any) -> No
 
 
 def invite(world: World) -> None:
-    world.app.invitations.add_member(TENANT, TRAP, BOB, ALICE.ref)
+    world.app.chat_admin.add_member(TENANT, TRAP, BOB, ALICE.ref)
 
 
 def run(world: World) -> None:

@@ -146,7 +146,7 @@ class Consent(Stored):
 
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer at `at`; none once nothing is left to be done."""
-        return dict(NOT_DUE) if self.over else due_pointer("consent", self.key, at)
+        return dict(NOT_DUE) if self.over else due_pointer("choice", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
         """Return the consent as table attributes, with its due pointer."""

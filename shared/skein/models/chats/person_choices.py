@@ -1,15 +1,17 @@
 """The open choices of one person, in all chats, with their limits and the codes for SMS."""
 
+from collections.abc import Set
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
 from skein.models.chats.choice import ChoicePurpose
 from skein.models.common.address import Address
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.storage import Key
+from skein.models.common.storage import Item, Key
 from skein.models.directory.user import User
+from skein.models.outbox.due import due_pointer
 
 MAX_OPEN = 3  # questions and consents of a person
 MAX_INVITATIONS = 3
@@ -33,6 +35,8 @@ class OpenChoice(Value):
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the person who invites.
         number: For the question whose number this is, the number.
+        ask_at: For an invitation, when the tick asks the person by SMS if nobody has done so; None
+            once the person was asked, or cannot be.
     """
 
     chat_id: Identifier
@@ -49,6 +53,7 @@ class OpenChoice(Value):
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
     number: Annotated[Address | None, Field(exclude_if=lambda value: value is None)] = None
+    ask_at: Annotated[Instant | None, Field(exclude_if=lambda value: value is None)] = None
 
     @property
     def in_words(self) -> bool:
@@ -112,3 +117,21 @@ class PersonChoices(Stored):
     def key(self) -> Key:
         """The key of these choices."""
         return self.key_of(self.tenant, self.user_id)
+
+    @property
+    def to_ask(self) -> tuple[OpenChoice, ...]:
+        """The invitations about which the person may still have to be asked by SMS."""
+        return tuple(choice for choice in self.open if choice.ask_at is not None)
+
+    def without_asking(self, chat_ids: Set[str]) -> Self:
+        """Return the choices without asking about the invitations to some chats."""
+        settled = tuple(
+            choice.model_copy(update={"ask_at": None}) if choice.invited_to in chat_ids else choice
+            for choice in self.open
+        )
+        return self.model_copy(update={"open": settled})
+
+    def to_item(self) -> Item:
+        """Return the choices as table attributes, due if the person is to be asked."""
+        times = [choice.ask_at for choice in self.open if choice.ask_at is not None]
+        return self.attributes() | (due_pointer("choice", self.key, min(times)) if times else {})

@@ -57,6 +57,15 @@ class ConsentJob(Job):
     consent_id: Identifier
 
 
+class InvitationJob(Job):
+    """A person may have to be asked about invitations, by SMS."""
+
+    queue = "turns"
+
+    kind: Literal["invitation"] = "invitation"
+    user_id: Identifier
+
+
 class DeliveryJob(Job):
     """A delivery may be due."""
 

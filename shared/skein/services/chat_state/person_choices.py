@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 
 from skein.errors import RateLimited
+from skein.models.chats.chat import Chat
 from skein.models.chats.choice import ChoicePurpose
 from skein.models.chats.person_choices import (
     MAX_CONSENTS_A_DAY,
@@ -19,6 +20,7 @@ from skein.models.chats.person_choices import (
     OpenChoice,
     PersonChoices,
 )
+from skein.models.common.base import MemberRef
 from skein.models.common.storage import Item, Key, Put, at_version
 from skein.ports import Table
 
@@ -62,7 +64,45 @@ def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime)
     )
 
 
-def check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> None:
+def with_place_for(
+    table: Table, choices: PersonChoices, asked: OpenChoice, now: datetime
+) -> PersonChoices:
+    """Return the choices to which one more can be added.
+
+    If there is no place, questions in chats that the person has left, or that are discarded, are
+    over: nobody can answer them.
+
+    Args:
+        choices: The person's choices as of `now`.
+        asked: The choice to ask.
+
+    Raises:
+        RateLimited: See `_check_limits`.
+    """
+    try:
+        _check_limits(choices, asked, now)
+    except RateLimited:
+        answerable = _answerable(table, choices, now)
+        _check_limits(answerable, asked, now)
+        return answerable
+    return choices
+
+
+def _answerable(table: Table, choices: PersonChoices, now: datetime) -> PersonChoices:
+    """Return the choices without the questions that the person cannot answer any more."""
+    questions = [choice for choice in choices.open if choice.invited_to is None]
+    keys = {choice.chat_id: Chat.key_of(choices.tenant, choice.chat_id) for choice in questions}
+    found = table.get_many(list(keys.values())) if keys else {}
+    person = MemberRef(kind="user", id=choices.user_id)
+    for choice in questions:
+        item = found.get(keys[choice.chat_id])
+        chat = Chat.from_item(item) if item is not None else None
+        if chat is None or chat.discarded_at is not None or not chat.has(person):
+            choices = with_ended(choices, choice, now)
+    return choices
+
+
+def _check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> None:
     """Refuse one choice too many.
 
     Args:
@@ -159,7 +199,7 @@ def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | 
 def stored_choices(choices: PersonChoices) -> Put:
     """Return the write that stores changed choices, if nobody changed them since they were read."""
     raised = choices.model_copy(update={"version": choices.version + 1})
-    return Put(raised.key, raised.attributes(), at_version(choices.version))
+    return Put(raised.key, raised.to_item(), at_version(choices.version))
 
 
 def _others(choices: PersonChoices, asked: OpenChoice) -> list[OpenChoice]:

@@ -20,7 +20,7 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE
-from skein.models.outbox.jobs import Job, RecallJob
+from skein.models.outbox.jobs import InvitationJob, Job, RecallJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at
@@ -114,7 +114,9 @@ class ChatAdministration:
             )
             return OpenedChat(chat, created=True)
 
-        return optimistic(self.clock, attempt)
+        opened = optimistic(self.clock, attempt)
+        self._send_invitations(opened.chat)
+        return opened
 
     def change(
         self,
@@ -310,9 +312,18 @@ class ChatAdministration:
                 invitations.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
-        return optimistic(
+        chat = optimistic(
             self.clock,
             lambda: self._add_once(tenant, chat_id, by, member, admit, operator=operator),
+        )
+        self._send_invitations(chat, member)
+        return chat
+
+    def _send_invitations(self, chat: Chat, member: MemberRef | None = None) -> None:
+        """Have the invited people of a chat, or one of them, asked by SMS (idempotent)."""
+        invited = (each.member for each in chat.invited if member in {None, each.member.ref})
+        self.dispatch.send(
+            [InvitationJob(tenant=chat.tenant, user_id=person.id) for person in invited]
         )
 
     def _add_once(

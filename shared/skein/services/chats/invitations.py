@@ -3,6 +3,8 @@
 A person is invited instead of added if they share no chat with the person who adds them. The chat
 names who is invited, and each invited person's `PersonChoices` has an open choice. Both change in
 one transaction. A membership exists only after the person has accepted.
+
+The open choice is due until the person was asked by SMS (`services/choices/invitations.py`).
 """
 
 from collections.abc import Sequence
@@ -19,18 +21,19 @@ from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
     INVITATION,
-    check_limits,
     found_choices,
     invitation_to,
     read_choices,
     stored_choices,
     with_asked,
     with_ended,
+    with_place_for,
     without_chat,
 )
 from skein.services.chat_state.snapshot import read_chat, read_snapshot
 from skein.services.chats.joining import joined
 from skein.services.common.optimistic import optimistic, revise
+from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 class NewInvitations(NamedTuple):
@@ -73,8 +76,9 @@ def invite(
             expires_at=expires_at,
             invited_to=chat_id,
             invited_by=by.id,
+            ask_at=now + OUTBOX_GRACE,
         )
-        check_limits(choices, asked, now)
+        choices = with_place_for(table, choices, asked, now)
         choices = _without_lapsed(table, choices, chat_id)
         writes.append(stored_choices(with_asked(choices, asked)))
         invited.append(Invited(member=person, by=by, at=now, expires_at=expires_at))

@@ -24,11 +24,11 @@ from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Write
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.person_choices import (
-    check_limits,
     invitation_to,
     read_choices,
     stored_choices,
     with_asked,
+    with_place_for,
 )
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
@@ -201,7 +201,7 @@ class Asking:
         if new.invited_to is not None and invitation_to(choices, new.invited_to) is None:
             raise Conflict("the invitation is over")
         _check_length(message.choice, asked)
-        check_limits(choices, asked, now)
+        choices = with_place_for(self.table, choices, asked, now)
         return (stored_choices(with_asked(choices, asked)),)
 
 

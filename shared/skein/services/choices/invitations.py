@@ -1,26 +1,30 @@
-"""Open chats, add members, and take the answers of people who were invited.
+"""Ask invited people by SMS, and take their answers.
 
 Invitations are stored by `services/chats/invitations.py`. A person on SMS is asked in their newest
-direct chat on a line, after the invitation's transaction. If that fails, the person still has the
-invitation in the app.
+direct chat on a line, by a job. Until then, the person's choices are due.
 """
 
 import logging
+from collections.abc import Set
 from dataclasses import dataclass
 
-from skein.errors import SkeinError
-from skein.models.api.chats import NewChat
+from skein.errors import Rejected
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.choice import NO, YES, ChoiceAnswer, Invited
-from skein.models.chats.person_choices import OpenChoice
-from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.chats.choice import NO, YES, ChoiceAnswer
+from skein.models.chats.person_choices import OpenChoice, PersonChoices
+from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Write
+from skein.models.outbox.jobs import InvitationJob
 from skein.ports import Clock, Table
-from skein.services.chat_state.person_choices import INVITATION, invitation_to, read_choices
-from skein.services.chats.administration import ChatAdministration
+from skein.services.chat_state.person_choices import (
+    INVITATION,
+    current_choices,
+    invitation_to,
+    read_choices,
+    stored_choices,
+)
 from skein.services.chats.invitations import answered, ended_choice
-from skein.services.chats.opening import OpenedChat
 from skein.services.chats.views import WINDOW, ChatViews, OwnChat
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.wording import YES_NO, question_to_join
@@ -31,35 +35,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitations:
-    """The service that adds people to chats, or invites them."""
+    """The service that asks invited people, and takes their answers."""
 
     table: Table
     clock: Clock
-    administration: ChatAdministration
     asking: Asking
     views: ChatViews
-
-    def create(
-        self, tenant: str, by: NamedMember, new: NewChat, *, operator: bool = False
-    ) -> OpenedChat:
-        """Create a chat; see `ChatAdministration.create`. Invited people on SMS are asked."""
-        opened = self.administration.create(tenant, by, new, operator=operator)
-        self._ask(opened.chat)
-        return opened
-
-    def add_member(
-        self,
-        tenant: str,
-        chat_id: str,
-        by: NamedMember,
-        member: MemberRef,
-        *,
-        operator: bool = False,
-    ) -> Chat:
-        """Add or invite a member; see `ChatAdministration.add_member`."""
-        chat = self.administration.add_member(tenant, chat_id, by, member, operator=operator)
-        self._ask(chat, member)
-        return chat
 
     def answer(self, tenant: str, chat_id: str, person: MemberRef, *, accept: bool) -> None:
         """Accept or decline an invitation; accepting twice is harmless.
@@ -96,44 +77,56 @@ class Invitations:
 
     # ------------------------------------------------------------------ by SMS
 
-    def _ask(self, chat: Chat, member: MemberRef | None = None) -> None:
-        """Ask the invited people who are on SMS, or one of them (idempotent)."""
-        for invited in chat.invited:
-            if member not in {None, invited.member.ref}:
-                continue
-            try:
-                self._ask_person(chat, invited)
-            except SkeinError as error:
-                logger.warning(
-                    "invitation not sent as an SMS",
-                    extra={"chat_id": chat.id, "why": type(error).__name__},
-                )
+    def ask(self, job: InvitationJob) -> None:
+        """Ask a person by SMS about the invitations of which nobody has asked them (idempotent).
 
-    def _ask_person(self, chat: Chat, invited: Invited) -> None:
-        person, now = invited.member, self.clock.now()
-        listed = invitation_to(read_choices(self.table, chat.tenant, person.id, now), chat.id)
-        if listed is None or listed.seq is not None:
-            return
-        own = self._newest_on_sms(chat.tenant, person.id)
-        if own is None:
+        Invitations that have expired, or of which nobody can be asked, are due no more.
+        """
+        choices = read_choices(self.table, job.tenant, job.user_id, self.clock.now())
+        for listed in choices.to_ask:
+            self._ask(job, listed)
+        seen = {listed.chat_id for listed in choices.to_ask}
+        optimistic(self.clock, lambda: self._settle(job, seen), finds_own_write=True)
+
+    def _ask(self, job: InvitationJob, listed: OpenChoice) -> None:
+        """Ask a person about one invitation, in their newest chat on SMS, if they have one."""
+        item = self.table.get(Chat.key_of(job.tenant, listed.chat_id))
+        chat = Chat.from_item(item) if item is not None else None
+        invited = chat.invitation(job.user_id) if chat is not None else None
+        own = self._newest_on_sms(job.tenant, job.user_id)
+        if chat is None or invited is None or chat.discarded_at is not None or own is None:
             return
         agent = next(member for member in own.chat.roster if member.kind == "agent")
-        self.asking.ask(
-            NewChoice(
-                tenant=chat.tenant,
-                chat_id=own.chat.id,
-                agent=agent.ref,
-                client_id=f"invitation:{chat.id}:{rfc3339(invited.at)}",
-                addressee=person.id,
-                question=question_to_join(chat, invited),
-                options=YES_NO,
-                purpose=INVITATION,
-                expires_at=invited.expires_at,
-                authors=Authors.in_digests([invited.by.id]).joined(chat.title_authors),
-                invited_to=chat.id,
-                invited_by=invited.by.id,
+        try:
+            self.asking.ask(
+                NewChoice(
+                    tenant=chat.tenant,
+                    chat_id=own.chat.id,
+                    agent=agent.ref,
+                    client_id=f"invitation:{chat.id}:{rfc3339(invited.at)}",
+                    addressee=job.user_id,
+                    question=question_to_join(chat, invited),
+                    options=YES_NO,
+                    purpose=INVITATION,
+                    expires_at=invited.expires_at,
+                    authors=Authors.in_digests([invited.by.id]).joined(chat.title_authors),
+                    invited_to=chat.id,
+                    invited_by=invited.by.id,
+                )
             )
-        )
+        except Rejected as error:
+            logger.warning(
+                "invitation not sent as an SMS",
+                extra={"chat_id": chat.id, "why": type(error).__name__},
+            )
+
+    def _settle(self, job: InvitationJob, seen: Set[str]) -> None:
+        """Store that the person need not be asked any more about the invitations of `seen`."""
+        item = self.table.get(PersonChoices.key_of(job.tenant, job.user_id))
+        if item is None or "gsi2pk" not in item:
+            return
+        choices = current_choices(item, job.tenant, job.user_id, self.clock.now())
+        self.table.write(stored_choices(choices.without_asking(seen)))
 
     def _newest_on_sms(self, tenant: str, user_id: str) -> OwnChat | None:
         """Return the newest direct chat whose answers reach a person by SMS, if there is one."""

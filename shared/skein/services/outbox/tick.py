@@ -16,12 +16,21 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
+from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.storage import Item
 from skein.models.outbox.due import DueKind
-from skein.models.outbox.jobs import ConsentJob, DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
+from skein.models.outbox.jobs import (
+    ConsentJob,
+    DeliveryJob,
+    ErasureJob,
+    InvitationJob,
+    Job,
+    RunJob,
+    UpkeepJob,
+)
 from skein.ports import Metrics, Table
 from skein.services.outbox.background_scanner import BackgroundScanner
-from skein.services.outbox.due_scanner import DueScanner, move_on
+from skein.services.outbox.due_scanner import DueScanner, key_of, move_on
 from skein.services.outbox.pause_scanner import PauseScanner
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
@@ -33,14 +42,21 @@ ERASURE_LATE_AFTER = timedelta(hours=24)
 Fire = Callable[[Item, datetime], Job | None]
 """Fires a due item (idempotent), and moves or clears its due pointer."""
 
+
+def _choice_job(item: Item) -> Job:
+    """Return the job of a consent, or of a person's invitations."""
+    tenant, user_id = item["tenant"], item["user_id"]
+    if key_of(item) == PersonChoices.key_of(tenant, user_id):
+        return InvitationJob(tenant=tenant, user_id=user_id)
+    return ConsentJob(tenant=tenant, user_id=user_id, consent_id=item["id"])
+
+
 JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "run": lambda item: RunJob(tenant=item["tenant"], run_id=item["id"], agent_id=item["agent_id"]),
     "delivery": lambda item: DeliveryJob(
         tenant=item["tenant"], chat_id=item["chat_id"], delivery_id=item["id"]
     ),
-    "consent": lambda item: ConsentJob(
-        tenant=item["tenant"], user_id=item["user_id"], consent_id=item["id"]
-    ),
+    "choice": _choice_job,
     "erasure": lambda item: ErasureJob(tenant=item["tenant"], erasure_id=item["id"]),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }
