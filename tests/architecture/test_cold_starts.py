@@ -67,7 +67,7 @@ MOST = {
     "live_frames": 90,
     "mobile_api": 120,
     "push_worker": 90,
-    "run_worker": 248,
+    "run_worker": 250,
     "service_webhook": 70,
     "sms_delivery": 90,
     "sms_status": 90,

@@ -6,7 +6,6 @@ __all__ = [
     "consolidation_schedule",
     "invitations",
     "message_reasons",
-    "opening",
     "own_chats",
     "post_message",
     "staleness",
