@@ -4,13 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.names import folded, numbered, numbers_of, plain_name
+from skein.models.chats.names import FormerName, folded, numbered, numbers_of, plain_name
 from skein.models.common.audience import Audience, Origin, may_show
 from skein.models.common.base import MemberRef, NamedMember
+from skein.models.directory.address_index import is_caller_name
 from skein.services.common.quoting import quoted, quoted_id
 
 YOU = "You"
 EACH = " \u00b7 "
+MAX_FORMERLY = 3  # former names of a member that a legend shows, the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +20,23 @@ class Names:
     """The names of members in one prompt: plain, and unique.
 
     Attributes:
-        agent: The agent that reads the prompt, which is `You`.
+        agent: The agent that reads the prompt, which is `You`; None if no agent is.
         known: The names of the other members.
         formerly: Old user ids of people, with their current ids.
     """
 
-    agent: MemberRef
+    agent: MemberRef | None
     known: Mapping[MemberRef, str]
     formerly: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, agent: MemberRef, chat: Chat | None, messages: Iterable[Message] = ()) -> "Names":
+    def of(
+        cls, agent: MemberRef | None, chat: Chat | None, messages: Iterable[Message] = ()
+    ) -> "Names":
         """Name the members of a chat, and the senders of messages who have left it.
 
         Args:
-            agent: The agent that reads the prompt.
+            agent: The agent that reads the prompt; None if no agent is called `You`.
             chat: The active chat.
             messages: The messages of the active chat that the prompt shows, oldest first.
         """
@@ -50,7 +54,7 @@ class Names:
         """Return the names with those of further members, numbered after the known ones."""
         known = dict(self.known)
         taken = set(map(folded, known.values()))
-        for member in map(self._current, members):
+        for member in map(self.current, members):
             if member.ref in known or member.ref == self.agent:
                 continue
             plain, number = plain_name(member), 1
@@ -73,12 +77,13 @@ class Names:
         return f"{name} (by {self.stored(agent, via.agent_name)})"
 
     def __getitem__(self, member: NamedMember) -> str:
-        current = self._current(member)
+        current = self.current(member)
         if current.ref == self.agent:
             return YOU
         return self.known.get(current.ref) or plain_name(current)
 
-    def _current(self, member: NamedMember) -> NamedMember:
+    def current(self, member: NamedMember) -> NamedMember:
+        """Return a member with their current id: a link of accounts replaces ids."""
         now = self.formerly.get(member.id) if member.kind == "user" else None
         return member if now is None else member.model_copy(update={"id": now})
 
@@ -103,16 +108,42 @@ def legend(
     with_ids: bool,
     with_full_names: bool = True,
 ) -> str:
-    """Render members as `Husam (human, id usr_1) · Coach (agent, you)`."""
+    """Render members as `Husam (human, id usr_1) · Coach (agent, you)`.
+
+    A member who was renamed in the chat also has their former names.
+    """
     present = {member.ref for member in chat.roster}
     return EACH.join(
-        _entry(names, each, present, with_ids=with_ids, with_full_name=with_full_names)
+        _entry(names, chat, each, present, with_ids=with_ids, with_full_name=with_full_names)
         for each in members
     )
 
 
+def speakers(names: Names, chat: Chat, messages: Iterable[Message]) -> str:
+    """Render the members who wrote some messages, as in a legend."""
+    shown = {names.current(message.sender).ref: message.sender for message in messages}
+    present = {member.ref: member for member in chat.roster if member.ref in shown}
+    return legend(names, chat, (shown | present).values(), with_ids=False)
+
+
+def former_names(chat: Chat, member: NamedMember) -> list[str]:
+    """Return the names that a member had in a chat before, oldest first.
+
+    `Caller` with digits is no name that people or summaries use for somebody who has a name now.
+    """
+    mine = (each for each in chat.former_names if each.ref == member.ref)
+    own = [each for each in mine if not is_caller_name(each.name)]
+    now = folded(plain_name(member))
+    return [_name_of(each) for each in own if folded(plain_name(each)) != now]
+
+
+def _name_of(former: FormerName) -> str:
+    return numbered(plain_name(former), former.number)
+
+
 def _entry(
     names: Names,
+    chat: Chat,
     member: NamedMember,
     present: set[MemberRef],
     *,
@@ -128,12 +159,14 @@ def _entry(
     name = plain_name(member) if own else names[member]
     if with_full_name and plain_name(member) != member.name:
         facts.append(f"named {quoted(member.name)}")
+    if former := former_names(chat, member)[-MAX_FORMERLY:]:
+        facts.append(f"formerly {' and '.join(former)}")
     if member.ref not in present:
         facts.append("left")
     return f"{name} ({', '.join(facts)})"
 
 
-def shown_origin(message: Message, agent: MemberRef, readers: Audience) -> Origin | None:
+def shown_origin(message: Message, agent: MemberRef | None, readers: Audience) -> Origin | None:
     """Return the origin of an agent's own message, if these readers may be shown it."""
     origin = message.origin
     if origin is None or message.sender.ref != agent or not may_show(origin.audience, readers):
@@ -141,7 +174,9 @@ def shown_origin(message: Message, agent: MemberRef, readers: Audience) -> Origi
     return origin
 
 
-def askers(messages: Iterable[Message], agent: MemberRef, readers: Audience) -> list[NamedMember]:
+def askers(
+    messages: Iterable[Message], agent: MemberRef | None, readers: Audience
+) -> list[NamedMember]:
     """Return the members who asked for an agent's messages, by the origins that are shown."""
     origins = (shown_origin(message, agent, readers) for message in messages)
     return [named_member(one.asker, one.asked_by) for one in origins if one]

@@ -203,12 +203,13 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         self, target: ConsolidationTarget, since: HistoryPosition, until: int
     ) -> Iterator[Chunk]:
         longest = self.settings.consolidation_chunk_tokens
+        names = target.names()
         halvings = max(target.membership.consolidation_failures - MAX_FAILURES + 1, 0)
         return chunks(
             self._messages(target, since, until),
             since=since,
             until=until,
-            measure=lambda *part: self.tokens.count(f"{target.line(*part)}\n"),
+            measure=lambda *part: self.tokens.count(f"{target.line(names, *part)}\n"),
             limit=max(longest >> halvings, 1),
             longest=longest,
             joins=joins_of(target.chat),

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
+from skein.interface.names import Names
+from skein.interface.sources import SourceNames, named_in
 from skein.memory.models.memory import Memory, MemoryKind
 from skein.memory.profile_extraction import AskedProfile, ProfileDraft
-from skein.memory.shown import UNNUMBERED
+from skein.memory.shown import dated_line
 from skein.memory.transcript import AgentChunk
 from skein.memory.writes import MemoryDraft, normalised
 from skein.models.common.provenance import NO_AUTHORS, Authors
@@ -15,7 +17,7 @@ from skein.models.runs.completion import ModelAnswer, ModelMessage, well_formed
 from skein.prompts import render
 from skein.services.background.engine import Question, TooMuch, UnusableAnswer
 from skein.services.common.model_json import json_object_in
-from skein.services.common.quoting import label, quoted
+from skein.services.common.quoting import quoted
 
 ANSWER_TOKENS = 8_000  # of the model, for a consolidation
 
@@ -96,12 +98,11 @@ class KnownMemories(NamedTuple):
         ordered = sorted(known.values(), key=lambda memory: memory.age)
         return cls(tuple(ordered), frozenset(memory.id for memory in close))
 
-    @property
-    def text(self) -> str:
-        """The memories with numbers and dates; then the numbers of those to compare."""
+    def text(self, names: Names) -> str:
+        """Return the memories with numbers and dates; then the numbers of those to compare."""
+        sources = SourceNames(names.joined(named_in(self.core)).__getitem__)
         lines = [
-            f"{number}. [{memory.created_at:%Y-%m-%d}] {UNNUMBERED.line_of(memory, memory.text)}"
-            for number, memory in enumerate(self.core, 1)
+            f"{number}. {dated_line(memory, sources)}" for number, memory in enumerate(self.core, 1)
         ]
         close = [str(n) for n, memory in enumerate(self.core, 1) if memory.id in self.close]
         if close:
@@ -131,10 +132,15 @@ def question(
     """
     target, chunk = batch.target, batch.chunk
     agent, chat, profile = target.agent, target.chat, target.profile(chunk)
-    system = render("consolidation", {"identity": _identity(batch), "memories": known.text})
+    memories = known.text(target.names(chunk))
+    system = render("consolidation", {"identity": _identity(batch), "memories": memories})
     if profile is not None:
         system = f"{system}\n\n{profile.request}"
-    variables = {"title": quoted(chat.display_title), "messages": target.transcript(chunk)}
+    variables = {
+        "title": quoted(chat.display_title),
+        "speakers": target.speakers(chunk),
+        "messages": target.transcript(chunk),
+    }
     asked = render("consolidation_input", variables)
 
     def parse(answer: ModelAnswer) -> Extraction:
@@ -170,7 +176,8 @@ def _identity(batch: AgentChunk) -> str:
     """Return whose memories a question is about: one agent, or the agents that share it."""
     if not batch.others:
         return batch.target.agent.identity
-    names = [label(each.target.agent.name) for each in batch.each]
+    known = batch.target.names()
+    names = [known[each.target.agent.as_member] for each in batch.each]
     return render("consolidation_shared_identity", {"names": ", ".join(names)})
 
 

@@ -13,9 +13,11 @@ from itertools import groupby, islice
 from typing import ClassVar, NamedTuple
 
 from skein.errors import ConditionFailed
+from skein.interface.names import Names
+from skein.interface.sources import SourceNames, named_in
 from skein.memory.models.memory import REFLECTION_LEAD, Memory
 from skein.memory.models.records import ReflectionRecord
-from skein.memory.shown import UNNUMBERED, core_in_budget
+from skein.memory.shown import core_in_budget, dated_line
 from skein.memory.store import searchable_memories
 from skein.memory.writes import double_of, superseded
 from skein.models.common.agent_item import touched
@@ -316,18 +318,11 @@ def question(
     agent: Agent, core: Sequence[Memory], fading: Sequence[Memory]
 ) -> tuple[ModelMessage, ...]:
     """Render the question about the journal entries in `fading`, which are numbered from 1."""
-    system = render(
-        "reflection",
-        {
-            "identity": agent.identity,
-            "memories": "\n".join(f"- {UNNUMBERED.line_of(one, one.text)}" for one in core)
-            or NOTHING_YET,
-        },
-    )
-    entries = "\n".join(
-        f"{n}. [{one.created_at:%Y-%m-%d}] {UNNUMBERED.line_of(one, one.text)}"
-        for n, one in enumerate(fading, 1)
-    )
+    names = Names(agent.as_member.ref, {}).joined(named_in([*core, *fading]))
+    sources = SourceNames(names.__getitem__)
+    known = "\n".join(f"- {dated_line(one, sources)}" for one in core)
+    system = render("reflection", {"identity": agent.identity, "memories": known or NOTHING_YET})
+    entries = "\n".join(f"{n}. {dated_line(one, sources)}" for n, one in enumerate(fading, 1))
     asked = render("reflection_input", {"entries": entries})
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 

@@ -77,27 +77,21 @@ def _remembered(
     given: SectionInput,
     over: tuple[PromptMark, ...],
 ) -> Section | None:
-    """Make a section of memories. Each line is counted separately, as in `listing`.
-
-    Each memory has its date. A core memory that is the only one contradicts no other and has none.
-    """
+    """Make a section of memories. Each line is counted separately, as in `listing`."""
     if not memories:
         return None
     counter, sources = given.counter, given.sources
-    dated = len(memories) > 1 or memories[0].kind == "journal"
 
-    def section(
-        shown: Sequence[Memory], *more: str, dated: bool = True, marks: tuple[PromptMark, ...] = ()
-    ) -> Section:
+    def section(shown: Sequence[Memory], *more: str, marks: tuple[PromptMark, ...] = ()) -> Section:
         ordered = newest_first(shown)
-        lines = [f"{name}:", *(line_of(memory, sources, dated=dated) for memory in ordered), *more]
+        lines = [f"{name}:", *(line_of(memory, sources) for memory in ordered), *more]
         size = sum(counter.count(f"{line}\n") for line in lines[:-1])
         size += counter.count(lines[-1] + SEPARATOR)
         entries = tuple(EntryProvenance.of_item(name, "memory", one.id, one) for one in ordered)
         return Section(name, "\n".join(lines), size, within, marks, entries)
 
     def within(tokens: int) -> Section:
-        whole = section(memories, dated=dated)
+        whole = section(memories)
         if whole.tokens <= tokens:
             return whole
         reserve = counter.count(f"{name}:\n")

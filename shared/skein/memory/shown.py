@@ -21,10 +21,14 @@ def newest_first(memories: Sequence[Memory]) -> list[Memory]:
     return sorted(memories, key=lambda memory: memory.age, reverse=True)
 
 
-def line_of(memory: Memory, sources: SourceNames = UNNUMBERED, *, dated: bool = True) -> str:
-    """Format a memory as one line of a prompt, with its source."""
-    day = f"[{memory.created_at:%Y-%m-%d}] " if dated else ""
-    return f"  - {day}{sources.line_of(memory, memory.text)}"
+def dated_line(memory: Memory, sources: SourceNames = UNNUMBERED) -> str:
+    """Format a memory with the day on which the agent learned it, and its source."""
+    return f"[{memory.created_at:%Y-%m-%d}] {sources.line_of(memory, memory.text)}"
+
+
+def line_of(memory: Memory, sources: SourceNames = UNNUMBERED) -> str:
+    """Format a memory as one line of a prompt."""
+    return f"  - {dated_line(memory, sources)}"
 
 
 def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> list[Memory]:

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from skein.errors import Unprocessable
+from skein.interface.names import Names, speakers
 from skein.memory.chunking import Chunk, HistoryPosition
 from skein.memory.models.memory import Memory
 from skein.memory.profile_extraction import AskedProfile, asked_profile, person_of
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Actor, Owner, Reach, scopes_at
 from skein.models.common.provenance import NO_AUTHORS, Authors, Insiders, MadeFrom
 from skein.models.common.storage import MAX_BATCH_GET_KEYS
@@ -24,7 +24,7 @@ from skein.models.directory.user import User
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, label_in, scope_of
 from skein.services.chat_state.insiders import insiders_at
-from skein.services.common.quoting import label, quoted, time_of
+from skein.services.common.quoting import quoted
 from skein.services.common.schedule import zone_of
 from skein.services.directory.time_zones import zone_of_person
 
@@ -78,27 +78,25 @@ class TimeZones:
         return ZoneInfo("UTC")
 
 
-def line(
-    message: Message, zone: ZoneInfo, *, start: int, end: int, me: MemberRef | None = None
-) -> str:
+def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int) -> str:
     """Format a message or a part of it as one line with sender and time.
 
     If only a part is shown, the line says which characters.
 
     Args:
+        names: The names of the members; the agent that reads the line is `You`.
         zone: The sender's time zone, in which the message means days and times.
         start: The first character to show, counted from 0.
         end: The end of the characters to show (exclusive).
-        me: The agent that reads the line; its own messages show `You` as the sender.
     """
-    sender = message.sender
-    kind = "human" if sender.kind == "user" else "agent"
-    who = "You" if sender.ref == me else f"{label(sender.name)} ({kind})"
+    who = names.speaker(message)
+    if message.sender.ref != names.agent:
+        who += " (human)" if message.sender.kind == "user" else " (agent)"
     part = ""
     if start > 0 or end < len(message.text):
         part = f" (characters {start + 1} to {end} of {len(message.text)})"
     media = "".join(f" [attached: {quoted(media.content_type)}]" for media in message.media)
-    at = f"{time_of(message.created_at)}, {wall_clock(message.created_at, zone)}"
+    at = wall_clock(message.created_at, zone)
     return f"[msg:{message.seq}] [{at}] {who}{part}: {quoted(message.text[start:end])}{media}"
 
 
@@ -121,17 +119,28 @@ class ConsolidationTarget:
     zones: TimeZones
     shared: bool = False
 
-    def line(self, message: Message, start: int, end: int) -> str:
-        """Format a message, or a part of it, as one line of the transcript.
+    def names(self, chunk: Chunk | None = None) -> Names:
+        """Return the names of the members and of a chunk's senders, as prompts have them.
 
         A shared question calls no agent `You`.
         """
         me = None if self.shared else self.agent.as_member.ref
-        return line(message, self.zones.of(message), start=start, end=end, me=me)
+        return Names.of(me, self.chat, _messages_of(chunk) if chunk is not None else ())
+
+    def line(self, names: Names, message: Message, start: int, end: int) -> str:
+        """Format a message, or a part of it, as one line of the transcript."""
+        return line(message, names, self.zones.of(message), start=start, end=end)
+
+    def speakers(self, chunk: Chunk) -> str:
+        """Format the members who wrote the messages of a chunk, with their former names."""
+        return speakers(self.names(chunk), self.chat, _messages_of(chunk))
 
     def transcript(self, chunk: Chunk) -> str:
         """Format the messages of a chunk, one per line."""
-        return "\n".join(self.line(piece.message, piece.start, piece.end) for piece in chunk.pieces)
+        names = self.names(chunk)
+        return "\n".join(
+            self.line(names, piece.message, piece.start, piece.end) for piece in chunk.pieces
+        )
 
     def owner(self, chunk: Chunk) -> Owner:
         """Return the owner of the chunk's memories.
@@ -160,8 +169,12 @@ class ConsolidationTarget:
         """Return the profile fields to ask for with the chunk; None if there are none."""
         if self.shared:
             return None
-        owner, messages = self.owner(chunk), [piece.message for piece in chunk.pieces]
+        owner, messages = self.owner(chunk), _messages_of(chunk)
         return asked_profile(self.agent, owner, self.zones.person(person_of(owner)), messages)
+
+
+def _messages_of(chunk: Chunk) -> list[Message]:
+    return [piece.message for piece in chunk.pieces]
 
 
 class AgentChunk(NamedTuple):

@@ -1,4 +1,4 @@
-"""Agent summaries: a background task that keeps each agent's two lines on where a chat stands."""
+"""Agent summaries: a background task that keeps each agent's note on where a chat stands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class AgentSummaries(SummaryTask):
             words_of(messages),
             prompt,
             texts.AGENT_SCHEMA,
-            texts.two_lines,
+            texts.note_lines,
         )
 
     def settle(

@@ -46,7 +46,7 @@ class ChatSummaries(ChatSummaryTask):
         found = text_messages(chat, rows)
         # The prompt's token limit serves as a limit in characters: it is far below the real limit,
         # and no tokens have to be counted.
-        messages = texts.as_many_as_fit(found, self.settings.max_prompt_tokens)
+        messages = texts.as_many_as_fit(chat, found, self.settings.max_prompt_tokens)
         seq = Message.from_item(rows[-1]).seq if rows else chat.last_seq
         if not messages:
             return SummaryRequest(seq)

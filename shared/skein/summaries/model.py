@@ -1,18 +1,21 @@
 """Summary questions and answers: render what the light model is asked, and parse its summary."""
 
 from collections.abc import Sequence
+from zoneinfo import ZoneInfo
 
+from skein.interface.names import Names, speakers
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
 from skein.models.directory.agent import Agent
 from skein.models.runs.completion import ModelMessage, well_formed
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in
-from skein.services.common.quoting import behind_bars, label
+from skein.services.common.quoting import behind_bars
 
 MESSAGE_CHARACTERS = 500
 TITLE_CHARACTERS = 80
 MANY_AGENTS = 3  # in chats with more, questions for agent summaries are kept short
+UTC = ZoneInfo("UTC")
 IDENTITY_CHARACTERS = 500  # of an agent with its system prompt, in such a question
 # Longer, because prompts show a message that left the history window only through the chat summary.
 LONG_MESSAGE_CHARACTERS = 2_000
@@ -20,7 +23,7 @@ LONG_MESSAGE_CHARACTERS = 2_000
 AGENT_SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
-        "lines": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+        "lines": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2}
     },
     "required": ["lines"],
     "additionalProperties": False,
@@ -42,7 +45,7 @@ TITLE_SCHEMA: dict[str, object] = {
 def ask_agent(
     agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message]
 ) -> tuple[ModelMessage, ...]:
-    """Render the question for an agent summary of a chat.
+    """Render the question for an agent summary of a chat; the agent's own lines are by `You`.
 
     In a chat with many agents, the system prompt is cut, because each agent has its own question.
     """
@@ -56,7 +59,9 @@ def ask_agent(
             "previous": _before(previous),
         },
     )
-    asked = render("agent_summary_input", _input(chat, messages, MESSAGE_CHARACTERS))
+    names, zone = Names.of(agent.as_member.ref, chat, messages), ZoneInfo(agent.time_zone)
+    variables = _input(chat, messages, names, zone, MESSAGE_CHARACTERS)
+    asked = render("agent_summary_input", variables)
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
@@ -65,37 +70,51 @@ def ask_chat(
 ) -> tuple[ModelMessage, ...]:
     """Render the question for a chat summary."""
     system = render("chat_summary", {"previous": _before(previous)})
-    asked = render("chat_summary_input", _input(chat, messages, LONG_MESSAGE_CHARACTERS))
+    names = Names.of(None, chat, messages)
+    variables = _input(chat, messages, names, UTC, LONG_MESSAGE_CHARACTERS)
+    asked = render("chat_summary_input", variables)
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
 def ask_title(chat: Chat, messages: Sequence[Message]) -> tuple[ModelMessage, ...]:
     """Render the question for a chat's title."""
-    lines = "\n".join(_line(message, MESSAGE_CHARACTERS) for message in messages)
-    members = ", ".join(label(member.name) for member in chat.roster)
+    names = Names.of(None, chat, messages)
+    lines = "\n".join(
+        f"- {names.speaker(message)}: {_text_of(message, MESSAGE_CHARACTERS)}"
+        for message in messages
+    )
+    members = ", ".join(names[member] for member in chat.roster)
     asked = render("chat_title_input", {"members": members, "messages": lines})
     system = ModelMessage(role="system", content=render("chat_title"))
     return system, ModelMessage(role="user", content=asked)
 
 
-def as_many_as_fit(messages: Sequence[Message], characters: int) -> Sequence[Message]:
+def as_many_as_fit(chat: Chat, messages: Sequence[Message], characters: int) -> Sequence[Message]:
     """Take the first messages that fit a chat summary's question, at least one.
 
     Args:
+        chat: The chat, which names the senders.
         messages: The messages, oldest first.
         characters: The size of the question's messages as lines.
     """
-    size = 0
+    size, names = 0, Names.of(None, chat, messages)
     for count, message in enumerate(messages):
-        size += len(_line(message, LONG_MESSAGE_CHARACTERS)) + 1
+        size += len(_line(message, names, UTC, LONG_MESSAGE_CHARACTERS)) + 1
         if size > characters and count:
             return messages[:count]
     return messages
 
 
-def _input(chat: Chat, messages: Sequence[Message], characters: int) -> dict[str, str]:
-    lines = [_line(message, characters) for message in messages]
-    return {"title": _one_line(chat.display_title), "messages": "\n".join(lines)}
+def _input(
+    chat: Chat, messages: Sequence[Message], names: Names, zone: ZoneInfo, characters: int
+) -> dict[str, str]:
+    lines = [_line(message, names, zone, characters) for message in messages]
+    return {
+        "title": _one_line(chat.display_title),
+        "speakers": speakers(names, chat, messages),
+        "zone": zone.key,
+        "messages": "\n".join(lines),
+    }
 
 
 def _before(previous: str | None) -> str:
@@ -103,16 +122,21 @@ def _before(previous: str | None) -> str:
     return behind_bars(previous) if previous else "None yet."
 
 
-def _line(message: Message, characters: int) -> str:
-    """Format a message as one line; line breaks in names and texts are removed."""
-    return f"- {label(message.sender.name)}: {_one_line(message.text)[:characters]}"
+def _line(message: Message, names: Names, zone: ZoneInfo, characters: int) -> str:
+    """Format a message as one line with its time; line breaks in its text are removed."""
+    at = message.created_at.astimezone(zone)
+    return f"- [{at:%a %Y-%m-%d %H:%M}] {names.speaker(message)}: {_text_of(message, characters)}"
 
 
-def two_lines(answer: str) -> str | None:
-    """Parse an agent summary: exactly two lines, together at most 500 characters.
+def _text_of(message: Message, characters: int) -> str:
+    return _one_line(message.text)[:characters]
 
-    Each run of white space becomes one space. Two plain lines instead of JSON are accepted, too.
-    Lines that are too long are cut.
+
+def note_lines(answer: str) -> str | None:
+    """Parse an agent summary: one or two lines, together at most 500 characters.
+
+    Each run of white space becomes one space. Two plain lines instead of JSON are accepted, too;
+    a single one can be a refusal. Lines that are too long are cut.
 
     Returns:
         The summary; None if the answer is anything else, so that it is never stored.
@@ -123,10 +147,12 @@ def two_lines(answer: str) -> str | None:
     if not isinstance(given, list) or not all(isinstance(line, str) for line in given):
         return None
     lines = [line for line in map(_one_line, given) if _says_something(line)]
-    if len(lines) != 2:  # noqa: PLR2004 - two lines are two lines
+    if len(lines) not in ({1, 2} if found is not None else {2}):
         return None
-    first, second = lines
-    free = MAX_AGENT_SUMMARY - 1
+    first, *further = lines
+    if not further:
+        return first[:MAX_AGENT_SUMMARY].rstrip()
+    second, free = further[0], MAX_AGENT_SUMMARY - 1
     if len(first) + len(second) > free:
         first = first[: max(free // 2, free - len(second))].rstrip()
         second = second[: free - len(first)].rstrip()

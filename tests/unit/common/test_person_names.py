@@ -15,7 +15,6 @@ from skein.models.common.person_names import (
     unfit,
     untagged,
 )
-from skein.services.common.quoting import label
 from tests.support.builders import TENANT, bot, person
 
 TAGGED = "Ann (chosen, k3f9)"
@@ -58,11 +57,6 @@ def test_plain_name_keeps_the_tag_and_no_other_bracket(name: str, shown: str) ->
 
 def test_plain_name_of_an_agent_has_no_tag() -> None:
     assert plain_name(bot(name=TAGGED)) == "Ann chosen k3f9"
-
-
-def test_label_has_the_tag_after_the_quotes() -> None:
-    assert label(TAGGED) == TAGGED
-    assert label("Ann: ok (chosen, k3f9)") == '"Ann: ok" (chosen, k3f9)'
 
 
 @pytest.mark.parametrize(

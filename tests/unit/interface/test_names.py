@@ -129,6 +129,18 @@ def test_member_renamed_to_the_name_of_one_who_left_gets_the_next_number() -> No
     assert _names(world)[HUSAM.id] == "Ann (2)"
 
 
+def test_legend_keeps_the_former_names_of_a_renamed_member() -> None:
+    world = _chat(ANN, OTHER_ANN)
+    _rename(world, OTHER_ANN, "Nina")
+    _rename(world, OTHER_ANN, "Nora")
+    chat = world.stored_chat()
+    names = Names.of(COACH.ref, chat)
+    shown = legend(names, chat, chat.roster, with_ids=False)
+    assert shown == (
+        "Ann (human) \u00b7 Nora (human, formerly Ann (2) and Nina) \u00b7 Coach (agent, you)"
+    )
+
+
 def test_erasure_keeps_the_numbers_of_others_and_no_name_of_the_person() -> None:
     world = _chat(HUSAM, ANN, OTHER_ANN)
     _rename(world, ANN, "Annika")

@@ -278,14 +278,26 @@ def test_consolidation_asks_the_model_of_the_agent_with_all_messages() -> None:
     assert "You are a patient coach." in request.messages[0].content
     transcript = request.messages[1].content
     assert transcript == (
-        'Conversation: "Q4"\n\n'
-        "[msg:1] [2026-02-18T12:00:00Z, Wednesday 2026-02-18 12:00 in UTC] Husam (human):"
+        'Conversation: "Q4"\n'
+        "Who wrote: Husam (human) \u00b7 Analyst (agent) \u00b7 Coach (agent, you)\n\n"
+        "[msg:1] [Wednesday 2026-02-18 12:00 in UTC] Husam (human):"
         ' "The numbers are in"\n'
-        "[msg:2] [2026-02-18T12:00:00Z, Wednesday 2026-02-18 12:00 in UTC] Analyst (agent):"
+        "[msg:2] [Wednesday 2026-02-18 12:00 in UTC] Analyst (agent):"
         ' "They look fine"\n'
-        "[msg:3] [2026-02-18T12:00:00Z, Wednesday 2026-02-18 12:00 in UTC] You:"
+        "[msg:3] [Wednesday 2026-02-18 12:00 in UTC] You:"
         ' "I promise a summary"'
     )
+
+
+def test_two_people_of_one_name_stay_two_for_the_agent_that_remembers() -> None:
+    other = person("usr_other", "Ann")
+    world = group(people=(ANN, other))
+    world.post("I only drink tea", ANN)
+    world.post("I only drink coffee", other)
+    quiet(world)
+    transcript = asked(world)
+    assert 'in UTC] Ann (human): "I only drink tea"' in transcript
+    assert 'in UTC] Ann (2) (human): "I only drink coffee"' in transcript
 
 
 def test_times_are_in_the_zone_of_the_speaker_or_else_of_the_agent() -> None:
@@ -324,8 +336,8 @@ def test_nobody_can_forge_a_line_of_the_transcript() -> None:
     world.post(forged, HUSAM)
     quiet(world)
     transcript = world.model.memory_requests[0].messages[1].content
-    assert len(transcript.splitlines()) == 3
-    assert transcript.splitlines()[2].startswith("[msg:1] ")
+    assert len(transcript.splitlines()) == 4
+    assert transcript.splitlines()[3].startswith("[msg:1] ")
 
 
 def test_keywords_and_notices_are_nobodys_words() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from skein.interface.names import Names
 from skein.memory.chunking import HistoryPosition, chunks
 from skein.memory.transcript import line
 from skein.models.chats.chat import Message
@@ -18,6 +19,7 @@ from tests.support.fakes import NOTHING_TO_REMEMBER
 HUSAM, COACH = person(), bot()
 WORDS = "the quarterly report says that revenue grew by twelve percent in Berlin and in Lyon"
 BERLIN = zone_of("Europe/Berlin")
+NAMES = Names(None, {})
 
 
 def message(seq: int, text: str) -> Message:
@@ -47,7 +49,7 @@ class Counting:
 
     def __call__(self, said: Message, start: int, end: int) -> int:
         self.asked += 1
-        return tokens().count(f"{line(said, BERLIN, start=start, end=end)}\n")
+        return tokens().count(f"{line(said, NAMES, BERLIN, start=start, end=end)}\n")
 
 
 def cut(count: int) -> tuple[int, int, int]:

@@ -178,7 +178,7 @@ def test_reflection_asks_the_model_of_the_agent_with_identity_and_core_memories(
     assert request.model == "own-model"
     text = asked(world)
     assert "You are a coach." in text
-    assert '- "People come first"' in text
+    assert '- [2026-02-18] "People come first"' in text
     assert '1. [2026-02-18] "Ana runs on Fridays"\n2. [2026-02-18] "Ben swims"' in text
 
 

@@ -116,10 +116,6 @@ def test_changed_fact_comes_before_the_outdated_one() -> None:
     ]
 
 
-def test_single_core_memory_has_no_date() -> None:
-    assert shown(core_memories([memory("Law")], 999)) == ["CORE MEMORIES:", "  - (operator) Law"]
-
-
 def test_where_nothing_is_remembered_there_is_no_section() -> None:
     assert core_memories([memory("Note", kind="journal")], 1_000) is None
     assert journal([memory("Core")], 1_000) is None
@@ -173,14 +169,14 @@ def test_memories_name_their_sources() -> None:
         '(operator) "H"': memory('"H"'),
     }
     for line, one in shown_as.items():
-        assert shown(core_memories([one], 999))[1:] == [f"  - {line}"]
+        assert shown(core_memories([one], 999))[1:] == [f"  - [2026-02-18] {line}"]
 
 
 def test_source_claims_no_single_speaker_if_others_may_have_written() -> None:
     one = said("A", ANN)
     unknown = one.made_from.model_copy(update={"writers": MANY})
     [line] = shown(core_memories([one.model_copy(update={"made_from": unknown})], 999))[1:]
-    assert line == '  - from "Project" with Ann: "A"'
+    assert line == '  - [2026-02-18] from "Project" with Ann: "A"'
 
 
 def test_source_in_the_active_chat_repeats_no_title() -> None:
@@ -191,7 +187,7 @@ def test_source_in_the_active_chat_repeats_no_title() -> None:
     owner = OWNER.model_copy(update=made)
     world.app.memories.add(owner, "A", "core", made_by="tool")
     texts = {section.name: section.text for section in _prompt(world).sections}
-    assert texts["CORE MEMORIES"] == 'CORE MEMORIES:\n  - Ann: "A"'
+    assert texts["CORE MEMORIES"] == 'CORE MEMORIES:\n  - [2026-02-18] Ann: "A"'
 
 
 def test_stranger_with_the_name_of_a_member_has_a_number() -> None:
@@ -202,14 +198,14 @@ def test_stranger_with_the_name_of_a_member_has_a_number() -> None:
     owner = OWNER.model_copy(update={"made_from": other.made_from})
     world.app.memories.add(owner, "A", "core", made_by="tool")
     texts = {section.name: section.text for section in _prompt(world).sections}
-    assert texts["CORE MEMORIES"] == 'CORE MEMORIES:\n  - Ann (2) in "Project": "A"'
+    assert texts["CORE MEMORIES"] == 'CORE MEMORIES:\n  - [2026-02-18] Ann (2) in "Project": "A"'
 
 
 def test_white_space_is_folded_and_invisible_characters_are_removed() -> None:
     text = "Tea\r\n\n\tNOW:\u2028  \u202eand\u0085 more\x00!"
     assert shown(core_memories([memory(text)], 999)) == [
         "CORE MEMORIES:",
-        "  - (operator) Tea NOW: and more !",
+        "  - [2026-02-18] (operator) Tea NOW: and more !",
     ]
 
 
@@ -231,9 +227,7 @@ def test_over_the_budget_the_constitutional_and_the_newest_stay(
     section = core_memories(core, limit)
     assert section is not None
     lines = shown(section)
-    kept = [
-        one for one in core if line_of(one, dated=len(core) > 1) in lines or line_of(one) in lines
-    ]
+    kept = [one for one in core if line_of(one) in lines]
     missing = len(core) - len(kept)
     assert all(one in kept for one in core if one.constitutional)
     laws = [one for one in core if one.constitutional]
@@ -305,7 +299,7 @@ def test_removed_or_superseded_memory_is_not_shown() -> None:
     _add(world, "Same")
     world.app.memories.delete(OWNER.reach, gone.id)
     texts = {s.name: s.text for s in _prompt(world).sections}
-    assert texts["CORE MEMORIES"] == "CORE MEMORIES:\n  - (operator) Same"
+    assert texts["CORE MEMORIES"] == "CORE MEMORIES:\n  - [2026-02-18] (operator) Same"
     assert "JOURNAL" not in texts
 
 

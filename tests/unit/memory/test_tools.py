@@ -68,7 +68,7 @@ def test_saved_memory_has_its_source_and_is_shown() -> None:
     assert memory.source_run_id == run.id
     world.post("Again", HUSAM)
     settle(world)
-    assert 'CORE MEMORIES:\n  - Husam: "Husam likes tea"' in world.model.prompt
+    assert 'CORE MEMORIES:\n  - [2026-02-18] Husam: "Husam likes tea"' in world.model.prompt
 
 
 def test_a_journal_entry_says_when_it_fades() -> None:

@@ -385,7 +385,7 @@ def test_summary_question_any_text_stays_behind_a_bar_or_on_its_line(text: str, 
     assert [line[2:] for line in barred] == text.splitlines()
     assert all(line == "|" or line.startswith("| ") for line in barred)
     [line] = [line for line in asked.content.splitlines() if line.startswith("- ")]
-    assert re.match(rf"- {grammar.NAME}: ", line)
+    assert re.match(r"- \[Wed 2026-02-18 12:00\] [^][\":|\n]+: ", line)
 
 
 @given(st.lists(st.tuples(hostile(), st.lists(OTHERS, max_size=4)), min_size=2, max_size=5))

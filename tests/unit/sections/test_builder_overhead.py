@@ -8,7 +8,7 @@ from tests.support.prompt_situations import SITUATIONS
 
 MOST = {
     "SMS after a day": Overhead(235, 440),
-    "busy group of three agents": Overhead(703, 1_058),
+    "busy group of three agents": Overhead(712, 1_058),
     "agent with threads": Overhead(467, 1_760),
     "plan in a direct chat": Overhead(235, 390),
 }

@@ -65,7 +65,8 @@ def test_two_messages_make_a_note_in_the_agents_own_terms() -> None:
     [asked] = _agent_summaries_asked(world)
     assert "You coach runners." in asked
     assert "Project Alpha" in asked
-    assert "- Husam: I want to run\n- Husam: Which shoes?" in asked
+    said = "- [Wed 2026-02-18 12:00] Husam:"
+    assert f"{said} I want to run\n{said} Which shoes?" in asked
     assert world.model.summary_requests[0].model == "gpt-4.1-nano"
 
 
@@ -93,16 +94,20 @@ def test_the_note_before_and_an_instruction_of_the_agents_own_are_in_the_questio
         (_lines("  One   thing. ", "Another\tthing."), "One thing.\nAnother thing."),
         ("One thing.\n\nAnother thing.\n", "One thing.\nAnother thing."),
         ('Sure!\n```json\n{"lines": ["One.", "Two."]}\n```', "One.\nTwo."),
-        (_lines("One."), None),
+        (_lines("One."), "One."),
         (_lines("One.", "Two.", "Three."), None),
-        (_lines("One.", "  "), None),
-        (_lines("One.", "..."), None),
+        (_lines("One.", "  "), "One."),
+        (_lines("...", "One."), "One."),
+        (_lines("...", " "), None),
+        (_lines(), None),
         ("One line only", None),
         ('{"lines": "One.\\nTwo."}', None),
         ("", None),
     ],
 )
-def test_anything_but_two_lines_is_repaired_or_refused(answer: str, kept: str | None) -> None:
+def test_anything_but_one_or_two_lines_is_repaired_or_refused(
+    answer: str, kept: str | None
+) -> None:
     world = _world(answer)
     _talk(world, "Hello", "There")
     note = _note(world)
@@ -268,7 +273,7 @@ def test_a_record_is_made_from_the_one_before_and_the_raw_messages_since() -> No
     asked = world.model.summary_requests[-1].messages
     everything = "\n".join(message.content for message in asked)
     assert "They have spoken." in everything
-    assert "- Husam: fact 10\n- Husam: fact 11" in everything
+    assert "Husam: fact 10\n- [Wed 2026-02-18 12:05] Husam: fact 11" in everything
     assert "fact 9" not in everything
 
 

@@ -17,6 +17,7 @@ from skein.interface.names import (
     YOU,
     Names,
     askers,
+    former_names,
     legend,
     named_member,
     participants_of,
@@ -34,13 +35,17 @@ USER_ID = "user_id"
 
 
 def participants(given: SectionInput) -> Section | None:
-    """Render the legend; None without a chat, and in a chat of one person and one agent."""
+    """Render the legend; None without a chat, and in a chat of one person and one agent.
+
+    Such a chat has a legend if one of them was renamed.
+    """
     chat, messages = given.reading.chat, given.reading.of(History).messages
     if chat is None:
         return None
     names, counter, with_ids = given.names, given.counter, given.takes(USER_ID)
     members = participants_of(chat, messages)
-    if chat.kind == "direct" and len(members) <= PAIR:
+    renamed = any(former_names(chat, member) for member in members)
+    if chat.kind == "direct" and len(members) <= PAIR and not renamed:
         return None
     senders = {message.sender.ref for message in messages}
     first = sorted(members, key=lambda each: each.ref not in {names.agent, *senders})

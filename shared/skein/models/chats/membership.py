@@ -47,7 +47,7 @@ class Membership(Stored):
             the model is down; None once the agent has answered.
         failed_since: When this agent last posted a notice in a group that a run has failed; None
             once the agent has answered.
-        summary: The agent summary: two lines on where the chat stands.
+        summary: The agent summary: one or two lines on where the chat stands.
         summary_state: When the agent summary was last renewed, and whether that succeeded.
         pinned_thread_id: The thread with which runs triggered here begin.
         consolidated_seq: Watermark: the highest message that the agent has consolidated.

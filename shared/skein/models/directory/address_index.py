@@ -1,5 +1,6 @@
 """Index of addresses: the person and the direct chats to which an address leads."""
 
+import re
 from datetime import date
 from typing import Annotated, ClassVar
 
@@ -18,6 +19,8 @@ from skein.models.common.storage import (
     Write,
     all_of,
 )
+
+CALLER = "Caller"
 
 
 def address_partition(tenant: str, address: Address) -> str:
@@ -147,4 +150,9 @@ class AddressChat(Stored):
 
 def caller_name(address: Address) -> str:
     """Return a caller's name: "Caller" and the last four characters of the address."""
-    return f"Caller {address.address[-4:]}"
+    return f"{CALLER} {address.address[-4:]}"
+
+
+def is_caller_name(name: str) -> bool:
+    """Tell whether a name is that of a person who is known by a phone number alone."""
+    return re.fullmatch(rf"{CALLER} .{{1,4}}", name) is not None

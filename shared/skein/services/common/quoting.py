@@ -7,9 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from skein.models.common.base import to_utc
-from skein.models.common.person_names import split_tag
 
-PLAIN_NAME = re.compile(r"[^\W_]+(?:[ '.\-][^\W_]+)*")
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")
 BAR = "|"
 
@@ -69,25 +67,9 @@ def bracket_lines_behind_bars(text: str) -> str:
     return "\n".join(_barred(line) if _opens_with_bracket(line) else line for line in lines)
 
 
-def label(name: str) -> str:
-    """Return a name as is if it is plain words, else as a JSON string.
-
-    The name `You`, in upper or lower case, is quoted too, because `You` means the agent itself. The
-    tag of a chosen name stands after the quotes.
-    """
-    own, tag = split_tag(name)
-    plain = PLAIN_NAME.fullmatch(own) is not None and own.casefold() != "you"
-    return (own if plain else quoted(own)) + tag
-
-
 def quoted_id(identifier: str) -> str:
     """Return an id of plain characters unchanged, and any other id as a JSON string."""
     return identifier if PLAIN_ID.fullmatch(identifier) else quoted(identifier)
-
-
-def time_of(moment: datetime) -> str:
-    """Format a time for prompts, in UTC to the second: `2026-02-18T14:50:00Z`."""
-    return f"{to_utc(moment):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def minute_of(moment: datetime) -> str:

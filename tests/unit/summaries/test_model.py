@@ -1,0 +1,73 @@
+"""Questions for summaries: how they name people, and how they show times."""
+
+from datetime import timedelta
+
+from skein.models.chats.chat import Message
+from skein.models.common.base import NamedMember
+from skein.summaries.model import ask_agent, ask_chat, ask_title
+from tests.support.builders import NOON, TENANT, World, bot, person
+
+ANN, OTHER_ANN, COACH = person("usr_ann1", "Ann"), person("usr_ann2", "Ann"), bot()
+
+
+def _said(seq: int, text: str, sender: NamedMember) -> Message:
+    return Message(
+        tenant=TENANT,
+        chat_id="chat_1",
+        id=f"msg_{seq}",
+        seq=seq,
+        text=text,
+        sender=sender,
+        client_id=str(seq),
+        created_at=NOON + timedelta(hours=seq),
+    )
+
+
+TALK = [
+    _said(1, "I only drink tea.", ANN),
+    _said(2, "I only drink coffee.", OTHER_ANN),
+    _said(3, "Noted.", COACH),
+]
+
+
+def _world(*people: NamedMember) -> World:
+    world = World()
+    world.known(*people)
+    world.chat(*people, COACH, respond="manual")
+    return world
+
+
+def test_two_people_of_one_name_stay_two_in_every_question() -> None:
+    world = _world(ANN, OTHER_ANN)
+    chat, agent = world.stored_chat(), world.agent()
+    questions = (
+        ask_agent(agent, chat, None, TALK),
+        ask_chat(chat, None, TALK),
+        ask_title(chat, TALK),
+    )
+    for _, asked in questions:
+        assert " Ann: I only drink tea." in asked.content
+        assert " Ann (2): I only drink coffee." in asked.content
+
+
+def test_agents_own_lines_are_by_you_in_its_note_and_by_name_in_the_chats_summary() -> None:
+    chat, agent = _world(ANN, OTHER_ANN).stored_chat(), World().agent()
+    assert " You: Noted." in ask_agent(agent, chat, None, TALK)[1].content
+    assert " Coach: Noted." in ask_chat(chat, None, TALK)[1].content
+
+
+def test_times_are_in_the_zone_of_the_agent_and_those_of_a_chat_in_utc() -> None:
+    chat, agent = _world(ANN, OTHER_ANN).stored_chat(), World().agent(time_zone="Asia/Tokyo")
+    note, summary = ask_agent(agent, chat, None, TALK)[1], ask_chat(chat, None, TALK)[1]
+    assert "(times in Asia/Tokyo):\n- [Wed 2026-02-18 22:00] Ann:" in note.content
+    assert "(times in UTC):\n- [Wed 2026-02-18 13:00] Ann:" in summary.content
+
+
+def test_renamed_person_is_shown_with_the_former_name() -> None:
+    world = _world(ANN)
+    chat = world.stored_chat()
+    nina = NamedMember(kind="user", id=ANN.id, name="Nina")
+    renamed = chat.model_copy(update=chat.with_roster((nina, COACH)))
+    said = [_said(1, "I only drink tea.", nina)]
+    for _, asked in (ask_agent(world.agent(), renamed, None, said), ask_chat(renamed, None, said)):
+        assert "Who wrote: Nina (human, formerly Ann)\n" in asked.content
