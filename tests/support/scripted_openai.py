@@ -238,8 +238,8 @@ class ScriptedOpenAI:
     ) -> None:
         chunks = stream_chunks(completion, counts=answer.counts)
         for chunk in chunks[: len(chunks) // 2 if answer.breaks_off else None]:
+            self.words_at.append(time.monotonic())  # before a reader can have the chunk
             stream.write(f"data: {json.dumps(chunk)}\n\n".encode())
-            self.words_at.append(time.monotonic())
             self._closing.wait(answer.pause)
         if not answer.breaks_off:
             stream.write(b"data: [DONE]\n\n")
