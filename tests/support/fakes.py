@@ -81,6 +81,7 @@ class ScriptedModel:
         reflection_requests: Those questions.
         ids: Of its calls of tools.
         between: What happens after each word of a streamed answer, given the words so far.
+        used: The tokens of each answer, but for its reasoning.
     """
 
     script: deque[Script] = field(default_factory=deque)
@@ -96,6 +97,7 @@ class ScriptedModel:
     reflection_requests: list[ModelRequest] = field(default_factory=list)
     ids: "count[int]" = field(default_factory=lambda: count(1))
     between: Callable[[str], object] = field(default=lambda said: None)
+    used: TokenUsage = field(default_factory=lambda: TokenUsage(input_tokens=10, output_tokens=5))
 
     @classmethod
     def saying(cls, *script: Script, default: Script | None = None) -> "ScriptedModel":
@@ -138,7 +140,7 @@ class ScriptedModel:
                 for name, given in answer.tools
             ),
             fault=answer.fault,
-            usage=TokenUsage(input_tokens=10, output_tokens=5, reasoning_tokens=answer.reasoning),
+            usage=self.used.model_copy(update={"reasoning_tokens": answer.reasoning}),
         )
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:

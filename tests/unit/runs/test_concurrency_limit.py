@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
+from threading import Barrier
 from typing import Any
 
 import pytest
 
-from skein.errors import Unavailable
+from skein.errors import Contention, Unavailable
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
 from skein.models.quotas.limit import (
@@ -20,7 +22,7 @@ from skein.models.quotas.limit import (
     owner_of_user,
 )
 from skein.models.quotas.permits import GRANT, MAX_WAITING
-from skein.models.runs.completion import ModelRequest
+from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.models.runs.run import Run
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.policy import BUSY_SECONDS
@@ -172,16 +174,30 @@ def test_the_tick_finds_a_waiting_run_whose_wake_up_was_lost() -> None:
     assert stored(world, second).status == "done"
 
 
-def test_fifty_runs_at_once_reserve_no_more_than_one_run_over_the_limit() -> None:
-    left = 2 * ESTIMATE + 1
-    settings = Settings(user_concurrent_runs=0, user_tokens_per_day=left)
-    world = _busy_chats(5, settings=settings)
-    runs = [
-        run.model_copy(update={"id": f"run_{number:026}_{run.own_chat_id}"})
-        for number, run in enumerate(_runs(world, 5) * 10)
-    ]
-    assert [_take(world, run) for run in runs].count(True) == 3
-    assert _allowance(world, owner_of_user(HUSAM.id)).permits.reserved() == 3 * ESTIMATE
+def test_fifty_runs_at_once_overdraw_a_persons_limit_by_one_run_at_most() -> None:
+    limit, together = 2 * ESTIMATE + 1, Barrier(3, timeout=20)
+    settings = Settings(user_concurrent_runs=0, user_tokens_per_day=limit)
+    world = _busy_chats(50, settings=settings)
+    world.model.used = TokenUsage(input_tokens=ESTIMATE - 10, output_tokens=10)
+    asked: list[ModelRequest] = []
+
+    def answer(request: ModelRequest) -> Any:
+        asked.append(request)
+        together.wait()  # until all who may ask have asked
+        return END
+
+    def take(run: Run) -> None:
+        with suppress(Contention):  # its job is repeated
+            world.take(job_of(run))
+
+    world.model.script.extend([answer] * 50)
+    with ThreadPoolExecutor(50) as pool:
+        list(pool.map(take, _runs(world, 50)))
+    world.drain()
+    owner = _allowance(world, owner_of_user(HUSAM.id))
+    used = Rate(limit, DAY).used(owner.tokens_full_at, world.clock.now())
+    assert (len(asked), owner.permits.held) == (3, {})
+    assert limit <= used <= limit + ESTIMATE
 
 
 def test_of_many_runs_in_threads_as_many_get_a_permit_as_the_limit_says() -> None:
