@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
+    from datetime import date, datetime
 
     from skein.models.delivery.sms import OutgoingSms, SentSms
     from skein.models.runs.completion import ModelAnswer, ModelRequest
@@ -71,6 +71,10 @@ class TriedSms:
     def has_number(self, phone: str) -> bool:
         """See `skein.ports.Sms`."""
         return self._taking.has_number(phone)
+
+    def was_reassigned(self, phone: str, *, since: "date") -> bool:
+        """See `skein.ports.Sms`."""
+        return self._taking.was_reassigned(phone, since=since)
 
     def find(self, sms: "OutgoingSms", *, since: "datetime") -> "tuple[SentSms, ...]":
         """See `skein.ports.Sms`."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl
+from urllib.parse import parse_qs, parse_qsl, unquote
 
 from local.events import Request, Response, json_response
 from local.twilio.sms_log import Sms, SmsLog
@@ -26,6 +26,7 @@ from skein.services.delivery.sms_segments import segment_count
 
 PREFIX = "/local/twilio"
 API = "2010-04-01"
+LOOKUP = "/v2/PhoneNumbers/"
 MAX_BODY_CHARACTERS = 1_600
 
 E164 = re.compile(r"\+[1-9][0-9]{6,14}")
@@ -52,6 +53,7 @@ BAD_RECIPIENTS = {
     "+15005550004": 21610,
     "+15005550009": 21614,
 }
+REASSIGNED = "+15005550198"  # the number of which a look-up says that it has a new owner
 BAD_SENDERS = {"+15005550001": 21212, "+15005550007": 21606, "+15005550008": 21611}
 
 # The statuses of an SMS, in order; each causes a status callback.
@@ -122,6 +124,10 @@ class TwilioSandbox:
         messages = f"{account}/Messages"
         if request.path == f"{account}/IncomingPhoneNumbers.json" and request.method == "GET":
             return self._numbers(query.get("PhoneNumber", ""))
+        if request.path.startswith(f"{PREFIX}{LOOKUP}") and request.method == "GET":
+            phone = unquote(request.path.removeprefix(f"{PREFIX}{LOOKUP}"))
+            reassigned = {"is_number_reassigned": "yes" if phone == REASSIGNED else "no"}
+            return json_response(200, {"phone_number": phone, "reassigned_number": reassigned})
         if request.path == f"{messages}.json" and request.method == "POST":
             return self._create(dict(parse_qsl(request.body.decode(), keep_blank_values=True)))
         if request.path == f"{messages}.json" and request.method == "GET":

@@ -1,7 +1,7 @@
 """Ports: small protocols for the outside world, implemented by adapters and by fakes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
@@ -305,6 +305,16 @@ class Sms(Protocol):
 
     def has_number(self, phone: str) -> bool:
         """Tell whether a phone number in E.164 belongs to the deployment's account.
+
+        Raises:
+            Unavailable: The provider did not answer.
+        """
+        ...
+
+    def was_reassigned(self, phone: str, *, since: date) -> bool:
+        """Tell whether a phone number in E.164 was given to a new person since a day.
+
+        A number of which the provider knows nothing was not.
 
         Raises:
             Unavailable: The provider did not answer.

@@ -158,6 +158,14 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
             ge=0,
         ),
     ] = 180
+    reassigned_lookup_days: Annotated[
+        int,
+        Field(
+            description="Days without an SMS after which Twilio is asked whether a US number was "
+            "reassigned; 0 for never.",
+            ge=0,
+        ),
+    ] = 0
     max_open_threads: Annotated[
         int, Field(description="Maximum number of open threads per agent and scope.", ge=1, le=10)
     ] = 3

@@ -147,7 +147,27 @@ def test_account_has_its_own_numbers_and_no_others(provider: Providing) -> None:
     assert not provider.sms.has_number(HELLO.phone)
 
 
+def test_number_was_reassigned_since_a_day_before_its_new_owner(provider: Providing) -> None:
+    day = NOW.date()
+    if isinstance(provider, InMemory):
+        provider.sms.reassigned[HELLO.phone] = day
+    if isinstance(provider, OverHttp):
+        provider.twilio.reassigned[HELLO.phone] = day
+    assert provider.sms.was_reassigned(HELLO.phone, since=day - timedelta(days=1))
+    assert not provider.sms.was_reassigned(HELLO.phone, since=day)
+    assert not provider.sms.was_reassigned(HELLO.line, since=day - timedelta(days=1))
+
+
 # ---------------------------------------------------------------------- Twilio alone
+
+
+@pytest.mark.parametrize("wrong", [Misbehaviour(404, {"code": 20404}), Misbehaviour()])
+def test_look_up_of_a_number_that_fails_is_unavailable(
+    twilio: ScriptedTwilio, wrong: Misbehaviour
+) -> None:
+    twilio.then(wrong)
+    with pytest.raises(Unavailable):
+        real(twilio).was_reassigned(HELLO.phone, since=NOW.date())
 
 
 def test_number_that_only_contains_the_digits_is_not_the_number(twilio: ScriptedTwilio) -> None:

@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from skein.errors import MissingSecret, SkeinError
 from skein.models.common.base import to_utc
@@ -28,12 +28,14 @@ class MemorySms:
         taken: Every text that it took, in order, with what it answered.
         asked: How often it was asked to send.
         foreign: Numbers that the account does not have.
+        reassigned: The day on which each number got a new owner.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.taken: list[tuple[OutgoingSms, SentSms]] = []
         self.asked = 0
         self.foreign: set[str] = set()
+        self.reassigned: dict[str, date] = {}
         self._clock = clock
         self._faults: deque[Fault | None] = deque()
         self._find_faults: deque[SkeinError] = deque()
@@ -86,6 +88,12 @@ class MemorySms:
         if self._find_faults:
             raise self._find_faults.popleft()
         return phone not in self.foreign
+
+    def was_reassigned(self, phone: str, *, since: date) -> bool:
+        """See `skein.ports.Sms`."""
+        if self._find_faults:
+            raise self._find_faults.popleft()
+        return self.reassigned.get(phone, since) > since
 
 
 @dataclass(frozen=True, slots=True)

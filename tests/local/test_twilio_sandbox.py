@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from local.events import Request, Response
-from local.twilio.sandbox import PREFIX, TwilioSandbox
+from local.twilio.sandbox import PREFIX, REASSIGNED, TwilioSandbox
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.server import Server
@@ -100,6 +100,11 @@ def test_account_has_every_number_but_those_of_phones(world: World) -> None:
     world.log.put(sms)
     assert world.client().has_number(LINE)
     assert not world.client().has_number(PHONE)
+
+
+def test_one_number_was_reassigned(world: World) -> None:
+    assert world.client().was_reassigned(REASSIGNED, since=NOW.date())
+    assert not world.client().was_reassigned(PHONE, since=NOW.date())
 
 
 @pytest.mark.parametrize("part", ["status", "callback"])

@@ -7,17 +7,18 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 ACCOUNT = {"account_sid": "AC00000000000000000000000000000001", "auth_token": "token-of-a-test"}
 PREFIX = "/local/twilio"
 RESOURCES = f"{PREFIX}/2010-04-01/Accounts/{ACCOUNT['account_sid']}"
 PATHS = {f"{RESOURCES}/{name}.json" for name in ("Messages", "IncomingPhoneNumbers")}
+LOOKUP = f"{PREFIX}/v2/PhoneNumbers/"
 LOGIN = "Basic " + base64.b64encode(":".join(ACCOUNT.values()).encode()).decode()
 
 
@@ -47,12 +48,14 @@ class ScriptedTwilio:
         requests: The method, the form or query, and the headers of each request.
         taken: Every text that it took.
         numbers: The numbers of the account.
+        reassigned: The day on which each number got a new owner.
     """
 
     now: datetime = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
     taken: list[dict[str, Any]] = field(default_factory=list)
     numbers: tuple[str, ...] = ("+15005550006", "+150055500061")
+    reassigned: dict[str, date] = field(default_factory=dict)
     _script: deque[Misbehaviour] = field(default_factory=deque)
 
     def __enter__(self) -> Self:
@@ -104,6 +107,13 @@ class ScriptedTwilio:
             "num_segments": "1",
         }
 
+    def _look_up(self, phone: str, values: Mapping[str, str]) -> tuple[int, Any]:
+        assert values["Fields"] == "reassigned_number"
+        new_owner = self.reassigned.get(phone)
+        since = date.fromisoformat(values["LastVerifiedDate"])
+        known = "no_data_available" if new_owner is None else "yes" if new_owner > since else "no"
+        return 200, {"phone_number": phone, "reassigned_number": {"is_number_reassigned": known}}
+
     def _answer(self, method: str, values: Mapping[str, str]) -> tuple[int, Any]:
         if "PhoneNumber" in values:
             digits = values["PhoneNumber"].removeprefix("+")
@@ -141,10 +151,14 @@ class _Handler(BaseHTTPRequestHandler):
         values = dict(parse_qsl(text, keep_blank_values=True))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.owner.requests.append((method, values, headers))
-        if urlsplit(self.path).path not in PATHS or headers.get("authorization") != LOGIN:
+        path = urlsplit(self.path).path
+        looks_up = path.startswith(LOOKUP)
+        if (path not in PATHS and not looks_up) or headers.get("authorization") != LOGIN:
             self._say(401, {"code": 20003, "message": "Authenticate", "status": 401})
         elif (wrong := self.owner._next()) is not None:
             self._misbehave(wrong, method, values)
+        elif looks_up:
+            self._say(*self.owner._look_up(unquote(path.removeprefix(LOOKUP)), values))
         else:
             self._say(*self.owner._answer(method, values))
 

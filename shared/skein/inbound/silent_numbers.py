@@ -1,22 +1,26 @@
 """Unproven numbers: after many silent days, Skein asks whether a number is still its person's.
 
+It can ask Twilio, which knows of US numbers that got a new owner, and the person.
+
 The SMS after the silence marks the owner of the number (`AddressOwner.unproven`) in the transaction
 of its post, and so does the sender's route, which each prompt reads. The answer removes the mark.
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from skein.errors import SkeinError
+from skein.errors import SkeinError, Unavailable
 from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import Authors
 from skein.models.config.overrides import Overrides
 from skein.models.directory.address_index import AddressOwner
-from skein.ports import Clock, Table
+from skein.ports import Clock, Sms, Table
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.wording import YES_NO, question_whose
+from skein.services.delivery.number_types import is_american
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -29,7 +33,32 @@ class SilentNumbers:
     table: Table
     clock: Clock
     asking: Asking
+    sms: Callable[[], Sms]  # imported for the first question only
     settings: Settings
+
+    def found_reassigned(self, owner: AddressOwner) -> bool:
+        """Ask Twilio whether a silent number was reassigned; if so, the owner loses it.
+
+        If Twilio does not answer, the number is still the owner's.
+
+        Args:
+            owner: The owner, as stored before the SMS.
+
+        Raises:
+            ConditionFailed: Another user owns the number now.
+        """
+        days, phone = self.settings.reassigned_lookup_days, owner.address.address
+        today, heard_on = self.clock.now().date(), owner.heard_on
+        if heard_on is None or not owner.was_silent(today, days) or not is_american(phone):
+            return False
+        try:
+            reassigned = self.sms().was_reassigned(phone, since=heard_on)
+        except Unavailable:
+            logger.warning("Twilio not asked about a number", extra={"user_id": owner.user_id})
+            return False
+        if reassigned:
+            self.table.write(owner.lost())
+        return reassigned
 
     def unproven(self, owner: AddressOwner, overrides: Overrides) -> int | None:
         """Return the days of silence that make a number unproven; None if it is proven.

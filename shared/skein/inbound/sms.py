@@ -26,7 +26,7 @@ from skein.models.common.address import Address, Route, sms_route
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Write
-from skein.models.config.overrides import Retention
+from skein.models.config.overrides import Overrides, Retention
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat, AddressOwner, caller_name
 from skein.models.directory.agent import Agent
@@ -103,7 +103,7 @@ class SmsReceiver:
         Raises:
             ConditionFailed: The address belongs to another user now; the caller reads again.
         """
-        lookup = self._look_up(line, route.person)
+        lookup = self._checked_owner(line, route.person)
         if lookup.is_line:
             extra = {"reason": Reason.OWN_LINE, **_named(route, sms)}
             logger.warning("SMS not stored", extra=extra)
@@ -115,7 +115,7 @@ class SmsReceiver:
                 return answer
             direct = lookup.fitting(line=line) or self._open(line, route.person)
             opted_out = could_start(sms.body) and self._opted_out(line, direct)
-            keyword = _keyword(line, sms, opted_out=opted_out)
+            keyword = self._keyword(line, sms, lookup.overrides, opted_out=opted_out)
             over = self._admitted(line, direct, sms)
             if keyword and over is not None:
                 if not self._counts(keyword, over, line, direct):
@@ -153,7 +153,8 @@ class SmsReceiver:
             ExtraWriteFailed: The address belongs to another user now.
         """
         owner = lookup.owner or lookup.silent_owner
-        if owner is None or _keyword(line, sms, opted_out=False) is not None:
+        keyword = self._keyword(line, sms, lookup.overrides, opted_out=False)
+        if owner is None or keyword is not None:
             return None
         person = MemberRef(kind="user", id=owner.user_id)
         coded = self.answers.match(line.tenant, person.id, sms)
@@ -226,7 +227,7 @@ class SmsReceiver:
         rest = special if isinstance(special, RestRequest) else None
         keyword = special if isinstance(special, str) else ""
         limit = reason_of_limit(over.what) if over is not None else None
-        if not may_answer(route.person.address, line.phone, self._countries(direct)):
+        if not may_answer(route.person.address, line.phone, self._countries(direct.overrides)):
             limit = Reason.NUMBER_NOT_ANSWERED
         opted_out = {"stop": True, "start": False}
         posted = self.chats.post_message(
@@ -262,8 +263,19 @@ class SmsReceiver:
             )
         return posted
 
-    def _countries(self, direct: DirectChat) -> tuple[str, ...]:
-        return self.settings.overridden(direct.overrides).answered_countries
+    def _countries(self, overrides: Overrides) -> tuple[str, ...]:
+        return self.settings.overridden(overrides).answered_countries
+
+    def _keyword(
+        self, line: Line, sms: InboundSms, overrides: Overrides, *, opted_out: bool
+    ) -> Keyword | None:
+        return keyword_in(
+            sms.body,
+            opt_out_type=sms.opt_out_type,
+            opted_out=opted_out,
+            numbers=(line.phone, sms.sender),
+            countries=self._countries(overrides),
+        )
 
     def _tell_limit(
         self,
@@ -313,6 +325,12 @@ class SmsReceiver:
     def _look_up(self, line: Line, sender: Address) -> AddressLookup:
         days = self.settings.number_silence_days
         return look_up_address(self.table, line, sender, today=self._today, silence_days=days)
+
+    def _checked_owner(self, line: Line, sender: Address) -> AddressLookup:
+        """Look up an address, whose owner loses it if the provider knows of a new person."""
+        lookup = self._look_up(line, sender)
+        lost = lookup.owner is not None and self.silent_numbers.found_reassigned(lookup.owner)
+        return self._look_up(line, sender) if lost else lookup
 
     @property
     def _today(self) -> date:
@@ -469,12 +487,3 @@ def _number(text: str) -> str:
 def _named(route: Route, sms: InboundSms) -> dict[str, str]:
     """Return the log fields that name an SMS."""
     return {"sid": sms.message_sid, "line": route.line.address}
-
-
-def _keyword(line: Line, sms: InboundSms, *, opted_out: bool) -> Keyword | None:
-    return keyword_in(
-        sms.body,
-        opt_out_type=sms.opt_out_type,
-        opted_out=opted_out,
-        numbers=(line.phone, sms.sender),
-    )

@@ -1,11 +1,12 @@
 """A number after a long silence: it is a new person's, and the former one keeps all else."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
+from skein.errors import Unavailable
 from skein.models.api.directory import NewUser
 from skein.models.common.address import sms_address
 from skein.models.common.storage import Write
@@ -153,6 +154,32 @@ def test_answer_is_not_sent_to_a_number_that_was_silent_for_too_long() -> None:
     assert len(here.sms.taken) == sent
     newest = here.deliveries(former.chat_id)[-1]
     assert (newest.status, newest.reason) == ("canceled", "number_lost")
+
+
+@pytest.mark.parametrize(
+    ("days", "lookup_days", "since_days", "same_person"),
+    [(40, 30, 10, False), (40, 30, 41, True), (40, 0, 10, True), (20, 30, 10, True)],
+)
+def test_number_that_twilio_calls_reassigned_is_a_new_persons(
+    days: int, lookup_days: int, since_days: int, same_person: bool
+) -> None:
+    here = world(reassigned_lookup_days=lookup_days)
+    former = text(here, SECRET).message
+    days_pass(here, days)
+    here.sms.reassigned[PHONE] = here.clock.now().date() - timedelta(days=since_days)
+    new = text(here, sid="SM2").message
+    assert (new.sender.id == former.sender.id) == same_person
+    assert (new.chat_id == former.chat_id) == same_person
+    assert text(here, sid="SM2").message == new, "a redelivered SMS changes nothing"
+    assert (user(here, former.sender.id).phones == (PHONE,)) == same_person
+
+
+def test_number_stays_with_its_person_if_twilio_does_not_answer() -> None:
+    here = world(reassigned_lookup_days=30)
+    former = text(here).message
+    days_pass(here, 40)
+    here.sms.plan_find(Unavailable("Twilio"))
+    assert text(here, sid="SM2").message.sender.id == former.sender.id
 
 
 def test_account_keeps_its_chats_and_proves_the_number_again_by_a_link() -> None:

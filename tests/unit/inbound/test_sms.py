@@ -25,7 +25,7 @@ from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, status
 ACCOUNT = "AC00000000000000000000000000000001"
 
 
-def world(**settings: int) -> World:
+def world(**settings: Any) -> World:
     built = World(settings=Settings(**settings))
     built.agent()
     built.line()
@@ -301,6 +301,14 @@ def test_wish_to_stop_in_other_words_is_confirmed_once() -> None:
     assert sent(here) == [render("notice_opted_out")]
     here.post("Are you there?", bot(), chat_id=posted.message.chat_id)
     assert len(sent(here)) == 1
+
+
+@pytest.mark.parametrize(("countries", "kind"), [((), "text"), (("US", "DE"), "keyword")])
+def test_wish_to_stop_is_understood_in_the_languages_that_the_line_answers(
+    countries: tuple[str, ...], kind: str
+) -> None:
+    here = world(answered_countries=countries)
+    assert receive(here, "Bitte abmelden").message.kind == kind
 
 
 def test_wish_to_stop_after_start_is_confirmed_again() -> None:

@@ -1,9 +1,11 @@
 """SMS through Twilio's REST API (https://www.twilio.com/docs/messaging/api)."""
 
+import json
 import threading
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from skein.errors import Ambiguous, MissingSecret, SkeinError, SmsRejected, Throttled, Unavailable
 from skein.models.common.base import to_utc
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 LIBRARIES = ("twilio.rest", "twilio.rest.api")
 
 API_URL = "https://api.twilio.com"
+# https://www.twilio.com/docs/lookup/v2-api/reassigned-number. The layer has no client of it.
+LOOKUPS_URL = "https://lookups.twilio.com"
 CONNECT_SECONDS = 3.05
 READ_SECONDS = 10.0
 # A look-up reads the newest SMS between two numbers. There are never this many in the minutes
@@ -80,6 +84,18 @@ class TwilioSms:
             raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
         return any(number.phone_number == phone for number in found)
 
+    def was_reassigned(self, phone: str, *, since: date) -> bool:
+        """See `skein.ports.Sms`; Twilio knows this of numbers of the US only."""
+        client = self._client()
+        asked = {"Fields": "reassigned_number", "LastVerifiedDate": f"{since:%Y%m%d}"}
+        try:
+            url = f"{LOOKUPS_URL}/v2/PhoneNumbers/{quote(phone)}"
+            answer = json.loads(client.request("GET", url, params=asked).text)
+            reassigned = answer["reassigned_number"]["is_number_reassigned"]
+        except Exception as error:
+            raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
+        return bool(reassigned == "yes")
+
     def _client(self) -> "Client":
         try:
             secret = self._secrets.get(self._settings.twilio_secret)
@@ -106,8 +122,9 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
         def request(
             self, method: str, url: str, *args: Any, headers: Mapping[str, str], **more: Any
         ) -> Any:
-            if api_url is not None and url.startswith(API_URL):
-                url = api_url.rstrip("/") + url.removeprefix(API_URL)
+            if api_url is not None and url.startswith((API_URL, LOOKUPS_URL)):
+                path = url.removeprefix(API_URL).removeprefix(LOOKUPS_URL)
+                url = api_url.rstrip("/") + path
             return super().request(
                 method, url, *args, headers={**headers, "Connection": "close"}, **more
             )

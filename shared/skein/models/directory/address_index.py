@@ -46,13 +46,17 @@ class AddressOwner(Stored):
     unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
     reassigned: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
+    def was_silent(self, today: date, days: int) -> bool:
+        """Tell whether no SMS came for so many days; 0 for never."""
+        return 0 < days <= self._silence(today)
+
     def has_lapsed(self, today: date, days: int) -> bool:
         """Tell whether the address is a new person's: reported, or after so many silent days.
 
         Args:
             days: The days of silence; 0 if an address does not lapse by silence.
         """
-        return self.reassigned or 0 < days <= self._silence(today)
+        return self.reassigned or self.was_silent(today, days)
 
     def unproven_on(self, today: date, days: int) -> int | None:
         """Return the days of silence that make the address unproven; None if it is proven.

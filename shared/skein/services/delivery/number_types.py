@@ -28,6 +28,11 @@ def may_answer(phone: str, line: str, countries: Sequence[str]) -> bool:
     return country in (countries or (_country(phonenumbers.parse(line)),))
 
 
+def is_american(phone: str) -> bool:
+    """Tell whether a phone has a number of the US."""
+    return _country(phonenumbers.parse(phone)) == "US"
+
+
 def is_toll_free(line: str) -> bool:
     """Tell whether a line's number is toll-free."""
     return phonenumbers.number_type(phonenumbers.parse(line)) == PhoneNumberType.TOLL_FREE

@@ -130,17 +130,19 @@ _HINTS = re.compile(
 )
 
 
-def wants_no_more(text: str, numbers: Iterable[str]) -> bool:
+def wants_no_more(text: str, numbers: Iterable[str], countries: Iterable[str] = ()) -> bool:
     """Tell whether a text is nothing but a wish to get no more SMS.
 
     Args:
         text: The text of an SMS.
         numbers: The phone numbers of the line and the person, whose countries tell the languages.
+        countries: The ISO codes of further countries that the line answers.
     """
     words = _plain(text)
     if len(words) > MAX_WISH:
         return False
     codes = frozenset(_calling_code(number) for number in numbers)
+    codes |= {phonenumbers.country_code_for_region(country) for country in countries}
     return _wish(codes).fullmatch(words) is not None
 
 

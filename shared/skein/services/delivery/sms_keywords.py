@@ -24,7 +24,12 @@ _OPT_OUT_TYPES: dict[str, Keyword] = {"STOP": "stop", "START": "start", "HELP": 
 
 
 def keyword_in(
-    body: str, *, opt_out_type: str | None, opted_out: bool, numbers: Iterable[str] = ()
+    body: str,
+    *,
+    opt_out_type: str | None,
+    opted_out: bool,
+    numbers: Iterable[str] = (),
+    countries: Iterable[str] = (),
 ) -> Keyword | None:
     """Return the keyword that an SMS consists of; None for an ordinary SMS.
 
@@ -35,11 +40,12 @@ def keyword_in(
             too.
         opted_out: Whether the person has opted out before.
         numbers: The phone numbers of the line and the person, whose countries tell the languages.
+        countries: The ISO codes of further countries that the line answers.
     """
     if opt_out_type and opt_out_type.upper() in _OPT_OUT_TYPES:
         return _OPT_OUT_TYPES[opt_out_type.upper()]
     # Ignore punctuation for STOP only: "Stop!" is clear, but "help!" may address the agent.
-    if wants_no_more(body, numbers):
+    if wants_no_more(body, numbers, countries):
         return "stop"
     word = body.strip().lower()
     if word in START_WORDS or (word == YES and opted_out):
