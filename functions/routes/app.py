@@ -162,14 +162,14 @@ class Principal(Value):
         """The caller's roles as an operator."""
         return frozenset(role for role in ROLES if {role, "admin"} & set(self.scopes))
 
-    def need(self, role: Role) -> None:
-        """Refuse an operator who lacks a role.
+    def need(self, *roles: Role) -> None:
+        """Refuse an operator who has none of some roles.
 
         Raises:
-            Forbidden: The caller lacks the role.
+            Forbidden: The caller has none of the roles.
         """
-        if role not in self.roles:
-            raise Forbidden(f"this call needs the scope {role!r}")
+        if not self.roles & set(roles):
+            raise Forbidden(f"this call needs the scope {' or '.join(map(repr, roles))}")
 
     @property
     def person(self) -> NamedMember:

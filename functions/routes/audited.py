@@ -34,19 +34,24 @@ def note_seen(people: Iterable[str]) -> None:
 
 
 class Requires:
-    """Middleware that admits operators with a role only."""
+    """Middleware that admits operators with one of some roles only.
 
-    def __init__(self, role: Role) -> None:
-        self.role = role
-        self.__name__ = f"requires: {role}"
+    Args:
+        roles: The roles. The first one is documented and audited.
+    """
+
+    def __init__(self, *roles: Role) -> None:
+        self.roles = roles
+        self.role = roles[0]
+        self.__name__ = f"requires: {' or '.join(roles)}"
 
     def __call__(self, api: Any, following: Next) -> Response[Any]:
         """Call the route.
 
         Raises:
-            Forbidden: The caller lacks the role.
+            Forbidden: The caller has none of the roles.
         """
-        api.context["principal"].need(self.role)
+        api.context["principal"].need(*self.roles)
         return following(api)
 
 

@@ -60,6 +60,7 @@ class RouteOptions(TypedDict, total=False):
         audit: How the route is audited: the kind of resource, or a middleware of its own.
         public: Whether the route needs no token.
         role: The role that an operator needs.
+        instead: Another role that suffices.
     """
 
     status: int
@@ -70,6 +71,7 @@ class RouteOptions(TypedDict, total=False):
     audit: Audit
     public: bool
     role: Role
+    instead: Role
 
 
 class ApiRouter:
@@ -172,6 +174,7 @@ class ApiRouter:
             if options.get("public"):
                 responses = {each: responses[each] for each in (status, 422)}
             role = options.get("role", self._role if method == "GET" else self._writes)
+            instead = (options["instead"],) if "instead" in options else ()
             audited = self._audited(method, status, options.get("audit", self._audit), role)
             return self.routes.route(
                 rule,
@@ -180,7 +183,7 @@ class ApiRouter:
                 tags=[options.get("tag", self._tag)],
                 status_code=status,
                 responses=responses,
-                middlewares=[audited, Requires(role)] if role else [audited],
+                middlewares=[audited, Requires(role, *instead)] if role else [audited],
             )(function)
 
         return register

@@ -168,6 +168,7 @@ def test_support_sees_open_runs_and_items_in_full(world: World) -> None:
     assert (shown["withheld"], OPEN in str(shown["prompt"])) == (False, True)
     assert support.get(f"{AGENT}/context", chat_id="chat_open").status == 200
     assert support.get(f"{AGENT}/recall", q="far", chat_id="chat_open").status == 200
+    assert support.get("/v1/transcripts/chat_open", reason=WHY).status == 200
     assert support.get("/v1/chats/chat_open/documents").status == 200
     assert support.get("/v1/chats/chat_open/agents/agt_a").status == 200
     assert support.get(f"{AGENT}/goals").body["items"] == []
@@ -230,7 +231,9 @@ def test_looks_at_open_content_and_refused_looks_are_no_accesses(world: World) -
     assert admin.get(f"{AGENT}/context", chat_id="chat_open", reason=WHY).status == 200
     assert admin.get(f"{AGENT}/memories", **OF_HUSAM).status == 403
     assert caller(world, "support").get("/v1/transcripts/chat_own", reason=WHY).status == 403
+    assert caller(world, "owner").get("/v1/transcripts/chat_open", reason=WHY).status == 403
     assert accesses(world) == []
+    assert caller(world, "privacy").get("/v1/transcripts/chat_own", reason=WHY).status == 200
 
 
 def test_list_of_runs_is_an_access_for_the_people_of_its_private_runs(world: World) -> None:

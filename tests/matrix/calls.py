@@ -153,6 +153,12 @@ class Route:
         return next((each.role for each in self.middlewares if isinstance(each, Requires)), None)
 
     @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles of which an operator needs one."""
+        needed = (each.roles for each in self.middlewares if isinstance(each, Requires))
+        return next(needed, ())
+
+    @property
     def public(self) -> bool:
         """Whether it needs no token."""
         return self.path in self.api.api.public

@@ -1410,7 +1410,8 @@ export interface paths {
          * Read a chat as an operator, with a reason
          * @description The audit log gets the reason first. A setting of the tenant can forbid this call.
          *
-         *     Pages work as for members. Reading moves no one's read mark.
+         *     A private chat takes the role `privacy`; for open ones, `support` suffices. Pages work as for
+         *     members. Reading moves no one's read mark.
          */
         get: operations["read_transcript"];
         put?: never;

@@ -7,6 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from routes.app import After, Before, ChatId, Limit, PageCursor
 from routes.audited import note_seen
 from routes.router import ApiRouter
+from routes.scope import check_private
 from skein.bootstrap import app, service
 from skein.models.api.chats import (
     ChatMemberResource,
@@ -45,7 +46,7 @@ def list_transcripts(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> 
     "/v1/transcripts/<chat_id>",
     "Read a chat as an operator, with a reason",
     audit="message",
-    role="privacy",
+    instead="privacy",
 )
 def read_transcript(
     chat_id: ChatId,
@@ -58,14 +59,15 @@ def read_transcript(
 ) -> TranscriptPage:
     """The audit log gets the reason first. A setting of the tenant can forbid this call.
 
-    Pages work as for members. Reading moves no one's read mark.
+    A private chat takes the role `privacy`; for open ones, `support` suffices. Pages work as for
+    members. Reading moves no one's read mark.
     """
-    del reason  # the audit entry has it
     now = app().ports.clock.now()
     chat, page = service(ChatViews).transcript(
         router.caller.tenant, chat_id, after=after, before=before, limit=limit, cursor=cursor
     )
     if chat.visibility == "private":
+        check_private(router.caller, reason)
         note_seen(chat.person_ids)
     return TranscriptPage(
         items=tuple(MessageResource.of(message, now) for message in page.items),
