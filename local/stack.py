@@ -223,6 +223,7 @@ class Stack:
             issuer=environment.issuer,
             audience=AUDIENCE,
             provider=_provider(settings, environment),
+            now=lambda: clock.now().timestamp(),
         )
         gateway = Gateway(
             template.functions,

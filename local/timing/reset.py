@@ -2,8 +2,8 @@
 
 After a reset, items may have times that lie in the future by as much as the clock was turned. Most
 of them are left alone. A plan, a time-out of a question and a consolidation wait until real time
-reaches theirs, and messages keep their times. But a lease, a rate limit or the due pointer of a run
-would stop new work until then. Those are moved back by the former offset.
+reaches theirs, and messages keep their times. But a lease, a rate limit, a sign-out or the due
+pointer of a run would stop new work until then. Those are moved back by the former offset.
 """
 
 from collections.abc import Iterable
@@ -28,6 +28,7 @@ ATTRIBUTES = (
     "consolidation_retry_at",
     *BUCKETS,
     "permits",
+    "signed_out_at",
 )
 NEXT_TRY = "next_at"  # of the parts of a delivery
 KINDS: frozenset[DueKind] = frozenset({"run", "delivery", "chat", "merge", "erasure", "choice"})

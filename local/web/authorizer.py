@@ -7,7 +7,7 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-author
 import hashlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from local.web.identity_provider import IdentityProvider
 
 KEY_BITS = 2048
 TOKEN_SECONDS = 24 * 3600
+LOCAL_ISSUED_AT = "local_iat"  # a claim: when the token was issued, by the local clock
 ALGORITHMS = ("RS256",)
 
 
@@ -37,13 +38,15 @@ class Authorizer:
     """Authorizer that signs and verifies tokens with a persistent key.
 
     Tokens expire by real time, even while the local clock is ahead, because in production they come
-    from an external identity provider.
+    from an external identity provider. But functions get the time of issue by the local clock, with
+    which Skein compares it to sign-outs.
 
     Args:
         key_file: The file of the private key, created on first use.
         issuer: The `iss` of every token.
         audience: The `aud` of every token.
         provider: An identity provider whose tokens are accepted, too.
+        now: Returns the time of the local clock, in seconds since 1970.
     """
 
     def __init__(
@@ -53,10 +56,12 @@ class Authorizer:
         issuer: str,
         audience: str,
         provider: IdentityProvider | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.issuer = issuer
         self.audience = audience
         self._provider = provider
+        self._now = now
         self._key = _key(key_file)
         self._key_id = _thumbprint(self._key)
 
@@ -68,7 +73,8 @@ class Authorizer:
             scope: The scopes, separated by spaces; empty for none.
             name: The name of the user; None for a token without the claim `name`.
         """
-        claims = {"aud": self.audience, "jti": str(uuid.uuid4()), "sub": sub, "tenant": tenant}
+        claims: dict[str, Any] = {"aud": self.audience, "jti": str(uuid.uuid4()), "sub": sub}
+        claims |= {"tenant": tenant, LOCAL_ISSUED_AT: int(self._now())}
         if scope:
             claims["scope"] = scope
         if name is not None:
@@ -148,6 +154,8 @@ class Authorizer:
             audience=self.audience,
             options={"require": ["exp", "iss", "aud"]},
         )
+        if LOCAL_ISSUED_AT in claims:
+            claims["iat"] = claims.pop(LOCAL_ISSUED_AT)
         return claims
 
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ import mobile_api
 from local.events import Request, http_event, http_response
 from local.functions import Functions
 from local.template import Function, Route
-from local.web.authorizer import Authorizer
+from local.web.authorizer import TOKEN_SECONDS, Authorizer
 from local.web.cors import Cors
 from local.web.gateway import MAX_BODY_BYTES, Gateway
 from local.web.routes import Routes
@@ -176,6 +177,18 @@ def test_a_token_that_is_not_for_us_or_not_for_now_is_refused(
     assert response.status == 401
     assert json.loads(response.body) == {"message": "Unauthorized"}
     assert not handlers.events
+
+
+def test_token_is_issued_by_the_local_clock_and_expires_by_real_time(tmp_path: Path) -> None:
+    """Else a new token would be refused after a sign-out while the local clock is ahead."""
+    ahead = time.time() + 3600
+    authorizer = Authorizer(
+        tmp_path / "key.pem", issuer="https://issuer", audience="us", now=lambda: ahead
+    )
+    token = authorizer.token(sub="u", tenant="t", scope="")
+    claims = authorizer.authorize(f"Bearer {token}")["jwt"]["claims"]
+    assert int(claims["iat"]) == int(ahead)
+    assert int(claims["exp"]) <= time.time() + TOKEN_SECONDS
 
 
 def test_keys_are_kept(tmp_path: Path) -> None:

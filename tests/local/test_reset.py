@@ -30,7 +30,15 @@ def at(delta: timedelta) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["lease_until", "busy_until", "messages_full_at", "segments_full_at", "upkeep_at"]
+    "name",
+    [
+        "lease_until",
+        "busy_until",
+        "messages_full_at",
+        "segments_full_at",
+        "upkeep_at",
+        "signed_out_at",
+    ],
 )
 def test_time_that_holds_work_back_is_moved_back_by_the_offset(name: str) -> None:
     count, item = corrected(**{name: at(BY + timedelta(minutes=2))})
