@@ -31,7 +31,7 @@ export class Inbox {
     this.root = el("section", { class: "inbox", hidden: true, "aria-label": said.name });
   }
 
-  /** Read the questions now and again, since no frame tells an invited person. */
+  /** Read the questions now and again: they expire, and a frame may be lost. */
   async start() {
     this.#timer = setInterval(() => this.refresh(), REFRESH_MS);
     await this.refresh();
@@ -57,7 +57,7 @@ export class Inbox {
   /** Take a frame of the live channel. */
   frame(frame) {
     const asks = (frame.type === "message" || frame.type === "changed") && frame.message.choice;
-    if (asks || frame.type === "chat" || frame.type === "resync") this.refresh();
+    if (asks || ["chat", "invitation", "resync"].includes(frame.type)) this.refresh();
   }
 
   /** After a lost connection, read what was missed. */

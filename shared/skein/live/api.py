@@ -156,6 +156,13 @@ class RemovedFrame(Resource):
     chat_id: str
 
 
+class InvitationFrame(Resource):
+    """An invitation of the person to the chat has come or ended: read their open choices."""
+
+    type: Literal["invitation"] = "invitation"
+    chat_id: str
+
+
 class ResyncFrame(Resource):
     """Something may be missing: read the chat's messages again (`?after=`)."""
 
@@ -185,6 +192,7 @@ Frame = (
     | TypingFrame
     | ChatFrame
     | RemovedFrame
+    | InvitationFrame
     | ResyncFrame
     | PongFrame
     | ClosingFrame

@@ -53,25 +53,31 @@ def push_of_closed_membership(change: ItemChange) -> Iterator[PushJob]:
 
 
 def push_of_chat(change: ItemChange) -> Iterator[PushJob]:
-    """Yield the job of a chat that is new, or whose title, members or settings have changed."""
+    """Yield the jobs of a chat that is new or has changed, and of its invitations."""
     if change.after is None or not change.alters(*SHOWN_OF_CHAT):
         return
     if "roster" not in change.after:  # `META` of something else
         return
     chat = Chat.from_item(change.after)
     yield _job(chat.tenant, chat.id, LiveEvent(type="chat"))
+    before = Chat.from_item(change.before).invited if change.before is not None else ()
+    for invited in dict.fromkeys([*before, *chat.invited]):
+        if not (invited in before and invited in chat.invited):
+            event = LiveEvent(type="invitation", member=invited.member.ref)
+            yield _job(chat.tenant, chat.id, event)
 
 
 def merged_pushes(jobs: Iterable[PushJob]) -> PushJob:
     """Return one job for the jobs of one chat; too many events become one `resync`.
 
-    Those who have left are still told so: a `resync` does not reach them.
+    Those who have left or are invited are still told so: a `resync` does not reach them.
     """
     first, *rest = jobs
     events = dict.fromkeys([*first.events, *(event for job in rest for event in job.events)])
     if len(events) > MAX_LIVE_EVENTS:
-        left = [event for event in events if event.type == "left"][: MAX_LIVE_EVENTS - 1]
-        return first.model_copy(update={"events": (*left, LiveEvent(type="resync"))})
+        outside = [event for event in events if event.type in {"left", "invitation"}]
+        kept = outside[: MAX_LIVE_EVENTS - 1]
+        return first.model_copy(update={"events": (*kept, LiveEvent(type="resync"))})
     return first.model_copy(update={"events": tuple(events)})
 
 

@@ -17,6 +17,7 @@ from skein.live.api import (
     STATUSES,
     ChatFrame,
     Frame,
+    InvitationFrame,
     MessageFrame,
     ReadFrame,
     RemovedFrame,
@@ -96,7 +97,7 @@ class Pushes:
         except NotFound:
             return
         snapshot = snapshot._replace(chat=snapshot.chat.at(self.clock.now()))
-        sends = [*self._goodbyes(job, snapshot), *self._news(job, snapshot)]
+        sends = [*self._to_outsiders(job, snapshot), *self._news(job, snapshot)]
         if not sends:
             return
         counts = self.parallel_map(lambda send: self.send(*send), sends)
@@ -115,16 +116,21 @@ class Pushes:
             if frames := _frames_for(listener.membership, changes):
                 yield from ((connection, frames) for connection in listener.connections)
 
-    def _goodbyes(self, job: PushJob, snapshot: ChatSnapshot) -> Iterator[_Send]:
-        """Yield the frame of those who have left and are not in the chat again."""
-        left = {event.member for event in job.events if event.type == "left" and event.member}
-        gone = left - {each.member.ref for each in snapshot.members if each.active}
+    def _to_outsiders(self, job: PushJob, snapshot: ChatSnapshot) -> Iterator[_Send]:
+        """Yield the frames of those who have left and are not back, and of invited people."""
         tenant, chat_id = snapshot.chat.tenant, snapshot.chat.id
-        keys = [PersonConnections.key_of(tenant, member.id) for member in gone]
-        found = self.table.get_many(keys) if keys else {}
-        for item in found.values():
+        members = {each.member.ref for each in snapshot.members if each.active}
+        told: dict[MemberRef, Frame] = {}
+        for event in job.events:
+            if event.type == "invitation" and event.member is not None:
+                told[event.member] = InvitationFrame(chat_id=chat_id)
+            elif event.type == "left" and event.member is not None and event.member not in members:
+                told[event.member] = RemovedFrame(chat_id=chat_id)
+        keys = {PersonConnections.key_of(tenant, member.id): told[member] for member in told}
+        found = self.table.get_many(list(keys)) if keys else {}
+        for key, item in found.items():
             for connection in PersonConnections.from_item(item).open_at(self.clock.now()):
-                yield connection, [RemovedFrame(chat_id=chat_id)]
+                yield connection, [keys[key]]
 
     def listeners(self, snapshot: ChatSnapshot) -> list[Listener]:
         """Return the members of a chat with their open connections, in one read."""

@@ -54,13 +54,18 @@ def test_answered_question_is_pushed_as_changed(world: World) -> None:
     assert (shown["seq"], shown["choice"]["status"]) == (1, "answered")
 
 
-def test_invited_person_is_sent_nothing_and_members_see_the_invitation(world: World) -> None:
+def test_invited_person_is_told_of_the_invitation_and_its_end_only(world: World) -> None:
     world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
     world.post("Before she accepts", DANA)
     world.drain()
     shown = frames(world, "Tom", "chat")[-1]["chat"]["members"]
     assert [each["state"] for each in shown if each["id"] == LENA.id] == ["invited"]
-    assert world.sockets.frames("Lena") == []
+    told = {"type": "invitation", "chat_id": "chat_1"}
+    assert world.sockets.frames("Lena") == [told]
+    world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, LENA.ref)
+    world.drain()
+    assert world.sockets.frames("Lena") == [told, told]
+    assert frames(world, "Tom", "invitation") == []
 
 
 def test_new_title_and_new_member_are_pushed(world: World) -> None:

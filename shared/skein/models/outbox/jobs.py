@@ -130,7 +130,9 @@ class ReflectionJob(Job):
     scope: str | None = None
 
 
-LiveEventType = Literal["message", "changed", "run", "read", "typing", "chat", "left", "resync"]
+LiveEventType = Literal[
+    "message", "changed", "run", "read", "typing", "chat", "left", "invitation", "resync"
+]
 
 
 class LiveEvent(Value):
@@ -138,10 +140,10 @@ class LiveEvent(Value):
 
     Attributes:
         type: The kind of change: a `message` is new or `changed`, a `run` has another status, a
-            member has `read`, is `typing` or has `left`, the `chat` itself has changed, or too much
-            has changed to name it (`resync`).
+            member has `read`, is `typing` or has `left`, the `chat` itself has changed, a person's
+            `invitation` has come or ended, or too much has changed to name it (`resync`).
         seq: The message that is new or changed.
-        member: The member who has read, is typing or has left.
+        member: The member who has read, is typing or has left, or the invited person.
     """
 
     type: LiveEventType
