@@ -120,13 +120,13 @@ class Pushes:
         """Yield the frames of those who have left and are not back, and of invited people."""
         tenant, chat_id = snapshot.chat.tenant, snapshot.chat.id
         members = {each.member.ref for each in snapshot.members if each.active}
-        told: dict[MemberRef, Frame] = {}
+        frames: dict[MemberRef, Frame] = {}
         for event in job.events:
             if event.type == "invitation" and event.member is not None:
-                told[event.member] = InvitationFrame(chat_id=chat_id)
+                frames[event.member] = InvitationFrame(chat_id=chat_id)
             elif event.type == "left" and event.member is not None and event.member not in members:
-                told[event.member] = RemovedFrame(chat_id=chat_id)
-        keys = {PersonConnections.key_of(tenant, member.id): told[member] for member in told}
+                frames[event.member] = RemovedFrame(chat_id=chat_id)
+        keys = {PersonConnections.key_of(tenant, member.id): frames[member] for member in frames}
         found = self.table.get_many(list(keys)) if keys else {}
         for key, item in found.items():
             for connection in PersonConnections.from_item(item).open_at(self.clock.now()):
