@@ -131,8 +131,8 @@ def former_names(chat: Chat, member: NamedMember) -> list[str]:
 
     `Caller` with digits is no name that people or summaries use for somebody who has a name now.
     """
-    mine = (each for each in chat.former_names if each.ref == member.ref)
-    own = [each for each in mine if not is_caller_name(each.name)]
+    former = (each for each in chat.former_names if each.ref == member.ref)
+    own = [each for each in former if not is_caller_name(each.name)]
     now = folded(plain_name(member))
     return [_name_of(each) for each in own if folded(plain_name(each)) != now]
 
