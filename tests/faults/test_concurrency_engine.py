@@ -138,7 +138,7 @@ def test_first_texts_of_one_phone_at_once_make_one_person_and_one_chat(world: Ri
         posted = world.app.sms_receiver.receive(
             InboundSms(
                 account_sid="AC1",
-                message_sid=f"SM{number}",
+                message_sid=f"SM{phone[1:]}{number}",  # the tests share the table
                 sender=phone,
                 recipient=line,
                 body=f"Text {number}",

@@ -102,6 +102,12 @@ def test_question_of_unknown_outcome_is_found_by_its_numbers(phone: Phone) -> No
     assert phone.world.deliveries(phone.chat_id)[-1].status == "sent"
 
 
+def test_id_of_an_answer_is_not_accepted_from_another_number(phone: Phone) -> None:
+    sid = phone.text(phone.ask()["Yes"])
+    stranger = SMS.but(MessageSid=sid, From="+15005550177", Body="Hi").signed()
+    assert invoke(sms_webhook, phone.world, stranger)["statusCode"] == 403
+
+
 @pytest.mark.parametrize("how", ["answered", "expired"])
 def test_question_that_is_over_before_it_was_sent_is_not_sent(phone: Phone, how: str) -> None:
     phone.ask(deliver=False)

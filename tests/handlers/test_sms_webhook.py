@@ -272,6 +272,19 @@ def test_text_from_a_line_of_another_tenant_is_stored(world: World) -> None:
     assert texts(world) == ["chest pain, please help"]
 
 
+@pytest.mark.parametrize("hours", [0, 23])
+def test_sid_from_another_number_is_refused_for_a_day(world: World, hours: int) -> None:
+    send(world, SMS.signed())
+    world.clock.advance(hours * 3_600)
+    before = world.table.all_items()
+    stranger = SMS.but(From="+15005550177", Body="Ping")
+    assert send(world, stranger.signed())["statusCode"] == 403
+    assert world.table.all_items() == before
+    assert send(world, SMS.signed())["statusCode"] == 200, "a repeated webhook is no other number's"
+    world.clock.advance(24 * 3_600)
+    assert send(world, stranger.signed())["statusCode"] == 200
+
+
 def test_text_from_a_number_that_became_a_line_is_not_stored(world: World) -> None:
     send(world, SMS.signed())
     world.line(phone=PHONE)

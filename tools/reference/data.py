@@ -22,7 +22,7 @@ from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
 from skein.models.config import overrides
-from skein.models.delivery import delivery
+from skein.models.delivery import delivery, sms
 from skein.models.directory import (
     address_index,
     agent,
@@ -298,6 +298,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`AddressChat`": Row(
             address_index.AddressChat.key_of(TENANT, ADDRESS, LINE), address_index.AddressChat
         ),
+        "`ReceivedSms`": Row(sms.ReceivedSms.key_of(TENANT, "{sid}"), sms.ReceivedSms),
         "`Line`": Row(line.Line.key_of(ADDRESS), line.Line),
         "`ReservedNumber`": Row(line.ReservedNumber.key_of(ADDRESS), line.ReservedNumber),
         "`AssignedNumber`, in the table of assigned numbers": Row(

@@ -3,8 +3,11 @@
 from datetime import date
 from typing import NamedTuple
 
+from skein.errors import Forbidden
 from skein.models.common.address import Address
+from skein.models.common.reason import Reason
 from skein.models.config.overrides import Overrides, Retention, TenantSettings
+from skein.models.delivery.sms import ReceivedSms
 from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
@@ -55,19 +58,33 @@ class AddressLookup(NamedTuple):
 
 
 def look_up_address(
-    table: Table, line: Line, sender: Address, *, today: date, silence_days: int
+    table: Table,
+    line: Line,
+    sender: Address,
+    *,
+    today: date,
+    silence_days: int,
+    received: ReceivedSms | None = None,
 ) -> AddressLookup:
     """Read the data about the address of an SMS's sender, in one call.
 
     Args:
         silence_days: The days without an SMS after which the address is a new person's; 0: never.
+        received: The SMS, whose id is checked.
+
+    Raises:
+        Forbidden: The id of the SMS came from another address before.
     """
     owner_key = AddressOwner.key_of(line.tenant, sender)
     chat_key = AddressChat.key_of(line.tenant, sender, line.address)
     agent_key = Agent.key_of(line.tenant, line.agent_id)
     tenant_key = TenantSettings.key_of(line.tenant)
     sender_key = Line.key_of(sender)
-    found = table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
+    keys = [owner_key, chat_key, agent_key, tenant_key, sender_key]
+    found = table.get_many([*keys, received.key] if received is not None else keys)
+    before = found.get(received.key) if received is not None else None
+    if received is not None and before is not None and received.is_from_another(before):
+        raise Forbidden("the id of the SMS came from another number", reason=Reason.REPEATED)
     chat, agent = found.get(chat_key), found.get(agent_key)
     tenant = TenantSettings.from_optional(found.get(tenant_key))
     owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None

@@ -27,7 +27,7 @@ from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Write
 from skein.models.config.overrides import Overrides, Retention
-from skein.models.delivery.sms import InboundSms
+from skein.models.delivery.sms import InboundSms, ReceivedSms
 from skein.models.directory.address_index import AddressChat, AddressOwner, caller_name
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
@@ -87,6 +87,7 @@ class SmsReceiver:
 
         Raises:
             Unprocessable: A number is not a full phone number, so no answer could be sent.
+            Forbidden: The id of the SMS came from another number in the last day.
             NotFound: The recipient is not one of our lines, or the line's agent was deleted.
             Contention: The optimistic lock failed 20 times; the SMS was not stored.
         """
@@ -103,7 +104,8 @@ class SmsReceiver:
         Raises:
             ConditionFailed: The address belongs to another user now; the caller reads again.
         """
-        lookup = self._checked_owner(line, route.person)
+        received = self._received(line, route, sms)
+        lookup = self._checked_owner(line, route.person, received)
         if lookup.is_line:
             extra = {"reason": Reason.OWN_LINE, **_named(route, sms)}
             logger.warning("SMS not stored", extra=extra)
@@ -177,7 +179,7 @@ class SmsReceiver:
             route=route if in_chat_of_line else None,
             overrides=lookup.overrides if in_chat_of_line else None,
             no_run_reason=reason_of_limit(over.what) if over is not None else None,
-            owner=None if whose else self._heard(direct),
+            conditions=(*([] if whose else [self._heard(direct)]), self._stored(line, route, sms)),
         )
         if posted is None:
             return self.answers.refusal(line.tenant, person.id, coded, sms)
@@ -246,6 +248,7 @@ class SmsReceiver:
             ),
             extra_writes=lambda snapshot: (
                 self._heard(direct),
+                self._stored(line, route, sms),
                 *(self.answers.count(refusal) if refusal is not None else ()),
                 *(self.rest.writes(rest, snapshot) if rest is not None else ()),
             ),
@@ -322,13 +325,23 @@ class SmsReceiver:
         there = read_membership(self.table, line.tenant, direct.chat_id, person)
         return there is not None and line.address.channel in there.opt_outs
 
-    def _look_up(self, line: Line, sender: Address) -> AddressLookup:
-        days = self.settings.number_silence_days
-        return look_up_address(self.table, line, sender, today=self._today, silence_days=days)
+    def _look_up(
+        self, line: Line, sender: Address, received: ReceivedSms | None = None
+    ) -> AddressLookup:
+        days, today = self.settings.number_silence_days, self._today
+        return look_up_address(
+            self.table, line, sender, today=today, silence_days=days, received=received
+        )
 
-    def _checked_owner(self, line: Line, sender: Address) -> AddressLookup:
+    def _received(self, line: Line, route: Route, sms: InboundSms) -> ReceivedSms:
+        return ReceivedSms.of(line.tenant, sms.client_id, route.person, self.clock.now())
+
+    def _stored(self, line: Line, route: Route, sms: InboundSms) -> Write:
+        return self._received(line, route, sms).stored(self.clock.now())
+
+    def _checked_owner(self, line: Line, sender: Address, received: ReceivedSms) -> AddressLookup:
         """Look up an address, whose owner loses it if the provider knows of a new person."""
-        lookup = self._look_up(line, sender)
+        lookup = self._look_up(line, sender, received)
         lost = lookup.owner is not None and self.silent_numbers.found_reassigned(lookup.owner)
         return self._look_up(line, sender) if lost else lookup
 

@@ -1,6 +1,7 @@
 """SMS with the code of a choice: answer the question, or tell why the number answers nothing."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.errors import Conflict, ExtraWriteFailed, Forbidden, NotFound
@@ -69,7 +70,7 @@ class SmsAnswers:
         route: Route | None,
         overrides: Overrides | None,
         no_run_reason: Reason | None,
-        owner: Write | None,
+        conditions: Sequence[Write],
     ) -> PostedMessage | None:
         """Answer a choice in the chat of its question (idempotent by the id of the SMS).
 
@@ -77,14 +78,14 @@ class SmsAnswers:
             route: The route of the SMS; None if it came on another route than that of the chat,
                 which then stays.
             overrides, no_run_reason: See `NewMessage`.
-            owner: The condition that the number still belongs to the person; None for an answer
-                that says so itself.
+            conditions: Further writes: the condition that the number still belongs to the person,
+                unless the answer says so itself, and the record of the SMS.
 
         Returns:
             The answer; None if the question is over, or the person or the chat is gone.
 
         Raises:
-            ExtraWriteFailed: The number belongs to another person now.
+            ExtraWriteFailed: The first of the conditions does not hold.
         """
         chat_id = coded.choice.chat_id
         if route is None:
@@ -105,7 +106,7 @@ class SmsAnswers:
             overrides=overrides,
         )
         try:
-            return self.answering.answer(given, extra_writes=lambda _: (owner,) if owner else ())
+            return self.answering.answer(given, extra_writes=lambda _: conditions)
         except (Conflict, Forbidden, NotFound):
             return None
 

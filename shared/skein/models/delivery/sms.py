@@ -1,12 +1,17 @@
 """SMS from and to the provider, and its status reports."""
 
+import hashlib
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from skein.models.chats.chat import Media
-from skein.models.common.base import E164, Identifier, Instant, Tenant, Value
+from skein.models.common.address import Address
+from skein.models.common.base import E164, Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.storage import META, Is, Item, Key, Put, any_of, gone
 
+KEPT_FOR = timedelta(days=1)  # the ids of received SMS; the provider repeats a webhook in minutes
 MAX_NUMBER = 999_999_999  # far below the 38 digits that the table holds
 
 SmsStatus = Literal["queued", "sent", "delivered", "undelivered", "failed"]
@@ -77,6 +82,50 @@ class InboundSms(Value):
     def client_id(self) -> str:
         """The id by which a redelivered SMS is recognised."""
         return f"{self.account_sid}:{self.message_sid}"
+
+
+class ReceivedSms(Stored):
+    """An SMS of the last day; its id is not accepted from another number.
+
+    Attributes:
+        sms_id: The id at the provider, with that of the account.
+        sender_hash: The hash of id and number, so that the item does not show the number.
+        expires_at: When the item may be deleted, in seconds since 1970.
+    """
+
+    tenant: Tenant
+    sms_id: str
+    sender_hash: str
+    expires_at: int
+
+    @classmethod
+    def of(cls, tenant: str, sms_id: str, sender: Address, now: datetime) -> "ReceivedSms":
+        """Return the record of an SMS that is received now."""
+        sender_hash = hashlib.sha256(f"{sms_id} {sender}".encode()).hexdigest()
+        end = int((now + KEPT_FOR).timestamp())
+        return cls(tenant=tenant, sms_id=sms_id, sender_hash=sender_hash, expires_at=end)
+
+    @staticmethod
+    def key_of(tenant: str, sms_id: str) -> Key:
+        """Return the key of an SMS."""
+        return Key(f"{key_part(tenant)}#SMS#{key_part(sms_id)}", META)
+
+    @property
+    def key(self) -> Key:
+        """The key of this SMS."""
+        return self.key_of(self.tenant, self.sms_id)
+
+    def to_item(self) -> Item:
+        """Return the SMS as table attributes."""
+        return self.attributes()
+
+    def is_from_another(self, before: Item) -> bool:
+        """Tell whether the SMS that was stored under the same key came from another number."""
+        return bool(before["sender_hash"] != self.sender_hash)
+
+    def stored(self, now: datetime) -> Put:
+        """Return the write of the SMS, which fails if its id came from another number."""
+        return Put(self.key, self.to_item(), any_of(gone(now), Is("sender_hash", self.sender_hash)))
 
 
 class StatusReport(Value):
