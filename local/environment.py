@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from local.errors import BadTemplateError
 from local.intrinsics import REGION
-from local.template import Template
+from local.template import SERVICES_KEY, Template
 from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
 from skein.errors import MissingSecret
 from skein.ports import Secrets
@@ -17,6 +17,11 @@ from skein.settings import Settings
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the secret's name
 OPENAI_SECRET = "skein/openai"  # noqa: S105
 SERVICES_SECRET = "skein/services"  # noqa: S105
+SECRETS = {  # the parameter or the logical id of each secret in the template
+    TWILIO_SECRET: "TwilioSecretArn",
+    OPENAI_SECRET: "OpenaiSecretArn",
+    SERVICES_SECRET: SERVICES_KEY,
+}
 AUDIENCE = "skein-local"
 CONSOLE_CLIENT = "skein-console"
 LOOPBACK = "127.0.0.1,localhost"

@@ -1,7 +1,8 @@
 """Permissions of the functions, as their roles in the template grant them.
 
-The local stack checks each call of a function to the table and to the queues. So a missing
-permission fails on this machine, and not after a deployment.
+The local stack checks each call of a function to the tables, the queues, the connections of the
+live channel and the secrets. So a missing permission fails on this machine, and not after a
+deployment.
 """
 
 import json
@@ -15,11 +16,13 @@ from skein.correlation import current_invocation
 from skein.models.common.storage import Check, Delete, Item, Key, Page, Put, Query, Update, Write
 from skein.models.common.vector_search import VectorSearch
 from skein.models.outbox.jobs import Job
-from skein.ports import Queues, Table, VectorIndex
+from skein.ports import Queues, Secrets, Sockets, Table, VectorIndex
 from skein.settings import variable
 
 RECEIVE = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
 SEND = "sqs:SendMessage"
+CONNECT = "execute-api:ManageConnections"  # the template has one API with connections
+READ_SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 - an action
 SEARCH = "dynamodb:SearchVectors"
 VECTOR_INDEX = "recall"  # its name in the template
 WRITE_ACTIONS: Mapping[type[Write], str] = {
@@ -69,8 +72,8 @@ class Permissions:
             queues={name: reference[2:-1] for name, reference in urls.items()},
         )
 
-    def check(self, action: str, resource: str) -> None:
-        """Check that the running function may call `action` on `resource`.
+    def check(self, action: str, resource: str | None = None) -> None:
+        """Check that the running function may call `action` on `resource`, or at all.
 
         Outside of an invocation, everything is allowed.
 
@@ -78,9 +81,13 @@ class Permissions:
             AccessDeniedError: The role of the function does not allow the call.
         """
         function = current_invocation().get("function_name")
-        if function is None or Permission(action, resource) in self.allowed.get(function, ()):
+        if function is None:
             return
-        raise AccessDeniedError(f"{function} may not call {action} on {resource}")
+        allowed = self.allowed.get(function, frozenset())
+        found = {each.resource for each in allowed if each.action == action}
+        if found and resource in {*found, None}:
+            return
+        raise AccessDeniedError(f"{function} may not call {action} on {resource or 'anything'}")
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,42 @@ class PermittedQueues:
         for queue in {job.queue for job in jobs}:
             self.permissions.check(SEND, self.permissions.queues[queue])
         self.queues.send(jobs, delay_seconds=delay_seconds)
+
+
+@dataclass(frozen=True)
+class PermittedSockets:
+    """`Sockets` that refuse the frames that the running function may not send."""
+
+    sockets: Sockets
+    permissions: Permissions
+
+    def push(self, connection_id: str, text: str) -> None:
+        """See `skein.ports.Sockets`."""
+        self.permissions.check(CONNECT)
+        self.sockets.push(connection_id, text)
+
+    def close(self, connection_id: str) -> None:
+        """See `skein.ports.Sockets`."""
+        self.permissions.check(CONNECT)
+        self.sockets.close(connection_id)
+
+
+@dataclass(frozen=True)
+class PermittedSecrets:
+    """`Secrets` that refuse those that the running function may not read.
+
+    Attributes:
+        resources: The parameter or the logical id of each secret, by its name.
+    """
+
+    secrets: Secrets
+    permissions: Permissions
+    resources: Mapping[str, str]
+
+    def get(self, name: str) -> Mapping[str, str]:
+        """See `skein.ports.Secrets`."""
+        self.permissions.check(READ_SECRET, self.resources[name])
+        return self.secrets.get(name)
 
 
 def permissions_of(template: Template, logical_id: str) -> frozenset[Permission]:

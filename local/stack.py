@@ -17,7 +17,13 @@ from typing import IO, Self
 
 from local.config import LOOPBACK, Config
 from local.demo import LINE, TENANT, make_demo
-from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
+from local.environment import (
+    AUDIENCE,
+    SECRETS,
+    LocalSecrets,
+    StackEnvironment,
+    lambda_environment,
+)
 from local.errors import DataInUseError
 from local.events import Request, Response
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
@@ -27,7 +33,14 @@ from local.model.check import ModelCheck
 from local.model.reporting import ModelApi, ReportingModel
 from local.model.server import SETTINGS as MODEL_SETTINGS
 from local.model.server import LocalModel
-from local.permissions import Permissions, PermittedQueues, PermittedTable, PermittedVectors
+from local.permissions import (
+    Permissions,
+    PermittedQueues,
+    PermittedSecrets,
+    PermittedSockets,
+    PermittedTable,
+    PermittedVectors,
+)
 from local.polling.feed import FeedPoller, feed_sources
 from local.polling.inbox import Inbox, PolledQueue
 from local.polling.poller import Poller
@@ -317,7 +330,7 @@ class Stack:
             parts.callback(self._check.stop)
         permissions = Permissions.of(self.template)
         table = PermittedTable(MessageLog(adapters.table, twilio_account), permissions)
-        secrets = LocalSecrets(adapters.secrets, key)
+        secrets = PermittedSecrets(LocalSecrets(adapters.secrets, key), permissions, SECRETS)
         reporting = ReportingModel(model, api)
 
         def use_new_app() -> None:
@@ -332,7 +345,7 @@ class Stack:
                 secrets=secrets,
                 model=reporting,
                 model_list=model,
-                sockets=self._sockets(live_server),
+                sockets=PermittedSockets(self._sockets(live_server), permissions),
             )
             bootstrap.use(app)
 

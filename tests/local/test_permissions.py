@@ -11,6 +11,8 @@ from local.permissions import (
     Permission,
     Permissions,
     PermittedQueues,
+    PermittedSecrets,
+    PermittedSockets,
     PermittedTable,
     denials_of,
     permissions_of,
@@ -30,6 +32,8 @@ from skein.models.outbox.jobs import (
     SummaryJob,
     UpkeepJob,
 )
+from tests.fakes.sms import MemorySecrets
+from tests.fakes.sockets import FakeSockets
 from tests.fakes.system import FixedClock, MemoryQueues
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, person
@@ -123,6 +127,23 @@ def test_call_that_the_role_does_not_allow_is_refused_and_has_no_effect() -> Non
         with pytest.raises(AccessDeniedError, match="dynamodb:Query on Table/gsi1"):
             table.query(Query(KEY.pk, index="gsi1", limit=1))
     assert memory.get(KEY) == {"pk": KEY.pk, "sk": KEY.sk, "a": 1}
+
+
+def test_function_without_a_permission_reads_no_secret_and_sends_no_frame() -> None:
+    kept = {"mine": {"key": "1"}, "theirs": {"key": "2"}}
+    names = {"mine": "ServicesSecret", "theirs": "TwilioSecretArn"}
+    secrets = PermittedSecrets(MemorySecrets(kept), DEPLOYED, names)
+    sockets = PermittedSockets(FakeSockets(), DEPLOYED)
+    with running("RunWorker"):
+        sockets.push("c1", "hi")
+    with running("ServiceWebhook"):
+        assert secrets.get("mine") == {"key": "1"}
+        with pytest.raises(AccessDeniedError, match="GetSecretValue on TwilioSecretArn"):
+            secrets.get("theirs")
+        with pytest.raises(AccessDeniedError, match="execute-api:ManageConnections"):
+            sockets.push("c1", "hi")
+        with pytest.raises(AccessDeniedError, match="execute-api:ManageConnections"):
+            sockets.close("c1")
 
 
 def test_job_for_another_queue_than_the_role_allows_is_refused() -> None:

@@ -7,8 +7,15 @@ from functools import cache
 from typing import Any, TypeVar, get_args
 
 from local.events import Event
-from local.permissions import PermittedQueues, PermittedTable, PermittedVectors
+from local.permissions import (
+    PermittedQueues,
+    PermittedSecrets,
+    PermittedSockets,
+    PermittedTable,
+    PermittedVectors,
+)
 from local.template import NUMBERS, REGISTER
+from local.template import SERVICES_KEY as SERVICES_SECRET_ID
 from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
@@ -130,10 +137,14 @@ class World:
                 "queues": PermittedQueues(self.queues, permissions()),
                 "metrics": self.metrics,
                 "sms": self.sms,
-                "sockets": self.sockets,
+                "sockets": PermittedSockets(self.sockets, permissions()),
                 "background": self.background,
                 "verifier": MemoryVerifier(),
-                "secrets": MemorySecrets({"": {"key": SERVICES_KEY}}),
+                "secrets": PermittedSecrets(
+                    MemorySecrets({"": {"key": SERVICES_KEY}}),
+                    permissions(),
+                    {"": SERVICES_SECRET_ID},
+                ),
                 "model": self.model,
                 "model_list": self.model_list,
                 "tokens": tokens(),
