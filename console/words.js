@@ -350,13 +350,14 @@ export const words = {
     },
     audit: {
       name: "Audit",
-      about: "Who read or changed what. Each call of an operator is here, and each change by a person.",
+      about: "Who read or changed what, with the scope that the call needs. Each call of an operator is here, also if it was refused, and each change by a person.",
       day: "Day",
       dayHint: "In UTC. Empty for today.",
       today: "Today",
       show: "Show",
       none: "Nothing happened on this day.",
       verbs: { read: "read", create: "created", change: "changed", delete: "deleted" },
+      refused: "Refused",
       reason: (reason) => `Reason: ${reason}`,
     },
     settings: {

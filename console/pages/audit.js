@@ -19,6 +19,7 @@ function entryOf(entry) {
   const ids = Object.entries(entry.ids).map(([name, id]) => `${name} ${id}`).join(", ");
   return [
     el("p", {}, el("strong", {}, entry.who), " ", said.verbs[entry.verb] ?? entry.verb, " ", entry.kind, " ",
+      el("span", { class: "badge soft" }, entry.scope), entry.refused ? [" ", el("span", { class: "badge" }, said.refused)] : null, " ",
       el("span", { class: "hint" }, when(entry.at))),
     entry.reason === null ? null : el("p", { class: "text" }, said.reason(entry.reason)),
     el("p", { class: "hint" }, ids === "" ? entry.route : `${entry.route}: ${ids}`),

@@ -13,10 +13,15 @@ def test_audit_lists_changes_and_reasons_as_text(driver: Driver) -> None:
         "GET", f"/v1/transcripts/{chat}?reason=%3Cscript%3Ealert(1)%3C/script%3E", token=token
     )
     assert answer.status == 200
+    support = client.token("usr_support", "support")
+    assert client.call("DELETE", "/v1/users/usr_kept", token=support).status == 403
     driver.sign_in("#/audit")
     entries = driver.page.locator(".items > li")
     expect(entries.filter(has_text=agent).first).to_contain_text("operator created agent")
     expect(entries.filter(has_text=chat).first).to_contain_text("<script>alert(1)</script>")
+    expect(entries.filter(has_text="Refused").first).to_contain_text("usr_support deleted user")
+    expect(entries.filter(has_text="Refused").first).to_contain_text("privacy")
+    expect(entries.filter(has_text=chat).first).not_to_contain_text("Refused")
     driver.check_inert()
     driver.check_looks()
 

@@ -150,7 +150,8 @@ def undo_profile_change(
 def sign_out(user_id: UserId) -> Response[None]:
     """Refuses all tokens that were issued before now, and closes the user's live connections.
 
-    A token without `iat` is refused from then on, too.
+    A token without `iat` is refused from then on, too. A person without a record, such as an
+    operator who is in no chat, needs one first: create a user with the `sub` of the token.
     """
     tenant = router.caller.tenant
     service(SignOuts).sign_out(tenant, user_id)
