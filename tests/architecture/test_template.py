@@ -167,6 +167,8 @@ def test_queues_and_buckets_refuse_unencrypted_requests() -> None:
 def test_the_default_of_a_parameter_is_that_of_the_setting() -> None:
     assert TEMPLATE.parameters()["DefaultModel"] == Settings().default_model
     assert TEMPLATE.parameters()["LightModel"] == ""  # the setting decides
+    assert TEMPLATE.parameters()["NumberSilenceDays"] == Settings().number_silence_days
+    assert TEMPLATE.parameters()["ReassignedLookupDays"] == Settings().reassigned_lookup_days
 
 
 @pytest.mark.parametrize(
