@@ -1,4 +1,4 @@
-"""Webhook requests, read from API Gateway events (payload format 2.0).
+"""Webhook requests, read from events of API Gateway and of function URLs (payload format 2.0).
 
 Powertools has a class for these events, but its import also loads the classes of all other AWS
 services, which slows a cold start.
@@ -7,11 +7,15 @@ services, which slows a cold start.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
+FUNCTION_URL = "$default"  # the route of all requests to a function's own URL
+
 
 class Webhook(NamedTuple):
     """Webhook request from an external system.
 
     Attributes:
+        origin: Scheme and domain of a function URL; empty behind the gateway, whose domain and
+            stage may differ from the URL that the sender was given.
         path: The route's path from the template, without stage and domain.
         query: The query string as sent.
         headers: Header values by lower-case name.
@@ -20,6 +24,7 @@ class Webhook(NamedTuple):
         encoded: Whether the body is in base64.
     """
 
+    origin: str
     path: str
     query: str
     headers: Mapping[str, str]
@@ -29,9 +34,11 @@ class Webhook(NamedTuple):
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
-        """Read the request from an API Gateway event."""
+        """Read the request from an event; AWS sets the domain, the sender cannot."""
+        direct = event["routeKey"] == FUNCTION_URL
         return cls(
-            path=event["routeKey"].partition(" ")[2],
+            origin=f"https://{event['requestContext']['domainName']}" if direct else "",
+            path=event["rawPath"] if direct else event["routeKey"].partition(" ")[2],
             query=event.get("rawQueryString") or "",
             headers={name.lower(): value for name, value in (event.get("headers") or {}).items()},
             parameters=event.get("pathParameters") or {},

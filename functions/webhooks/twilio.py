@@ -11,7 +11,12 @@ from pydantic import ValidationError
 from skein.errors import Forbidden, Invalid, TooLarge
 from skein.models.common.base import Value
 from skein.models.common.reason import Reason
-from skein.models.delivery.sms import InboundSms, StatusReport, status_named
+from skein.models.delivery.sms import (
+    CONNECTION_OVERRIDES,
+    InboundSms,
+    StatusReport,
+    status_named,
+)
 from skein.ports import WebhookVerifier
 from webhooks.event import Webhook
 
@@ -30,8 +35,9 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
     """Verify a Twilio webhook's signature and return its form fields.
 
     The signed URL is the URL that Twilio was given: `base_url`, the route, and the query string as
-    sent. Stages and domains of the gateway are not part of this URL. Of a repeated field, the first
-    value counts.
+    sent. Stages and domains of the gateway are not part of this URL. A request to the function's
+    own URL is signed for that. Twilio may sign the connection overrides, too, so the URL is checked
+    without and with them. Of a repeated field, the first value counts.
 
     Raises:
         Forbidden: The signature is missing or wrong.
@@ -43,8 +49,11 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
         raise Forbidden("the signature is missing", reason=Reason.WRONG_SIGNATURE)
     fields = _fields(webhook)
     query = f"?{webhook.query}" if webhook.query else ""
-    url = f"{base_url.rstrip('/')}{webhook.path}{query}"
-    if not verifier.verify(url=url, parameters=fields, signature=signature):
+    url = f"{(webhook.origin or base_url).rstrip('/')}{webhook.path}{query}"
+    if not any(
+        verifier.verify(url=each, parameters=fields, signature=signature)
+        for each in (url, url + CONNECTION_OVERRIDES)
+    ):
         raise Forbidden("the signature is invalid", reason=Reason.WRONG_SIGNATURE)
     return dict(reversed(fields))
 

@@ -48,6 +48,10 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     vector_index: Annotated[
         str, Field(description="Name of the table's vector index; unset if it has none.")
     ] = ""
+    recall: Annotated[
+        JsonBool,
+        Field(description="Whether messages are indexed and recalled; if not, recall_tokens is 0."),
+    ] = True
     queue_urls: Annotated[
         Mapping[str, str],
         Field(description="URLs of the queues, by the queue's name (JSON)."),
@@ -59,6 +63,10 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
             "unset if there is no live channel."
         ),
     ] = ""
+    live: Annotated[
+        JsonBool,
+        Field(description="Whether changes are pushed to the live channel."),
+    ] = True
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),
@@ -237,6 +245,8 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
             return self
         read = OverridableSettings.model_validate(given)
         names = read.model_fields_set & type(self).model_fields.keys()
+        if not self.recall:
+            names -= {"recall_tokens"}
         return self.model_copy(update={name: getattr(read, name) for name in names})
 
     @classmethod
@@ -257,6 +267,8 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         if "openai_base_url" in given:
             default = given.get("default_model", cls.model_fields["default_model"].default)
             given.setdefault("light_model", default)
+        if given.get("recall") is False:
+            given["recall_tokens"] = 0
         try:
             return cls.model_validate(given)
         except ValidationError as error:

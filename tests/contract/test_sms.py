@@ -294,3 +294,17 @@ def test_refusal_has_the_code_and_not_the_text_of_twilio(twilio: ScriptedTwilio)
     with pytest.raises(SmsRejected) as raised:
         real(twilio).send(HELLO)
     assert str(raised.value) == "Twilio rejected the SMS: 400, code 21211"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("old", ACCOUNT["auth_token"]), (ACCOUNT["auth_token"], "new")]
+)
+def test_texts_leave_before_and_after_twilio_switches_tokens(
+    twilio: ScriptedTwilio, first: str, second: str
+) -> None:
+    secret = ACCOUNT | {"auth_token": first, "auth_token_next": second}
+    settings = Settings(twilio_secret="twilio", twilio_api_url=twilio.url)
+    sms = TwilioSms(MemorySecrets({"twilio": secret}), settings)
+    sms.send(HELLO)
+    assert len(twilio.taken) == 1
+    assert sms.has_number("+15005550006")

@@ -103,6 +103,18 @@ def test_without_a_token_nothing_passes(secrets: Mapping[str, Mapping[str, str]]
     assert not twilios(secrets).verify(url=URL, parameters=FIELDS, signature=forged)
 
 
+@pytest.mark.parametrize("token", ["auth_token", "auth_token_next"])
+def test_either_token_of_a_rotation_passes(token: str) -> None:
+    secret = {"auth_token": "another", "auth_token_next": "a third"}
+    assert not twilios({"twilio": secret}).verify(
+        url=URL, parameters=FIELDS, signature=sign(URL, FIELDS)
+    )
+    rotated = secret | {token: ACCOUNT["auth_token"]}
+    assert twilios({"twilio": rotated}).verify(
+        url=URL, parameters=FIELDS, signature=sign(URL, FIELDS)
+    )
+
+
 def test_a_token_that_cannot_be_read_now_is_no_forgery() -> None:
     class Down:
         def get(self, name: str) -> Mapping[str, str]:

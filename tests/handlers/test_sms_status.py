@@ -3,12 +3,14 @@
 import json
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 import sms_status
 from skein.models.common.address import sms_route
 from skein.models.delivery.delivery import Delivery
+from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.reconcile import STATUS_PATH
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
@@ -36,7 +38,7 @@ def delivery(world: World) -> Delivery:
 def callback(world: World, **fields: str | None) -> Webhook:
     """The recorded callback, for the text that this world sent."""
     sent = STATUS.but(MessageSid=world.sms.taken[-1][1].sid).but(**fields)
-    return sent.asking(str(world.sms.taken[-1][0].callback).partition("?")[2])
+    return sent.asking(urlsplit(str(world.sms.taken[-1][0].callback)).query)
 
 
 def send(world: World, event: dict[str, Any]) -> Any:
@@ -59,7 +61,8 @@ def test_the_callback_that_was_asked_for_leads_back_to_its_part(world: World) ->
 def test_recorded_event_has_the_shape_of_a_request(world: World) -> None:
     asked = str(world.sms.taken[-1][0].callback)
     names = [pair.split("=")[0] for pair in STATUS.query.split("&")]
-    assert names == [pair.split("=")[0] for pair in asked.partition("?")[2].split("&")]
+    assert names == [pair.split("=")[0] for pair in urlsplit(asked).query.split("&")]
+    assert asked.endswith(CONNECTION_OVERRIDES)
     assert asked.startswith(f"{world.settings.public_base_url}{STATUS_PATH}?")
 
 

@@ -16,6 +16,7 @@ from skein.adapters.twilio.signature import TwilioSignature
 from skein.errors import Contention, Unavailable
 from skein.models.common.address import sms_address
 from skein.models.common.storage import Put
+from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from skein.models.directory.address_index import AddressChat
 from skein.models.directory.line import Line
 from tests.fakes.sms import MemorySecrets
@@ -113,6 +114,32 @@ def test_signature_is_checked_with_the_configured_url(world: World) -> None:
     event["requestContext"]["stage"] = "dev"
     event["headers"]["host"] = "evil.example.com"
     assert send(world, event)["statusCode"] == 200
+
+
+DOMAIN = "abc123.lambda-url.eu-central-1.on.aws"
+
+
+def at_function_url(event: dict[str, Any]) -> dict[str, Any]:
+    """The event as the function's own URL delivers it."""
+    request = {**event["requestContext"], "domainName": DOMAIN, "routeKey": "$default"}
+    return {**event, "routeKey": "$default", "requestContext": request}
+
+
+@pytest.mark.parametrize("fragment", ["", CONNECTION_OVERRIDES])
+@pytest.mark.parametrize("direct", [False, True], ids=["gateway", "function URL"])
+def test_signature_may_cover_the_connection_overrides(
+    world: World, direct: bool, fragment: str
+) -> None:
+    webhook = replace(SMS, base_url=f"https://{DOMAIN}") if direct else SMS
+    event = replace(webhook, fragment=fragment).signed()
+    other = replace(webhook, fragment="#rc=1").signed()
+    assert refused(world, at_function_url(other) if direct else other) == (403, "forbidden")
+    assert send(world, at_function_url(event) if direct else event)["statusCode"] == 200
+    assert texts(world) == ["Good morning, coach! "]
+
+
+def test_signature_for_the_gateway_is_none_for_the_function_url(world: World) -> None:
+    assert refused(world, at_function_url(SMS.signed())) == (403, "forbidden")
 
 
 def test_a_query_string_counts_as_it_was_sent(world: World) -> None:

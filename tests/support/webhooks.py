@@ -53,6 +53,7 @@ class Webhook:
     query: str
     token: str = ACCOUNT["auth_token"]
     base_url: str = BASE_URL
+    fragment: str = ""
 
     @classmethod
     def recorded(cls, name: str) -> Self:
@@ -77,7 +78,7 @@ class Webhook:
     def signature(self) -> str:
         """Twilio's signature, by Twilio's own library."""
         path = self.event["routeKey"].split(" ")[1]
-        url = f"{self.base_url}{path}{'?' if self.query else ''}{self.query}"
+        url = f"{self.base_url}{path}{'?' if self.query else ''}{self.query}{self.fragment}"
         names = {name for name, _ in self.fields}
         grouped = Multi({name: [v for n, v in self.fields if n == name] for name in names})
         return str(RequestValidator(self.token).compute_signature(url, grouped))

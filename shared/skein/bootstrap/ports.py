@@ -280,7 +280,8 @@ class Ports:
         """The connections of the live channel."""
         from skein.adapters.aws.gateway_sockets import GatewaySockets, gateway_client
 
-        return GatewaySockets(gateway_client(self.aws, self.settings.live_url))
+        url = self.settings.live_url
+        return GatewaySockets(gateway_client(self.aws, url) if url else None)
 
     @lazy
     def background(self) -> Background:

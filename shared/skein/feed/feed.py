@@ -32,6 +32,7 @@ from skein.models.outbox.jobs import Job, PushJob, QueueName, RecallJob
 from skein.models.runs.run import Run
 from skein.recall.models.block import BLOCK_MESSAGES
 from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
 
 WORDS = ("text", "kind", "sender")  # the attributes of a message that recall indexes
 
@@ -52,6 +53,7 @@ class Feed:
     """Sender of the jobs that follow from changes of the table."""
 
     dispatch: Dispatch
+    settings: Settings
 
     def forward(self, changes: Sequence[ItemChange]) -> frozenset[int]:
         """Send the jobs of a batch of changes.
@@ -76,6 +78,8 @@ class Feed:
                 failed.add(position)
                 continue
             for job in jobs:
+                if self._unwanted(job, change):
+                    continue
                 by_queue[job.queue].append(_FollowingJob(job, (position,)))
         for queue, found in by_queue.items():
             together = list(_merged(found))
@@ -85,6 +89,15 @@ class Feed:
                 logger.warning("failed to send jobs", extra={"queue": queue, "jobs": len(together)})
                 failed.update(position for each in together for position in each.positions)
         return frozenset(failed)
+
+    def _unwanted(self, job: Job, change: ItemChange) -> bool:
+        """Return whether the deployment leaves out what the job is for.
+
+        Changes of what was indexed earlier count also without recall.
+        """
+        if isinstance(job, PushJob):
+            return not self.settings.live
+        return isinstance(job, RecallJob) and change.before is None and not self.settings.recall
 
 
 def _of_message(change: ItemChange) -> Iterator[Job]:

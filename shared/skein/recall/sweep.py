@@ -13,6 +13,7 @@ from skein.ports import Clock, Table
 from skein.recall.models.block import block_number
 from skein.recall.models.stored import RecallBlock
 from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
 
 NEWEST = 16  # messages of a chat that a sweep reads
 GRACE = timedelta(minutes=5)  # in which the feed may still be at work on a message
@@ -29,6 +30,7 @@ class RecallSweep:
     table: Table
     clock: Clock
     dispatch: Dispatch
+    settings: Settings
 
     def check(self, chat: Chat, members: Sequence[Membership]) -> None:
         """Send a job for each agent whose index lacks the newest message of at least 5 minutes.
@@ -37,7 +39,7 @@ class RecallSweep:
             members: Its open memberships.
         """
         agents = [member for member in members if member.member.kind == "agent" and member.active]
-        if not agents or chat.discarded_at is not None:
+        if not agents or chat.discarded_at is not None or not self.settings.recall:
             return
         message = self._newest(chat)
         if message is None:

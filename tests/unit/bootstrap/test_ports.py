@@ -7,6 +7,7 @@ import pytest
 
 from skein import bootstrap
 from skein.bootstrap.ports import ADAPTERS, SHARED, Ports, load_adapters
+from skein.errors import ConnectionGone
 from skein.settings import Settings
 from tests.fakes.system import SequentialIds
 
@@ -36,6 +37,13 @@ def test_load_adapters_unknown_port_is_refused() -> None:
 def test_ports_override_replaces_the_adapter() -> None:
     ids = SequentialIds()
     assert Ports(Settings(), ids=ids).ids is ids
+
+
+def test_without_a_live_channel_there_is_no_connection() -> None:
+    sockets = Ports(Settings(live_url="")).sockets
+    with pytest.raises(ConnectionGone):
+        sockets.push("c1", "{}")
+    sockets.close("c1")
 
 
 def test_ports_unknown_override_is_refused() -> None:

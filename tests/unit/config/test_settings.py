@@ -22,3 +22,12 @@ def test_light_model_without_setting_follows_default_model_of_a_base_url(
     environment: dict[str, str], light: str
 ) -> None:
     assert Settings.from_environment(environment).light_model == light
+
+
+def test_without_recall_nobody_can_have_messages_recalled() -> None:
+    assert Settings.from_environment({}).recall_tokens > 0
+    settings = Settings.from_environment({"SKEIN_RECALL": "false"})
+    assert settings.recall_tokens == 0
+    assert settings.overridden({"recall_tokens": 2_000, "message_history_limit": 7}) == (
+        settings.model_copy(update={"message_history_limit": 7})
+    )

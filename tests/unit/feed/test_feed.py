@@ -14,6 +14,7 @@ from skein.models.common.storage import Item, Key
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import Job, RecallJob
 from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.feed import source
@@ -68,8 +69,9 @@ def of_recall(queues: MemoryQueues) -> list[Job]:
     return [each.job for each in queues.sent if isinstance(each.job, RecallJob)]
 
 
-def feed_on(queues: MemoryQueues) -> Feed:
-    return Feed(dispatch=Dispatch(queues=queues, metrics=MemoryMetrics()))
+def feed_on(queues: MemoryQueues, **settings: bool) -> Feed:
+    dispatch = Dispatch(queues=queues, metrics=MemoryMetrics())
+    return Feed(dispatch=dispatch, settings=Settings.model_validate(settings))
 
 
 def recall(first_seq: int, last_seq: int | None, **fields: Any) -> RecallJob:
@@ -79,6 +81,14 @@ def recall(first_seq: int, last_seq: int | None, **fields: Any) -> RecallJob:
 
 def test_new_text_is_indexed() -> None:
     assert forwarded(new(a_message(7))) == [recall(7, 7)]
+
+
+def test_deployment_without_recall_and_live_channel_only_removes_from_the_index() -> None:
+    queues = MemoryQueues(FixedClock(NOON))
+    without = feed_on(queues, recall=False, live=False)
+    erased = a_message(8, text="", kind="erased")
+    assert without.forward([new(a_message(7)), changed(a_message(8), erased)]) == frozenset()
+    assert [each.job for each in queues.sent] == [recall(8, 8)]
 
 
 @pytest.mark.parametrize("kind", ["notice", "keyword", "erased"])

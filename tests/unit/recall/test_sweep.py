@@ -9,6 +9,7 @@ from skein.models.common.storage import Delete, Query, Update
 from skein.models.outbox.jobs import RecallJob, UpkeepJob
 from skein.recall.models.stored import RecallBlock
 from skein.recall.sweep import NEWEST, RecallSweep
+from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person
 
 LATER = timedelta(minutes=6)
@@ -34,10 +35,14 @@ def say(world: World, count: int, *, lost: bool = False) -> None:
     world.clock.advance(LATER.total_seconds())
 
 
-def found(world: World) -> list[RecallJob]:
+def found(world: World, **settings: bool) -> list[RecallJob]:
     """The jobs that the sweep sends."""
-    dispatch = world.app.upkeep.dispatch
-    sweep = RecallSweep(table=world.table, clock=world.clock, dispatch=dispatch)
+    sweep = RecallSweep(
+        table=world.table,
+        clock=world.clock,
+        dispatch=world.app.upkeep.dispatch,
+        settings=Settings.model_validate(settings),
+    )
     before = len(world.queues.sent)
     chat = world.stored_chat()
     sweep.check(chat, [world.membership(person()), world.membership(bot())])
@@ -60,6 +65,12 @@ def test_chat_that_is_indexed_needs_no_job(world: World) -> None:
     say(world, 20)
     assert indexed(world) == list(range(1, 21))
     assert found(world) == []
+
+
+def test_without_recall_lost_messages_stay_lost(world: World) -> None:
+    say(world, 3, lost=True)
+    assert found(world, recall=False) == []
+    assert len(found(world)) == 1
 
 
 def test_lost_messages_are_indexed_after_the_newest_indexed_one(world: World) -> None:

@@ -38,13 +38,15 @@ class GatewaySockets:
     """`Sockets` on API Gateway.
 
     Args:
-        client: A client such as one of `gateway_client`.
+        client: A client such as one of `gateway_client`; None without a live channel.
     """
 
-    client: "ApiGatewayManagementApiClient"
+    client: "ApiGatewayManagementApiClient | None"
 
     def push(self, connection_id: str, text: str) -> None:
         """See `skein.ports.Sockets`."""
+        if self.client is None:
+            raise ConnectionGone("there is no live channel")
         try:
             self.client.post_to_connection(ConnectionId=connection_id, Data=text.encode())
         except AWS_ERRORS as error:
@@ -52,6 +54,8 @@ class GatewaySockets:
 
     def close(self, connection_id: str) -> None:
         """See `skein.ports.Sockets`."""
+        if self.client is None:
+            return
         try:
             self.client.delete_connection(ConnectionId=connection_id)
         except AWS_ERRORS as error:

@@ -13,6 +13,8 @@ from skein.errors import MissingSecret
 from skein.ports import Secrets
 from skein.settings import Settings
 
+TOKENS = ("auth_token", "auth_token_next")
+
 logger = logging.getLogger(__name__)
 
 
@@ -25,7 +27,7 @@ class _Fields(defaultdict[str, list[str]]):
 
 
 class TwilioSignature:
-    """`WebhookVerifier` with the account's auth token.
+    """`WebhookVerifier` with the account's auth token, or the next one during a rotation.
 
     See https://www.twilio.com/docs/usage/webhooks/webhooks-security.
 
@@ -44,17 +46,18 @@ class TwilioSignature:
         Raises:
             Unavailable: The auth token could not be read now.
         """
-        token = self._token()
-        if not token or not signature:
+        tokens = self._tokens()
+        if not tokens or not signature:
             return False
         fields = _Fields(list)
         for name, value in parameters:
             fields[name].append(value)
-        return bool(RequestValidator(token).validate(url, fields, signature))
+        return any(RequestValidator(each).validate(url, fields, signature) for each in tokens)
 
-    def _token(self) -> str:
+    def _tokens(self) -> list[str]:
         try:
-            return self._secrets.get(self._secret_name).get("auth_token", "").strip()
+            secret = self._secrets.get(self._secret_name)
         except MissingSecret:
             logger.exception("failed to read the secret for webhook signatures")
-            return ""
+            return []
+        return [token for name in TOKENS if (token := secret.get(name, "").strip())]

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -30,7 +30,7 @@ READ_SECONDS = 10.0
 MAX_LOOKED_UP_SMS = 100
 MAX_FOUND_NUMBERS = 20  # Twilio also finds numbers that contain the given digits
 
-THROTTLED = 429
+UNAUTHORIZED, THROTTLED = 401, 429
 CLIENT_FAULTS = range(400, 500)
 MIN_ERROR_CODE = 10_000  # the library gives the HTTP status if there is no code
 
@@ -41,23 +41,27 @@ class TwilioSms:
     The client is created at the first call, and again if the secret changes.
 
     Args:
-        secrets: The secret store that holds `account_sid` and `auth_token`.
+        secrets: The secret store that holds `account_sid`, `auth_token`, and during a rotation
+            `auth_token_next`, which is tried after Twilio refused the other one.
         settings: The settings, which name the secret and may override the URL of Twilio's API.
     """
 
     def __init__(self, secrets: Secrets, settings: Settings) -> None:
         self._secrets = secrets
         self._settings = settings
-        self._made: tuple[tuple[str, str], Client] | None = None
+        self._made: dict[tuple[str, str], Client] = {}
         self._lock = threading.Lock()
 
     def send(self, sms: OutgoingSms) -> SentSms:
         """See `skein.ports.Sms`."""
-        client = self._client()
+        clients = self._clients()
         reported = {"status_callback": sms.callback} if sms.callback is not None else {}
         try:
-            message = client.messages.create(
-                to=sms.phone, from_=sms.line, body=sms.body, **reported
+            message = _asked(
+                clients,
+                lambda client: client.messages.create(
+                    to=sms.phone, from_=sms.line, body=sms.body, **reported
+                ),
             )
             return _sent(message)
         except Exception as error:
@@ -65,9 +69,14 @@ class TwilioSms:
 
     def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
         """See `skein.ports.Sms`."""
-        client = self._client()
+        clients = self._clients()
         try:
-            messages = client.messages.list(to=sms.phone, from_=sms.line, limit=MAX_LOOKED_UP_SMS)
+            messages = _asked(
+                clients,
+                lambda client: client.messages.list(
+                    to=sms.phone, from_=sms.line, limit=MAX_LOOKED_UP_SMS
+                ),
+            )
             found = [_sent(message) for message in messages if message.body == sms.body]
         except Exception as error:
             raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
@@ -77,35 +86,64 @@ class TwilioSms:
 
     def has_number(self, phone: str) -> bool:
         """See `skein.ports.Sms`."""
-        client = self._client()
+        clients = self._clients()
         try:
-            found = client.incoming_phone_numbers.list(phone_number=phone, limit=MAX_FOUND_NUMBERS)
+            found = _asked(
+                clients,
+                lambda client: client.incoming_phone_numbers.list(
+                    phone_number=phone, limit=MAX_FOUND_NUMBERS
+                ),
+            )
         except Exception as error:
             raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
         return any(number.phone_number == phone for number in found)
 
     def was_reassigned(self, phone: str, *, since: date) -> bool:
         """See `skein.ports.Sms`; Twilio knows this of numbers of the US only."""
-        client = self._client()
+        clients = self._clients()
         asked = {"Fields": "reassigned_number", "LastVerifiedDate": f"{since:%Y%m%d}"}
         try:
             url = f"{LOOKUPS_URL}/v2/PhoneNumbers/{quote(phone)}"
-            answer = json.loads(client.request("GET", url, params=asked).text)
+            answers = (client.request("GET", url, params=asked) for client in clients)
+            accepted = next(one for one in answers if one.status_code != UNAUTHORIZED)
+            answer = json.loads(accepted.text)
             reassigned = answer["reassigned_number"]["is_number_reassigned"]
         except Exception as error:
             raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
         return bool(reassigned == "yes")
 
-    def _client(self) -> "Client":
+    def _clients(self) -> "list[Client]":
+        """Return a client for each token of the secret, of which there are two in a rotation."""
         try:
             secret = self._secrets.get(self._settings.twilio_secret)
-            credentials = (secret["account_sid"], secret["auth_token"])
+            tokens = [secret["auth_token"], *filter(None, [secret.get("auth_token_next")])]
+            credentials = [(secret["account_sid"], token) for token in tokens]
         except (MissingSecret, KeyError) as error:
             raise Unavailable("the Twilio credentials are missing") from error
         with self._lock:
-            if self._made is None or self._made[0] != credentials:
-                self._made = (credentials, _client(credentials, self._settings.twilio_api_url))
-            return self._made[1]
+            self._made = {
+                each: self._made.get(each) or _client(each, self._settings.twilio_api_url)
+                for each in credentials
+            }
+            return list(self._made.values())
+
+
+def _asked(clients: "Sequence[Client]", ask: Callable[["Client"], Any]) -> Any:
+    """Ask with the first token that Twilio accepts; a refused one had no effect."""
+    *others, last = clients
+    for client in others:
+        try:
+            return ask(client)
+        except Exception as error:
+            if _status_of(error) != UNAUTHORIZED:
+                raise
+    return ask(last)
+
+
+def _status_of(error: Exception) -> int | None:
+    """Return the HTTP status of an error; the library hides that of a list in its response."""
+    response = error.args[1] if len(error.args) > 1 else None
+    return getattr(error, "status", None) or getattr(response, "status_code", None)
 
 
 def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":

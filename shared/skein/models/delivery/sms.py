@@ -12,6 +12,12 @@ from skein.models.common.base import E164, Identifier, Instant, Stored, Tenant, 
 from skein.models.common.storage import META, Is, Item, Key, Put, any_of, gone
 
 KEPT_FOR = timedelta(days=1)  # the ids of received SMS; the provider repeats a webhook in minutes
+
+# Twilio calls a webhook once, unless the URL's fragment asks for retries: after all kinds of
+# failures, at most three, within 15 seconds
+# (https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides).
+CONNECTION_OVERRIDES = "#ct=2000&rt=6000&tt=15000&rc=3&rp=all"
+
 MAX_NUMBER = 999_999_999  # far below the 38 digits that the table holds
 
 SmsStatus = Literal["queued", "sent", "delivered", "undelivered", "failed"]

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from skein.errors import Transient
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery
-from skein.models.delivery.sms import OutgoingSms, SentSms
+from skein.models.delivery.sms import CONNECTION_OVERRIDES, OutgoingSms, SentSms
 from skein.ports import Clock, Sms
 from skein.services.delivery.policy import (
     look_up_from,
@@ -107,5 +107,5 @@ def sms_of_part(delivery: Delivery, index: int, settings: Settings) -> OutgoingS
         line=delivery.to.line.address,
         phone=delivery.to.person.address,
         body=delivery.parts[index].body,
-        callback=f"{base}{STATUS_PATH}?{urlencode(names)}",
+        callback=f"{base}{STATUS_PATH}?{urlencode(names)}{CONNECTION_OVERRIDES}",
     )
