@@ -33,7 +33,8 @@ FILES := .cache/embeddings/LICENSE
 SAM := .cache/sam/bin/sam
 TOOLS := .cache/tools/.installed
 # The stack of a deployment.
-TARGET = $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) $(foreach tag,$(TAGS),--tag $(tag))
+TARGET = $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) $(foreach tag,$(TAGS),--tag $(tag)) \
+	$(if $(PROFILE),--profile $(PROFILE))
 PEERS := .cache/bench/.installed
 GENERATORS := .cache/generators/.installed
 
@@ -164,14 +165,19 @@ size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail fr
 	@$(BIN)/python -m tools.deployment.size
 
 .PHONY: deploy
-deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PARAMETERS="Name=value ...", YES=1; docs/deploy.md)
+deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PROFILE=small, PARAMETERS="Name=value ...", YES=1; docs/deploy.md)
 	@$(if $(filter off,$(CHECKS)),,$(PYTHON) -m tools.deployment.checks $(TARGET) $(PARAMETERS))
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) -m tools.deployment.deploy $(TARGET) $(if $(YES),--yes) $(SAM) $(PARAMETERS)
+	@$(MAKE) --no-print-directory webhooks
 
 .PHONY: deploy-checks
 deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PARAMETERS=)
 	@$(PYTHON) -m tools.deployment.checks $(TARGET) $(PARAMETERS)
+
+.PHONY: webhooks
+webhooks: ## Set the URLs of a stack's numbers at Twilio, with retries and a fallback (STACK=, ENV=)
+	@$(PYTHON) -m tools.deployment.webhooks $(TARGET)
 
 .PHONY: rehearse
 rehearse: $(DEVELOPMENT) $(FILES) ## Deploy into an AWS emulator, answer one SMS and delete it (needs the functions' Python)
@@ -192,6 +198,7 @@ numbers: $(RUNNING) ## Assign a phone number to a tenant, or list all (STACK=, E
 	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.numbers $(if $(STACK),--stack $(STACK)) \
 		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) $(if $(TENANT),--tenant "$(TENANT)") \
 		$(if $(PHONE),--phone "$(PHONE)")
+	@$(if $(LOCAL),,$(if $(PHONE),$(MAKE) --no-print-directory webhooks))
 
 .PHONY: restore-erasures
 restore-erasures: $(RUNNING) ## Apply the erasure register to a stack's table (STACK=, ENV=, TABLE=, REGISTER=, WAIT=0; LOCAL=1)

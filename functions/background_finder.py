@@ -5,6 +5,7 @@ from datetime import datetime
 from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.bootstrap.scan_handlers import for_due_items
+from skein.inbound.sms_hours import SmsHours
 from skein.models.outbox.due import DueKind
 from skein.services.outbox.background_scanner import BackgroundScanner
 
@@ -15,5 +16,6 @@ KINDS: tuple[DueKind, ...] = ("consolidation", "fading")
 
 @for_due_items
 def handler(until: datetime) -> int:
-    """Queue the consolidations and reflections that are due."""
+    """Queue the consolidations and reflections that are due, and look whether SMS still come."""
+    service(SmsHours).check()
     return service(BackgroundScanner).run(KINDS, until=until)

@@ -25,6 +25,7 @@ CONNECT = "execute-api:ManageConnections"  # the template has one API with conne
 READ_SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 - an action
 SEARCH = "dynamodb:SearchVectors"
 VECTOR_INDEX = "recall"  # its name in the template
+WITH_SMS = {"TwilioSecretArn": "twilio"}  # the parameter of the only part that is off by default
 WRITE_ACTIONS: Mapping[type[Write], str] = {
     Put: "dynamodb:PutItem",
     Update: "dynamodb:UpdateItem",
@@ -234,15 +235,15 @@ def statements_of(template: Template, logical_id: str) -> Iterator[Mapping[str, 
             raise BadTemplateError(f"the policy {policy} is not in the template")
         yield from managed[str(target(policy))]["PolicyDocument"]["Statement"]
     for policy in role.get("Policies", ()):
-        yield from policy["PolicyDocument"]["Statement"]
+        yield from _chosen(template, policy["PolicyDocument"]["Statement"])
 
 
 def _chosen(template: Template, policies: Iterable[Any]) -> Iterator[Any]:
-    """Yield the policies that a stack with the default parameters has."""
+    """Yield the policies or statements of a stack with SMS and otherwise default parameters."""
     for policy in policies:
         match policy:
             case {"Fn::If": [condition, chosen, _]}:
-                if template.resolve({"Fn::If": [condition, True, False]}, {}):
+                if template.resolve({"Fn::If": [condition, True, False]}, WITH_SMS):
                     yield chosen
             case _:
                 yield policy

@@ -265,8 +265,12 @@ class FakeSam:
     def __init__(self, base_url: str = deploy.UNSET, protection: str = "off") -> None:
         self.values = {"PublicBaseUrl": base_url, deploy.PROTECTION: protection}
         self.deployed: list[list[str]] = []
+        self.aws: list[list[str]] = []
 
     def __call__(self, command: Sequence[str]) -> str:
+        if command[0] == "aws":
+            self.aws.append(list(command[2:]))
+            return ""
         if command[1] == "deploy":
             self.deployed.append(list(command[2:]))
             for parameter in command:
@@ -311,8 +315,22 @@ def test_tables_stay_unprotected_only_if_the_deployment_says_so(tmp_path: Path) 
     sam = FakeSam(base_url="https://texts.example")
     deploy.deploy("sam", TARGET, ["TableDeletionProtection=off"], sam, tmp_path)
     assert sam.values[deploy.PROTECTION] == "off"
+    assert not sam.aws
     deploy.deploy("sam", TARGET, [], sam, tmp_path)
     assert sam.values[deploy.PROTECTION] == "on"
+    termination, policy = sam.aws
+    assert termination[0] == "update-termination-protection"
+    assert policy[:3] == ["set-stack-policy", "--stack-name", "skein"]
+    denied = json.loads(policy[-1])["Statement"][1]
+    assert denied["Action"] == ["Update:Replace", "Update:Delete"]
+
+
+def test_parameter_wins_over_that_of_its_profile(tmp_path: Path) -> None:
+    sam = FakeSam()
+    assert deploy.main(["--profile", "small", "sam", "Live=on"], sam) == 0
+    assert {"Live=on", "Alarms=off"} < {*sam.deployed[0]}
+    assert "Live=off" not in sam.deployed[0]
+    assert deploy.with_profile(None, ["A=1"]) == ["A=1"]
 
 
 def test_release_changes_with_the_build_and_with_each_parameter(tmp_path: Path) -> None:

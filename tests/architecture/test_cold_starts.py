@@ -71,7 +71,7 @@ MOST = {
     "service_webhook": 70,
     "sms_delivery": 90,
     "sms_status": 90,
-    "sms_webhook": 120,
+    "sms_webhook": 124,
     "tick": 104,
     "upkeep_worker": 120,
 }

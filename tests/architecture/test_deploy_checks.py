@@ -10,6 +10,7 @@ from local.template import TEMPLATE
 from tests.support.template import deployed_template
 from tools.deployment import checks as deploy_checks
 from tools.deployment.checks import Checks, FailedCheckError, template_parameters
+from tools.deployment.deploy import PROFILES
 
 ISSUER = "https://issuer.example"
 ARN = "arn:aws:secretsmanager:eu-west-1:1:secret:"
@@ -46,6 +47,7 @@ class Account:
                 "ContinuousBackupsDescription": {"PointInTimeRecoveryDescription": recovery}
             },
         }
+        self.arns: dict[str, str] = {}
         self.secrets: dict[str, Any] = {
             f"{ARN}twilio": json.dumps({"account_sid": "AC1", "auth_token": WORD}),
             f"{ARN}openai": json.dumps({"api_key": WORD}),
@@ -66,9 +68,12 @@ class Account:
             case ["dynamodb", call, *_]:
                 return json.dumps(self.table[call])
             case ["secretsmanager", *_, arn]:
-                return json.dumps({"SecretString": self.secrets[arn]})
+                whole = self.arns.get(arn, arn)
+                return json.dumps({"SecretString": self.secrets[arn], "ARN": whole})
             case ["lambda", *_]:
-                return json.dumps({"AccountLimit": {"ConcurrentExecutions": self.concurrency}})
+                limit = {"ConcurrentExecutions": 1000}
+                limit["UnreservedConcurrentExecutions"] = self.concurrency
+                return json.dumps({"AccountLimit": limit})
         raise AssertionError(command)
 
 
@@ -117,14 +122,19 @@ def test_account_that_is_ready_passes_all_checks() -> None:
 )
 def test_region_must_be_set_once(environment: Mapping[str, str], why: str) -> None:
     found = failures(environment=environment)
-    assert list(found) == ["Region"]  # nothing else is checked
+    assert list(found) == ["Region"]
     assert why in found["Region"]
 
 
-def test_missing_credentials_end_the_checks() -> None:
+def test_without_credentials_the_given_parameters_are_checked() -> None:
     account = Account()
     account.identity = None
-    assert list(failures(account)) == ["Credentials"]
+    checks = Checks("skein", GIVEN, REGION, account, Issuer())
+    names = ["Region", "Credentials", "Parameters", "Issuer"]
+    assert [name for name, _, _ in checks.run()] == names
+    given = {name: value for name, value in GIVEN.items() if name != "JwtAudience"}
+    found = failures(account, given=given, issuer=Issuer(key="EC"))
+    assert list(found) == ["Credentials", "Parameters", "Issuer"]
 
 
 def test_first_deployment_without_a_required_parameter_fails() -> None:
@@ -181,7 +191,7 @@ def test_account_with_ten_concurrent_executions_fails() -> None:
     account = Account()
     account.concurrency = 10
     finding = failures(account)["Quota"]
-    assert "allows 10 concurrent executions" in finding
+    assert "has 10 concurrent executions" in finding
     assert "L-B99A9384" in finding
     assert "Lower parameters do not help" in finding
 
@@ -189,9 +199,27 @@ def test_account_with_ten_concurrent_executions_fails() -> None:
 def test_workers_that_the_account_can_run_pass() -> None:
     account = Account()
     names = [name for name in deployed_template().parameters() if name.endswith("Concurrency")]
-    account.concurrency = 2 * len(names) + deploy_checks.RESERVE
-    assert not failures(account, given=GIVEN | dict.fromkeys(names, "2"))
-    assert "Quota" in failures(account, given=GIVEN | dict.fromkeys(names, "3"))
+    account.concurrency = 3 * len(names) + deploy_checks.RESERVE
+    assert not failures(account, given=GIVEN | dict.fromkeys(names, "3"))
+    assert "Quota" in failures(account, given=GIVEN | dict.fromkeys(names, "4"))
+
+
+def test_small_profile_runs_within_ten_executions() -> None:
+    account = Account()
+    account.concurrency = 10
+    assert not failures(account, given=PROFILES["small"] | GIVEN)
+    account.concurrency = 9
+    assert "Quota" in failures(account, given=PROFILES["small"] | GIVEN)
+    without_sms = PROFILES["small"] | GIVEN | {"TwilioSecretArn": ""}
+    assert not failures(account, given=without_sms)
+    declared = deployed_template().document["Parameters"]
+    assert PROFILES["small"].keys() <= declared.keys()
+
+
+def test_secret_needs_its_whole_arn() -> None:
+    account = Account()
+    account.arns[f"{ARN}openai"] = f"{ARN}openai-AbCdEf"
+    assert f"{ARN}openai-AbCdEf" in failures(account)["Secrets"]
 
 
 def test_reserve_of_the_webhooks_counts() -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from local.template import ROOT, Template
 from tests.support.template import deployed_template, ops_template
 from tools.deployment import policy
 from tools.deployment.expansion import expand
@@ -11,9 +12,11 @@ from tools.deployment.expansion import expand
 ALL_PARTS = {"Edge": "on", "KeyArn": "arn:aws:kms:us-east-1:1:key/1", "TracePercent": "5"}
 
 
-def test_policy_covers_each_type_of_resource_in_both_templates() -> None:
+def test_policy_covers_each_type_of_resource_in_all_templates() -> None:
     assert policy.unknown_types(expand(deployed_template(), **ALL_PARTS)) == set()
-    assert policy.unknown_types(ops_template().document["Resources"]) == set()
+    nested = [Template.load(ROOT / f"{name}.yaml") for name in ("domains", "backups")]
+    for template in (ops_template(), *nested):
+        assert policy.unknown_types(template.document["Resources"]) == set()
 
 
 def test_type_without_a_grant_is_noticed() -> None:

@@ -32,8 +32,8 @@ STREAMS = [source for function in TEMPLATE.functions for source in function.stre
 STREAM_SECONDS = 24 * 3600  # how long a stream keeps changes
 MAX_FILTERS = 5  # of an event source, without a request to AWS
 
-# A deployed function reaches AWS's and Twilio's own endpoints.
-UNSET_ON_AWS = {"aws_endpoint_url", "twilio_api_url"}
+# A deployed function reaches AWS's own endpoints.
+UNSET_ON_AWS = {"aws_endpoint_url"}
 # Their defaults are for one machine.
 LOCAL_DEFAULTS = {"table_name", "public_base_url"}
 

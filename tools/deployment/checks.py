@@ -1,9 +1,9 @@
 """Checks before a deployment: everything that would make it fail halfway, or fail afterwards.
 
-`python -m tools.deployment.checks [--stack NAME] [--env NAME] [Name=value ...]` checks the region,
-the credentials, the parameters, the issuer of tokens, the secrets and the quota of concurrent
-executions. It changes nothing and prints no secret. The module needs only the standard library and
-the `aws` command.
+`python -m tools.deployment.checks [--stack NAME] [--env NAME] [--profile small] [Name=value ...]`
+checks the region, the credentials, the parameters, the issuer of tokens, the secrets and the quota
+of concurrent executions. It changes nothing and prints no secret. The module needs only the
+standard library and the `aws` command.
 """
 
 import json
@@ -17,13 +17,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.deployment.deploy import BadNameError, Target, arguments
+from tools.deployment.deploy import BadNameError, Target, arguments, with_profile
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
 FETCH_SECONDS = 10
-# Clients and webhooks need executions beside those of the workers.
+# Clients, webhooks, the tick and the feed need executions beside those of the workers. The workers
+# of a small stack are rarely busy all at once, so it needs fewer.
 MIN_CONCURRENCY = 2  # that SQS accepts for the workers of one queue
-RESERVE = 10
+RESERVE, LEAST_RESERVE = 10, 2
+# The parameters of workers that a stack without the part does not have.
+OPTIONAL_WORKERS = {
+    "PushesConcurrency": ("Live", "off"),
+    "DeliveriesConcurrency": ("TwilioSecretArn", ""),
+}
 WEBHOOKS = 3  # each has the executions of the parameter WebhookReserve
 CONCURRENCY_QUOTA = "L-B99A9384"
 SECRETS = {"TwilioSecretArn": ("account_sid", "auth_token"), "OpenaiSecretArn": ("api_key",)}
@@ -111,12 +117,14 @@ class Checks:
     def run(self) -> Iterator[tuple[str, str, bool]]:
         """Run all checks; yield the name, the finding and the success of each.
 
-        Nothing further is checked without a region and credentials.
+        Without a region and credentials, only the given parameters are checked.
         """
         for check in (self._region, self._credentials):
             name, finding, passed = _result(check)
             yield name, finding, passed
             if not passed:
+                self.aws = _nothing_deployed
+                yield from map(_result, (self._parameters, self._issuer))
                 return
         checks = [self._parameters, self._issuer, self._secrets, self._concurrency]
         if self._values().get("ExistingTableName"):
@@ -186,11 +194,15 @@ class Checks:
         region, values = self._region(), self._values()
         for parameter, fields in SECRETS.items():
             arn = values.get(parameter, "")
+            if not arn:
+                continue  # the template says which part the stack lacks then
             if arn.split(":")[3:4] != [region]:
                 raise FailedCheckError(f"{parameter} is not in the region {region}")
             secret = json.loads(
                 self.aws(["secretsmanager", "get-secret-value", "--secret-id", arn])
             )
+            if secret.get("ARN", arn) != arn:
+                raise FailedCheckError(f"{parameter} must be the whole ARN: {secret['ARN']}")
             try:
                 stored = json.loads(secret.get("SecretString", ""))
             except ValueError:
@@ -231,23 +243,43 @@ class Checks:
     def _concurrency(self) -> str:
         """Quota: the account allows as many executions as the workers may use."""
         values = self._values()
-        wanted = sum(int(value) for name, value in values.items() if name.endswith("Concurrency"))
-        wanted += WEBHOOKS * int(values.get("WebhookReserve", 0))
-        settings = json.loads(self.aws(["lambda", "get-account-settings"]))
-        allowed = int(settings["AccountLimit"]["ConcurrentExecutions"])
-        least = MIN_CONCURRENCY * sum(name.endswith("Concurrency") for name in values) + RESERVE
+        wanted, workers = self._wanted(values)
+        account = json.loads(self.aws(["lambda", "get-account-settings"]))["AccountLimit"]
+        allowed = int(account["UnreservedConcurrentExecutions"])
+        allowed += WEBHOOKS * int(self._deployed().get("WebhookReserve", 0))  # its own reservation
+        least = MIN_CONCURRENCY * workers + LEAST_RESERVE
+        reserve = LEAST_RESERVE if wanted + LEAST_RESERVE == least else RESERVE
         advice = (
-            "Or lower the parameters named ...Concurrency and WebhookReserve"
+            "Or lower the parameters named ...Concurrency and WebhookReserve (PROFILE=small does)"
             if allowed >= least
-            else f"Lower parameters do not help: the least is {least}"
+            else f"Lower parameters do not help: the least is {least}, or 10 with PROFILE=small"
         )
-        if allowed < wanted + RESERVE:
+        if allowed < wanted + reserve:
             raise FailedCheckError(
-                f"the account allows {allowed} concurrent executions, and the workers and the "
-                f"reserve may take {wanted}, beside {RESERVE} for clients: request more (quota "
-                f"{CONCURRENCY_QUOTA} of Lambda; AWS takes a day or longer). {advice}"
+                f"the account has {allowed} concurrent executions that no function has reserved, "
+                f"and the workers and the reserve may take {wanted}, beside {reserve} for clients: "
+                f"request more (quota {CONCURRENCY_QUOTA} of Lambda; AWS takes a day or longer). "
+                f"{advice}"
             )
         return f"{allowed} concurrent executions, of which {wanted} may be taken"
+
+    def _wanted(self, values: Mapping[str, str]) -> tuple[int, int]:
+        """Return the executions that a stack may take, and how many kinds of workers it has."""
+        names = [
+            name
+            for name in values
+            if name.endswith("Concurrency")
+            and (name not in OPTIONAL_WORKERS or not self._lacks(*OPTIONAL_WORKERS[name]))
+        ]
+        wanted = sum(int(values[name]) for name in names)
+        return wanted + WEBHOOKS * int(values.get("WebhookReserve", 0)), len(names)
+
+    def _lacks(self, parameter: str, value: str) -> bool:
+        return self._values().get(parameter) == value
+
+
+def _nothing_deployed(_command: Sequence[str]) -> str:
+    raise FailedCheckError("the stack does not exist, as far as is known without credentials")
 
 
 def _result(check: Callable[[], str]) -> tuple[str, str, bool]:
@@ -268,7 +300,8 @@ def main(argv: Sequence[str]) -> int:
     except BadNameError as error:
         print(f"deploy: {error}", file=sys.stderr)
         return 1
-    given = dict(each.partition("=")[::2] for each in options.parameters)
+    parameters = with_profile(options.profile, options.parameters)
+    given = dict(each.partition("=")[::2] for each in parameters)
     failed = False
     for name, finding, passed in Checks(target.stack, given, os.environ).run():
         failed = failed or not passed

@@ -1,10 +1,11 @@
 """Deployment of `sam build`'s output as one stack, with the API's own URL as a parameter.
 
-`python -m tools.deployment.deploy [--stack NAME] [--env NAME] [--tag name=value ...] [--yes] <sam>
-[Name=value ...]`. Each environment is a stack of its own. The API's URL is known only after the
-first deployment. A deployment that leaves `PublicBaseUrl` unset is therefore followed by a second
-one that sets it. Each deployment names its release, so that a change of the build or of a parameter
-publishes new versions of the functions behind the API. The module needs only the standard library.
+`python -m tools.deployment.deploy [--stack NAME] [--env NAME] [--tag name=value ...]
+[--profile small] [--yes] <sam> [Name=value ...]`. Each environment is a stack of its own. The API's
+URL is known only after the first deployment. A deployment that leaves `PublicBaseUrl` unset is
+therefore followed by a second one that sets it. Each deployment names its release, so that a change
+of the build or of a parameter publishes new versions of the functions. The module needs only the
+standard library and the `aws` command.
 """
 
 import argparse
@@ -22,6 +23,33 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".aws-sam" / "build"
 PROTECTION = "TableDeletionProtection"
 UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
+# Parameters under one name; parameters that are given win. `small` runs in a new account, whose
+# quota may be 10 concurrent executions, and costs less than $2 a month while idle.
+PROFILES = {
+    "small": {
+        "TurnsConcurrency": "2",
+        "DeliveriesConcurrency": "2",
+        "UpkeepConcurrency": "2",
+        "BackgroundConcurrency": "2",
+        "PushesConcurrency": "2",
+        "Live": "off",
+        "Alarms": "off",
+        "Canaries": "false",
+    }
+}
+# Of the stack: no update may replace or delete a table.
+STACK_POLICY = {
+    "Statement": [
+        {"Effect": "Allow", "Principal": "*", "Action": "Update:*", "Resource": "*"},
+        {
+            "Effect": "Deny",
+            "Principal": "*",
+            "Action": ["Update:Replace", "Update:Delete"],
+            "Resource": "*",
+            "Condition": {"StringEquals": {"ResourceType": ["AWS::DynamoDB::Table"]}},
+        },
+    ]
+}
 STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 
 Run = Callable[[Sequence[str]], str]
@@ -104,8 +132,8 @@ def deploy(
     """Deploy with the given parameters and return the outputs; other parameters keep their values.
 
     SAM prints the change set before it is executed. The first deployment has a second pass. It sets
-    `PublicBaseUrl` to the API's URL, unless that is given, and protects the tables from deletion,
-    which would keep CloudFormation from rolling back a first deployment that fails.
+    `PublicBaseUrl` to the API's URL, unless that is given, and protects the tables and the stack
+    from deletion, which would keep CloudFormation from rolling back a first deployment that fails.
     """
     run([sam, "deploy", *options(target), *overrides(build, parameters)])
     found = outputs(sam, target, run)
@@ -119,7 +147,22 @@ def deploy(
         parameters = [*parameters, *second]
         run([sam, "deploy", *options(again), *overrides(build, parameters)])
         found = outputs(sam, target, run)
+    if found[PROTECTION] == "on":
+        protect(target.stack, run)
     return found
+
+
+def protect(stack: str, run: Run) -> None:
+    """Protect a stack from deletion, and its tables from replacement and deletion (idempotent).
+
+    Raises:
+        subprocess.CalledProcessError: AWS refused; the deployment itself has succeeded.
+    """
+    cloudformation, named = ["aws", "cloudformation"], ["--stack-name", stack]
+    on = "--enable-termination-protection"
+    run([*cloudformation, "update-termination-protection", *named, on])
+    body = json.dumps(STACK_POLICY)
+    run([*cloudformation, "set-stack-policy", *named, "--stack-policy-body", body])
 
 
 def options(target: Target) -> list[str]:
@@ -134,12 +177,23 @@ def overrides(build: Path, parameters: Sequence[str]) -> list[str]:
     return ["--parameter-overrides", *parameters, f"Release={release(build, parameters)}"]
 
 
+def with_profile(profile: str | None, parameters: Sequence[str]) -> list[str]:
+    """Return the given parameters, and those of a profile that are not given."""
+    given = {each.partition("=")[0] for each in parameters}
+    values = PROFILES[profile] if profile else {}
+    return [
+        *parameters,
+        *(f"{name}={value}" for name, value in values.items() if name not in given),
+    ]
+
+
 def arguments() -> argparse.ArgumentParser:
     """Return the parser of the options that name a stack."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--stack", default="")
     parser.add_argument("--env", default="")
     parser.add_argument("--tag", action="append", default=[])
+    parser.add_argument("--profile", choices=sorted(PROFILES))
     parser.add_argument("--yes", action="store_true")
     return parser
 
@@ -155,7 +209,8 @@ def main(argv: Sequence[str], run: Run = run) -> int:
         target = Target.of(
             stack=given.stack, environment=given.env, tags=given.tag, confirm=confirm
         )
-        for name, value in deploy(given.sam, target, given.parameters, run).items():
+        parameters = with_profile(given.profile, given.parameters)
+        for name, value in deploy(given.sam, target, parameters, run).items():
             print(f"{name:<28}{value}")
     except BadNameError as error:
         print(f"deploy: {error}", file=sys.stderr)

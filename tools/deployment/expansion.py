@@ -37,7 +37,7 @@ def expand(template: Template, **parameters: str) -> Mapping[str, Any]:
     document = copy.deepcopy(dict(template.document))  # the translator changes what it reads
     document.pop("Outputs", None)
     document["Resources"] = {
-        name: _uploaded(resource) for name, resource in document["Resources"].items()
+        name: _listed(_uploaded(resource)) for name, resource in document["Resources"].items()
     }
     values = template.parameters(GIVEN | parameters)
     with _quiet():
@@ -48,6 +48,18 @@ def expand(template: Template, **parameters: str) -> Mapping[str, Any]:
         )
         expanded: Mapping[str, Any] = translator.translate(document, values)["Resources"]
     return expanded
+
+
+def _listed(value: Any) -> Any:
+    """Return a part with `Fn::GetAtt` as lists, which is how the SAM CLI reads the short tag."""
+    match value:
+        case {"Fn::GetAtt": str(name)}:
+            return {"Fn::GetAtt": name.split(".", 1)}
+        case dict():
+            return {key: _listed(part) for key, part in value.items()}
+        case list():
+            return [_listed(part) for part in value]
+    return value
 
 
 def _uploaded(resource: Mapping[str, Any]) -> dict[str, Any]:

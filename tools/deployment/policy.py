@@ -1,7 +1,7 @@
 """Policy of the role that deploys a stack: what CloudFormation may do with the caller's rights.
 
 `python -m tools.deployment.policy [--stack NAME]` prints it as JSON. It follows the types of the
-resources in `template.yaml` and `ops.yaml`; a type without actions here fails a test.
+resources in the templates; a type without actions here fails a test.
 """
 
 import argparse
@@ -34,7 +34,7 @@ GRANTS = (
         ("cloudformation:*",),
         (
             "cloudformation:*:*:stack/{stack}/*",
-            "cloudformation:*:*:stack/{stack}-Ops-*/*",
+            "cloudformation:*:*:stack/{stack}-*/*",
             "cloudformation:*:*:stack/aws-sam-cli-managed-default/*",
             "cloudformation:*:aws:transform/*",
         ),
@@ -52,7 +52,15 @@ GRANTS = (
     Grant(("AWS::DynamoDB::",), ("dynamodb:*",), ("dynamodb:*:*:table/{stack}-*",)),
     Grant(("AWS::SQS::",), ("sqs:*",), ("sqs:*:*:{stack}-*",)),
     Grant(("AWS::SNS::",), ("sns:*",), ("sns:*:*:{stack}-*",)),
-    Grant(("AWS::Events::",), ("events:*",), ("events:*:*:rule/{stack}-*",)),
+    Grant(
+        ("AWS::Events::",),
+        ("events:*",),
+        (
+            "events:*:*:rule/{stack}-*",
+            "events:*:*:connection/{stack}-*",
+            "events:*:*:api-destination/{stack}-*",
+        ),
+    ),
     Grant(("AWS::Logs::",), ("logs:*",), ("logs:*:*:log-group:{stack}-*",)),
     Grant(
         ("AWS::CloudWatch::",),
@@ -73,6 +81,8 @@ GRANTS = (
             "codedeploy:*:*:deploymentconfig:*",
         ),
     ),
+    Grant(("AWS::Backup::",), ("backup:*",), ("backup:*:*:*",)),
+    Grant(("AWS::Budgets::",), ("budgets:*",), ("budgets::*:budget/{stack}-*",)),
     Grant(("AWS::CloudFront::",), ("cloudfront:*",), ("cloudfront::*:distribution/*",)),
     Grant(
         ("AWS::SecretsManager::",),
@@ -84,6 +94,8 @@ GRANTS = (
 # Calls of `sam deploy` and `make deploy-checks` that belong to no resource of the stack.
 BESIDES = (
     Grant((), ("s3:*",), ("s3:::aws-sam-cli-managed-default-*",)),
+    # EventBridge keeps a secret for the connection of the smoke test.
+    Grant((), ("secretsmanager:*",), ("secretsmanager:*:*:secret:events!connection/{stack}-*",)),
     Grant(
         (),
         (

@@ -16,18 +16,23 @@ def table(*templates: Template) -> str:
     names: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for name, alarm in alarms_of(*templates):
         text, section = described(alarm)
-        names[text, "yes" if "AlarmActions" in alarm else "no", section].append(f"`{name}`")
+        names[text, _level(alarm), section].append(f"`{name}`")
     rows = (
-        (", ".join(found), text, mail, f"[{section}](alarms.md#{section})")
-        for (text, mail, section), found in names.items()
+        (", ".join(found), text, level, f"[{section}](alarms.md#{section})")
+        for (text, level, section), found in names.items()
     )
-    return markdown.table("alarm", "raised when", "mail", "runbook", rows=rows)
+    return markdown.table("alarm", "raised when", "tells", "runbook", rows=rows)
+
+
+def _level(alarm: Mapping[str, Any]) -> str:
+    """Return whom an alarm tells: a page, a ticket or nobody."""
+    actions = alarm.get("AlarmActions", [])
+    return str(actions[0]["Ref"]).removesuffix("Topic").lower() if actions else "nobody"
 
 
 def alarms_of(*templates: Template) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each alarm with its properties, the composite alarms of a template first."""
+    """Yield each alarm with its properties."""
     for template in templates:
-        yield from template.resources("AWS::CloudWatch::CompositeAlarm")
         yield from template.resources("AWS::CloudWatch::Alarm")
 
 

@@ -22,7 +22,7 @@ from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
 from skein.models.config import overrides
-from skein.models.delivery import delivery, sms
+from skein.models.delivery import delivery, sms, sms_hour
 from skein.models.directory import (
     address_index,
     agent,
@@ -309,6 +309,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`TenantSettings`": Row(overrides.TenantSettings.key_of(TENANT), overrides.TenantSettings),
         "`StackSettings`": Row(
             overrides.StackSettings.key_of(7)._replace(pk="STACK#{copy}"), overrides.StackSettings
+        ),
+        "`SmsHourRecord`": Row(
+            sms_hour.SmsHourRecord.key_of(NOON)._replace(sk="{hour}"), sms_hour.SmsHourRecord
         ),
         "`Allowance`": Row(limit.Allowance.key_of(TENANT, "user:{id}"), limit.Allowance),
         "`Allowance` of a tenant": Row(

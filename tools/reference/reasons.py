@@ -160,7 +160,7 @@ GROUPS = (
             Entry(
                 Reason.QUEUED,
                 ("derived",),
-                "Wait two minutes. Then check `TurnsAgeAlarm`, `JobsNotSent` and the tick. For a "
+                "Wait two minutes. Then check `DueAgeAlarm`, `JobsNotSent` and the tick. For a "
                 "delivery, check the same of `DeliveriesQueue`.",
             ),
             Entry(

@@ -31,7 +31,7 @@ write to the log group. A transaction needs the permission of each of its writes
 jobs needs `sqs:SendMessage`.
 
 """
-ALARMS = """Alarms with "yes" in the column "mail" send to the SNS topic `AlarmTopic`. Alarms on a
+ALARMS = """A page goes to the SNS topic `PageTopic`, and a ticket to `TicketTopic`. Alarms on a
 rate also need a number of events, so one failure alone raises none.
 
 """

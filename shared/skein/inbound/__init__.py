@@ -4,5 +4,6 @@ __all__ = [
     "api",
     "service_webhooks",
     "sms",
+    "sms_hours",
     "webhook_signature",
 ]

@@ -19,6 +19,7 @@ from skein.errors import (
 from skein.inbound.address_lookup import AddressLookup, DirectChat, look_up_address
 from skein.inbound.silent_numbers import SilentNumbers
 from skein.inbound.sms_answers import SmsAnswers
+from skein.inbound.sms_hours import SmsHours
 from skein.models.chats.chat import Chat
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
@@ -69,6 +70,7 @@ class SmsReceiver:
     answers: SmsAnswers
     rest: RestOfTexts
     silent_numbers: SilentNumbers
+    hours: SmsHours
     metrics: Metrics
     settings: Settings
 
@@ -96,7 +98,9 @@ class SmsReceiver:
             self._not_stored(Reason.NO_WORDS, route, sms)
             return None
         line = self._line(route.line)
-        return optimistic(self.clock, lambda: self._receive_once(line, route, sms))
+        received = optimistic(self.clock, lambda: self._receive_once(line, route, sms))
+        self.hours.record()
+        return received
 
     def _receive_once(self, line: Line, route: Route, sms: InboundSms) -> PostedMessage | None:
         """Post the SMS, on condition that the address still belongs to the same user.

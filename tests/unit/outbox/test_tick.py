@@ -44,6 +44,22 @@ def test_runs_are_sent_before_direct_chats_that_have_been_due_for_longer() -> No
     assert kinds.index(RunJob) < kinds.index(ConsolidationJob)
 
 
+def test_work_that_nobody_does_is_due_for_longer_from_tick_to_tick() -> None:
+    world = World()
+    overdue_run(world)
+    ages = []
+    for _ in range(20):
+        world.tick()
+        ages.append(world.metrics.counts["DueAgeSeconds"])
+        world.metrics.counts.clear()
+        world.clock.advance(60)
+    assert ages[0] == 0  # a job may be lost
+    assert max(ages) == 15 * 60
+    world.drain()
+    world.tick()
+    assert "DueAgeSeconds" not in world.metrics.counts
+
+
 def test_tick_sends_a_bounded_number_of_direct_chats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tick, "BACKGROUND_PAGES", 1)
     monkeypatch.setattr("skein.services.outbox.due_scanner.PAGE", 2)

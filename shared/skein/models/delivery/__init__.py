@@ -3,4 +3,5 @@
 __all__ = [
     "delivery",
     "sms",
+    "sms_hour",
 ]

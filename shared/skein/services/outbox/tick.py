@@ -18,7 +18,7 @@ from functools import partial
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.storage import Item
-from skein.models.outbox.due import DueKind
+from skein.models.outbox.due import DueKind, due_time
 from skein.models.outbox.jobs import (
     ConsentJob,
     DeliveryJob,
@@ -37,6 +37,7 @@ BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 BACKGROUND_KINDS: tuple[DueKind, ...] = ("direct_consolidation",)
 BACKGROUND_PAGES = 10  # of due pointers per shard and tick: 4,000 chats
 
+LATE = timedelta(minutes=3)  # an item is due a minute after its job was sent
 ERASURE_LATE_AFTER = timedelta(hours=24)
 
 Fire = Callable[[Item, datetime], Job | None]
@@ -99,12 +100,16 @@ class Tick:
         Raises:
             SkeinError: Some due pointers or items could not be read; all others were handled.
         """
-        sent = 0
+        sent, ages = 0, list[timedelta]()
         try:
-            kinds, handle = (*JOBS, *firing), partial(self._handle, firing)
+            kinds, handle = (*JOBS, *firing), partial(self._handle, firing, ages)
             sent = self.due_scanner.run(kinds, handle, until=until)
             sent += self.pause_scanner.run(until=until)
-            self.metrics.count("DueSent", sent)
+            if sent:
+                self.metrics.count("DueSent", sent)
+            age = max(ages, default=timedelta())
+            if age > LATE:
+                self.metrics.count("DueAgeSeconds", age.total_seconds(), unit="Seconds")
         finally:
             sent += self.background_scanner.run(
                 BACKGROUND_KINDS, until=until, max_pages=BACKGROUND_PAGES
@@ -112,9 +117,15 @@ class Tick:
         return sent
 
     def _handle(
-        self, firing: Mapping[DueKind, Fire], kind: DueKind, item: Item, now: datetime
+        self,
+        firing: Mapping[DueKind, Fire],
+        ages: list[timedelta],
+        kind: DueKind,
+        item: Item,
+        now: datetime,
     ) -> Job | None:
         fire = firing.get(kind)
+        ages.append(_age(item, now))
         if fire is None:
             job = JOBS[kind](item)
             if kind == "erasure" and _is_late(item, now):
@@ -130,6 +141,13 @@ class Tick:
             with suppress(SkeinError):
                 move_on(self.table, kind, item, now, BACKOFF_MINUTES)
             raise
+
+
+def _age(item: Item, now: datetime) -> timedelta:
+    """Return how long an item has been due, the waits after its earlier tries included."""
+    tries = int(item.get("due_tries", 0))
+    waits = [BACKOFF_MINUTES[min(each, len(BACKOFF_MINUTES) - 1)] for each in range(tries)]
+    return now - due_time(item) + timedelta(minutes=sum(waits))
 
 
 def _is_late(erasure: Item, now: datetime) -> bool:

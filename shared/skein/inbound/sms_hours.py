@@ -1,0 +1,57 @@
+"""Silence of SMS: hours in which none came, though some came at the same hour a week ago.
+
+A number whose webhook leads elsewhere, or a revoked account, causes no error here: nothing comes.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from skein.errors import SkeinError
+from skein.models.common.storage import Put
+from skein.models.delivery.sms_hour import WEEK, SmsHourRecord
+from skein.ports import Clock, Metrics, Table
+
+HOUR = timedelta(hours=1)
+SILENT_HOURS = 2  # one quiet hour is nothing unusual
+
+logger = logging.getLogger(__name__)
+
+
+class SmsHours:
+    """The record of the hours in which SMS came.
+
+    Args:
+        table: Stores the hours.
+        clock: The clock.
+        metrics: Counts the silence.
+    """
+
+    def __init__(self, table: Table, clock: Clock, metrics: Metrics) -> None:
+        self._table = table
+        self._clock = clock
+        self._metrics = metrics
+        self._noted: datetime | None = None
+
+    def record(self) -> None:
+        """Record that an SMS came in this hour; only a container's first one costs a write."""
+        hour = self._hour()
+        if hour == self._noted:
+            return
+        try:
+            noted = SmsHourRecord(hour=hour)
+            self._table.write(Put(noted.key, noted.to_item()))
+        except SkeinError:
+            logger.warning("failed to note the hour of an SMS", exc_info=True)
+            return
+        self._noted = hour
+
+    def check(self) -> None:
+        """Count the silence of the last full hours, if SMS came in all of them a week ago."""
+        hours = [self._hour() - HOUR * back for back in range(1, SILENT_HOURS + 1)]
+        before = [hour - WEEK for hour in hours]
+        found = self._table.get_many([SmsHourRecord.key_of(hour) for hour in (*hours, *before)])
+        if found.keys() == {SmsHourRecord.key_of(hour) for hour in before}:
+            self._metrics.count("SmsSilent")
+
+    def _hour(self) -> datetime:
+        return self._clock.now().replace(minute=0, second=0, microsecond=0)

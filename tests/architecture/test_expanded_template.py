@@ -1,0 +1,228 @@
+"""The template as CloudFormation gets it, with each parameter at its default and at another value.
+
+The expansion by SAM shows what the written template hides. A reference to a resource that the
+chosen parameters leave out fails a deployment, and no linter finds it in combinations.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from local.template import ROOT, Template
+from skein.models.delivery.sms import CONNECTION_OVERRIDES
+from tests.support.template import deployed_template
+from tools.deployment.expansion import GIVEN, expand
+
+TEMPLATE = deployed_template()
+DOCUMENT = TEMPLATE.document
+PARAMETERS = DOCUMENT["Parameters"]
+FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
+
+# A value of each parameter that is not its default.
+OTHER = {
+    "JwtIssuer": "https://other.example/",
+    "JwtAudience": "other",
+    "JwtScopeClaims": "permissions",
+    "JwtScopePrefix": "skein/",
+    "JwtTenantClaim": "tid",
+    "JwtTenant": "acme",
+    "CorsOrigins": "https://a.example,https://b.example",
+    "ServeConsole": "off",
+    "ConsoleClientId": "console",
+    "ConsoleOrigins": "https://login.example",
+    "TwilioSecretArn": "arn:aws:secretsmanager:us-east-1:1:secret:twilio-a",
+    "TwilioApiUrl": "https://api.dublin.ie1.twilio.com",
+    "OpenaiSecretArn": "arn:aws:secretsmanager:us-east-1:1:secret:openai-a",
+    "OpenaiBaseUrl": "https://models.example/v1",
+    "DefaultModel": "big",
+    "LightModel": "small",
+    "EmbeddingsModel": "vectors",
+    "PublicBaseUrl": "https://api.example",
+    "CertificateArn": "arn:aws:acm:us-east-1:1:certificate/1",
+    "ApiDomain": "api.example",
+    "LiveDomain": "live.example",
+    "Live": "off",
+    "Recall": "off",
+    "VectorIndex": "off",
+    "TurnsConcurrency": "2",
+    "DeliveriesConcurrency": "2",
+    "UpkeepConcurrency": "2",
+    "BackgroundConcurrency": "2",
+    "PushesConcurrency": "2",
+    "GatewayRequests": "10",
+    "GatewayBurst": "20",
+    "Edge": "on",
+    "EdgeWebAclArn": "arn:aws:wafv2:us-east-1:1:global/webacl/skein/1",
+    "WebhookReserve": "5",
+    "LogLevel": "DEBUG",
+    "LogRetentionDays": "7",
+    "Alarms": "off",
+    "Dashboard": "on",
+    "AlarmEmail": "page@example.com",
+    "TicketEmail": "ticket@example.com",
+    "MonthlyBudget": "100",
+    "BackupVaultArn": "arn:aws:backup:eu-west-1:2:backup-vault:skein",
+    "KeyArn": "arn:aws:kms:us-east-1:1:key/1",
+    "PermissionsBoundaryArn": "arn:aws:iam::1:policy/boundary",
+    "OkMails": "on",
+    "AlarmTokensPerHour": "1",
+    "AlarmSegmentsPerHour": "1",
+    "TracePercent": "5",
+    "ExistingTableName": "restored",
+    "ExistingTableStreamArn": "arn:aws:dynamodb:us-east-1:1:table/restored/stream/1",
+    "TableDeletionProtection": "on",
+    "Release": "a1",
+    "Canaries": "false",
+    "SnapStart": "on",
+}
+WITHOUT_SMS = {"TwilioSecretArn": ""}
+ALL_OTHER = {name: OTHER[name] for name in OTHER}
+# Each parameter alone, all together, and all without the parts that hide others.
+STACKS = {
+    "defaults": {},
+    "no SMS": WITHOUT_SMS,
+    **{name: {name: value} for name, value in OTHER.items()},
+    "all": ALL_OTHER,
+    "all parts": {**ALL_OTHER, "Alarms": "on", "ServeConsole": "on", "Live": "on", "Recall": "on",
+                  "Canaries": "true"},
+}  # fmt: skip
+
+
+@cache
+def expanded(canaries: str = "true") -> Mapping[str, Any]:
+    return expand(TEMPLATE, Canaries=canaries)
+
+
+def conditions_of(values: Mapping[str, Any]) -> dict[str, bool]:
+    names = DOCUMENT["Conditions"]
+    return {name: bool(TEMPLATE.resolve({"Condition": name}, values)) for name in names}
+
+
+def references(value: Any, on: Mapping[str, bool]) -> Iterator[str]:
+    """Yield the names to which a part of the template refers under these conditions."""
+    match value:
+        case {"Fn::If": [str(condition), yes, no]}:
+            yield from references(yes if on[condition] else no, on)
+        case {"Ref": str(name)}:
+            yield name
+        case {"Fn::GetAtt": name}:
+            yield (name if isinstance(name, str) else str(name[0])).split(".")[0]
+        case {"Fn::Sub": argument}:
+            text, own = argument if isinstance(argument, list) else (argument, {})
+            yield from references(own, on)
+            names = re.findall(r"\$\{([^}!]+)\}", text)
+            yield from (name.split(".")[0] for name in names if name not in own)
+        case dict():
+            for part in value.values():
+                yield from references(part, on)
+        case list():
+            for part in value:
+                yield from references(part, on)
+
+
+def test_every_parameter_has_another_value_that_its_declaration_accepts() -> None:
+    assert OTHER.keys() == PARAMETERS.keys()
+    for name, value in OTHER.items():
+        declared = PARAMETERS[name]
+        assert value != str(declared.get("Default"))
+        assert re.fullmatch(declared.get("AllowedPattern", ".*"), value), name
+        assert value in map(str, declared.get("AllowedValues", [value])), name
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_stack_refers_only_to_what_it_has(name: str) -> None:
+    values = TEMPLATE.parameters({**GIVEN, **STACKS[name]})
+    on = conditions_of(values)
+    made = {
+        logical_id: each
+        for logical_id, each in expanded(values["Canaries"]).items()
+        if "Condition" not in each or on[each["Condition"]]
+    }
+    outputs = {
+        key: each
+        for key, each in DOCUMENT["Outputs"].items()
+        if "Condition" not in each or on[each["Condition"]]
+    }
+    known = made.keys() | PARAMETERS.keys()
+    parts = {**made, **outputs}
+    for part, each in parts.items():
+        found = {one for one in references(each, on) if not one.startswith("AWS::")}
+        assert found <= known, part
+        for needed in [each.get("DependsOn", [])]:
+            assert set([needed] if isinstance(needed, str) else needed) <= known, part
+    assert len(made) < 500
+
+
+# A queue without a reader costs nothing. The route answers 404.
+KEPT = {"PushesQueue", "MobileApiPostLivePermission"}
+
+
+def test_optional_parts_leave_nothing_behind() -> None:
+    off = WITHOUT_SMS | {"Live": "off", "Recall": "off", "Alarms": "off", "ServeConsole": "off",
+                         "Canaries": "false"}  # fmt: skip
+    on = conditions_of(TEMPLATE.parameters({**GIVEN, **off}))
+    made = {
+        name
+        for name, each in expanded("false").items()
+        if "Condition" not in each or on[each["Condition"]]
+    }
+    functions = {name for name in FUNCTIONS if name in made}
+    assert FUNCTIONS.keys() - functions == {
+        "SmsWebhook", "SmsStatus", "SmsDelivery", "Console", "PushWorker",
+        "LiveConnect", "LiveDisconnect", "LiveFrames",
+    }  # fmt: skip
+    for word in ("Live", "Sms", "Console", "Push", "Canary", "Ops", "SearchRecall", "Connections"):
+        assert not [name for name in made if word in name and name not in KEPT], word
+
+
+def test_canary_watches_the_new_version_alone_and_the_answers_of_the_api() -> None:
+    metrics = {each["Id"]: each for each in expanded()["CanaryAlarm"]["Properties"]["Metrics"]}
+    behind = [name for name, function in FUNCTIONS.items() if function.routes]
+    on = conditions_of(TEMPLATE.parameters(GIVEN))
+    watched = set()
+    for each in metrics.values():
+        stat = each.get("MetricStat", {}).get("Metric", {})
+        if stat.get("MetricName") != "Errors":
+            continue
+        dimensions = {one["Name"]: list(references(one["Value"], on)) for one in stat["Dimensions"]}
+        [function] = dimensions["FunctionName"]
+        assert dimensions["Resource"] == [function]
+        [version] = dimensions["ExecutedVersion"]
+        assert expanded()[version]["Type"] == "AWS::Lambda::Version"
+        assert expanded()[version]["Properties"]["FunctionName"] == {"Ref": function}
+        watched.add(function)
+    assert watched == set(behind)
+    assert {"refused", "requests"} <= metrics.keys()
+    assert len([each for each in metrics.values() if "MetricStat" in each]) <= 10
+
+
+def test_sms_have_a_way_around_the_gateway() -> None:
+    url = expanded()["SmsWebhookUrl"]
+    assert url["Type"] == "AWS::Lambda::Url"
+    assert url["Properties"]["AuthType"] == "NONE"
+    permitted = [
+        each["Properties"]
+        for each in expanded().values()
+        if each["Type"] == "AWS::Lambda::Permission"
+        and each["Properties"].get("FunctionUrlAuthType") == "NONE"
+    ]
+    assert {one["FunctionName"]["Ref"] for one in permitted} == {"SmsWebhookAliascurrent"}
+    outputs = DOCUMENT["Outputs"]
+    first, second = (
+        outputs["SmsWebhookUrl"]["Value"]["Fn::If"][1],
+        outputs["SmsFallbackUrl"]["Value"],
+    )
+    path = f"webhooks/twilio/sms{CONNECTION_OVERRIDES}"
+    assert first == {"Fn::Sub": f"${{PublicBaseUrl}}/{path}"}
+    assert second == {"Fn::Sub": f"${{SmsWebhookUrl.FunctionUrl}}{path}"}
+
+
+@pytest.mark.parametrize("name", ["domains", "backups", "ops"])
+def test_nested_stack_gets_exactly_its_parameters(name: str) -> None:
+    nested = Template.load(ROOT / f"{name}.yaml").document
+    resource = expanded()[name.capitalize()]["Properties"]
+    assert resource["TemplateURL"] == f"{name}.yaml"
+    assert resource["Parameters"].keys() == nested["Parameters"].keys()
