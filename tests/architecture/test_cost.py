@@ -1,0 +1,54 @@
+"""What an idle stack costs at most, and which memory runs are cheapest with."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from local.template import Template
+from tests.support.template import deployed_template
+from tools.deployment.deploy import PROFILES
+from tools.reference import cost
+from tools.reference.cost import SMS_ON
+
+SMALL = PROFILES["small"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "secrets", "most"),
+    [
+        (SMS_ON, 2, 8),
+        ({}, 1, 8),
+        ({**SMALL, **SMS_ON}, 1, 2),  # both keys are in one secret
+        (SMALL, 1, 2),
+    ],
+    ids=["with alarms", "with alarms, without SMS", "small", "small, without SMS"],
+)
+def test_idle_stack_costs_at_most(parameters: Mapping[str, str], secrets: int, most: float) -> None:
+    found = cost.idle(parameters, secrets=secrets)
+    assert sum(found.values()) <= most, found
+    has_alarms = any("alarms" in name for name in found)
+    assert has_alarms is (parameters.get("Alarms") != "off")
+
+
+def test_run_worker_has_the_memory_that_is_cheapest_in_the_bench() -> None:
+    memory = {function.logical_id: function.memory for function in deployed_template().functions}
+    assert memory["RunWorker"] == cost.cheapest_memory()
+
+
+def test_message_costs_less_without_frames_and_every_item_costs_something() -> None:
+    app, sms = cost.message("app"), cost.message("sms")
+    assert sms["requests and frames"] < app["requests and frames"]
+    assert min(*app.values(), *sms.values()) > 0
+
+
+def test_units_follow_the_rules_of_dynamodb() -> None:
+    call = cost.Call("transact", items=2, bytes=3_000)
+    assert cost.units_of(call).writes == 2 * 3 + 1
+    assert cost.units_of(cost.Call("get_many", items=3, bytes=100)).reads == 3
+    assert cost.units_of(cost.Call("query", items=50, bytes=9_000)).reads == 3
+
+
+def test_alarm_is_billed_for_each_of_its_metrics() -> None:
+    canary = Template.load().document["Resources"]["CanaryAlarm"]["Properties"]
+    assert cost._metrics(canary) == 9
+    assert cost._metrics({"MetricName": "Throttles"}) == 1

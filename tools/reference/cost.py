@@ -1,0 +1,318 @@
+"""Content of docs/cost.md: the cost of an idle stack and of messages, from calls and list prices.
+
+The calls of a message are those of `tests/patterns`, with the sizes of the items by DynamoDB's
+rules. What is not measured stands in `ASSUMED`, and on the page.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from local.sqlite.calls import Call
+from local.template import ROOT, Template
+from tests.patterns import chats, consolidation, live, recall, runs, texts
+from tests.patterns.meter import Log, Pattern
+from tests.support.builders import World
+from tools.deployment.deploy import PROFILES
+from tools.deployment.families import OPS, expanded
+from tools.reference.markdown import table
+
+PRICES = tomllib.loads((Path(__file__).parent / "prices.toml").read_text(encoding="utf-8"))
+COMPUTE, TABLE, QUEUES, OPERATIONS = (PRICES[part] for part in PRICES)
+MONTH_MINUTES = 30 * 24 * 60
+RECEIVES_A_MONTH = 5 * MONTH_MINUTES * 60 // 20  # Lambda polls a queue with 5 long polls of 20 s
+MEMORY_SIZES = (256, 512, 1_024, 1_769)
+CPU_MIB = 1_769  # of memory, with which a function has one CPU
+VOLUMES = (1_000, 100_000, 10_000_000)
+
+MODEL_SECONDS, CALL_SECONDS, WORK_SECONDS = 3.0, 0.05, 0.1
+FRAMES, LOG_KB, STORED_KB = 16, 6.0, 3.8
+VECTOR_KB, SEARCHED_KB = 1.5, 100 * 1.5
+ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. A request takes {CALL_SECONDS:g} s, and a
+  job {WORK_SECONDS:g} s.
+- An answer of the app is streamed in {FRAMES} frames.
+- A message with its answer leaves {STORED_KB:g} KB in the table and {LOG_KB:g} KB in the log. For
+  recall, it writes two vectors of {VECTOR_KB:g} KB and searches {SEARCHED_KB:g} KB twice.
+- One message in twenty leads to a consolidation.
+- Lambda asks an empty queue with 5 pollers every 20 seconds."""
+
+HEAD = """# Cost
+
+What Skein costs at AWS, without the model and without Twilio. All figures are in dollars, from the
+list prices of us-east-1 in `tools/reference/prices.toml`, without free tiers and taxes. They are
+computed and were never compared with a bill.
+
+`make reference` measures the calls of `tests/patterns` and writes this page.
+"""
+IDLE = """
+## An idle stack
+
+A month without messages. Both keys in one secret save $0.40, but then each function that may read
+one key may read both.
+
+"""
+MESSAGES = """
+## Messages
+
+A message is one of a person, with its answer. The first line is the idle stack with its defaults.
+Storage grows by that much with each month.
+
+"""
+RUNS = """
+## Memory of RunWorker
+
+A run mostly waits for the model, and Lambda bills memory while it waits. The CPU time is that of
+`bench/results.md`, and less memory has less CPU. RunWorker has the cheapest memory that is at least
+twice what the bench has seen in use.
+
+"""
+
+
+class Units(NamedTuple):
+    """The units and the requests of a part of a conversation."""
+
+    reads: float = 0
+    writes: float = 0
+    searches: float = 0
+    jobs: float = 0
+
+    def __add__(self, other: object) -> "Units":
+        """Return the sum of two parts."""
+        return Units(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[call-overload]
+
+    def times(self, count: float) -> "Units":
+        """Return the units of a part that comes several times."""
+        return Units(*(part * count for part in self))
+
+
+class Gauge:
+    """A meter of patterns that measures units; see `tests.patterns.meter.Meter`."""
+
+    def __init__(self) -> None:
+        self.units = Units()
+
+    @contextmanager
+    def __call__(self, world: World) -> Iterator[None]:
+        """Measure a part of a pattern."""
+        log, sent = Log(), len(world.queues.sent)
+        world.table.log = log
+        yield
+        jobs = len(world.queues.sent) - sent
+        self.units = sum(map(units_of, log), Units(jobs=jobs))
+
+
+def units_of(call: Call) -> Units:
+    """Return the capacity units of a call; each write also changes one entry of an index."""
+    if call.method == "nearest":
+        return Units(searches=1)
+    if call.method in {"write", "transact"}:
+        units = max(call.items, math.ceil(call.bytes / 1_024), 1)
+        return Units(writes=units * (2 if call.method == "transact" else 1) + 1)
+    items = call.items if call.method in {"get", "get_many"} else 1
+    return Units(reads=max(items, math.ceil(call.bytes / 4_096), 1))
+
+
+@cache
+def units(pattern: str) -> Units:
+    """Return the units of an access pattern of docs/access-patterns.md."""
+    modules = (chats, consolidation, live, recall, runs, texts)
+    every: dict[str, Pattern] = {k: v for module in modules for k, v in module.patterns.items()}
+    gauge = Gauge()
+    every[pattern](gauge)  # type: ignore[arg-type] # a meter of another kind
+    return gauge.units
+
+
+def _units(patterns: Mapping[str, float]) -> Units:
+    return sum((units(name).times(count) for name, count in patterns.items()), Units())
+
+
+MEMORY = {"index a message": 2.0, "consolidate a direct chat, nothing to remember": 0.05}
+APP = {
+    "a message of the app and its answer in a direct chat": 1.0,
+    "send a frame of a streamed answer to two people": FRAMES / 2,  # one person has one connection
+    "push a message to two people": 1.0,
+    **MEMORY,
+}
+SMS = {
+    "receive an SMS from a known phone": 1.0,
+    "a whole turn in a private chat": 1.0,
+    "deliver an SMS of one part": 1.0,
+    "receive the status of an SMS": 2.0,
+    **MEMORY,
+}
+
+
+def seconds_of_answer(memory: int) -> float:
+    """Return the billed seconds of a run: the model's, and its own CPU time at that memory."""
+    return MODEL_SECONDS + _benched(r"but that of calls, median \| ([\d.]+)") / 1_000 * (
+        CPU_MIB / memory
+    )
+
+
+def _benched(pattern: str) -> float:
+    """Return a figure of bench/results.md.
+
+    Raises:
+        LookupError: The results have no such figure.
+    """
+    text = (ROOT / "bench" / "results.md").read_text(encoding="utf-8")
+    found = re.search(pattern, text)
+    if found is None:
+        raise LookupError(f"bench/results.md has no {pattern}")
+    return float(found[1])
+
+
+def cheapest_memory() -> int:
+    """Return the cheapest memory of RunWorker that is twice what the bench has seen in use."""
+    used = _benched(r"bound \d+ MiB; (\d+) MiB in all")
+    fitting = [size for size in MEMORY_SIZES if size >= 2 * used]
+    return min(fitting, key=lambda size: size * seconds_of_answer(size))
+
+
+def message(kind: str) -> dict[str, float]:
+    """Return the dollars of one message with its answer, by item; the kind is `app` or `sms`."""
+    used = _units(APP if kind == "app" else SMS)
+    requests = 1.0 if kind == "app" else 3.0  # with two statuses
+    sockets = FRAMES + 2.0 if kind == "app" else 0.0
+    jobs = used.jobs + 3  # the feed's for both messages, and upkeep
+    gb = run_memory() / 1_024
+    running = seconds_of_answer(run_memory()) * gb + requests * CALL_SECONDS + jobs * WORK_SECONDS
+    invocations = requests + jobs + 1
+    return {
+        "functions": running * COMPUTE["lambda_gb_second"]
+        + invocations * COMPUTE["lambda_request"],
+        "requests and frames": requests * COMPUTE["http_request"]
+        + sockets * COMPUTE["socket_message"],
+        "table": used.writes * TABLE["write_unit"] + used.reads * TABLE["read_unit"],
+        "recall": 2 * VECTOR_KB / 1e6 * TABLE["vector_gb_written"]
+        + 2 * SEARCHED_KB / 1e6 * TABLE["vector_gb_searched"],
+        "queues": jobs * (3 * QUEUES["request"] + QUEUES["fair_queue_request"]),
+        "logs": LOG_KB / 1e6 * OPERATIONS["log_gb"],
+        "storage in the first month": STORED_KB
+        / 1e6
+        * (TABLE["gb_month"] + TABLE["recovery_gb_month"]),
+    }
+
+
+def run_memory() -> int:
+    """Return the memory of RunWorker in the template."""
+    return next(f.memory for f in Template.load().functions if f.logical_id == "RunWorker")
+
+
+def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]:
+    """Return the dollars of a month without messages, by item.
+
+    Args:
+        parameters: Those that differ from their defaults.
+        secrets: How many secrets of Secrets Manager the stack uses.
+    """
+    template = Template.load()
+    document = template.document
+    values = template.parameters(dict(parameters))
+
+    def on(condition: str | None) -> bool:
+        return condition is None or bool(template.resolve({"Condition": condition}, values))
+
+    functions = [
+        function
+        for function in template.functions
+        if on(document["Resources"][function.logical_id].get("Condition"))
+    ]
+    queues = sum(len(function.queues) for function in functions)
+    tick = next(function for function in functions if function.logical_id == "Tick")
+    reads = units("a tick with nothing due").reads
+    ticks = MONTH_MINUTES * (
+        WORK_SECONDS * tick.memory / 1_024 * COMPUTE["lambda_gb_second"]
+        + COMPUTE["lambda_request"]
+        + reads * TABLE["read_unit"]
+        + 2 / 1e6 * OPERATIONS["log_gb"]
+    )
+    found = {
+        "empty queues": queues * RECEIVES_A_MONTH * QUEUES["request"],
+        "ticks": ticks,
+        "secrets": secrets * OPERATIONS["secret"],
+    }
+    canary = document["Resources"]["CanaryAlarm"]
+    metrics = _metrics(canary["Properties"]) if on(canary["Condition"]) else 0
+    if on("HasAlarms"):
+        ops = expanded(Template.load(OPS))
+        metrics += sum(_metrics(each) for _, each in ops.resources("AWS::CloudWatch::Alarm"))
+        found["smoke test"] = MONTH_MINUTES * (
+            COMPUTE["api_destination"]
+            + COMPUTE["http_request"]
+            + COMPUTE["lambda_request"]
+            + CALL_SECONDS * COMPUTE["lambda_gb_second"]
+            + 3 / 1e6 * OPERATIONS["log_gb"]
+        )
+        found["metric of invocations"] = OPERATIONS["custom_metric"]  # others have no data
+        if values["Dashboard"] == "on":
+            found["dashboard"] = OPERATIONS["dashboard"]
+    if metrics:
+        found[f"alarms: {metrics} metrics"] = metrics * OPERATIONS["alarm_metric"]
+    return found
+
+
+def _metrics(alarm: Mapping[str, object]) -> int:
+    """Return the metrics of an alarm, each of which AWS bills."""
+    listed = alarm.get("Metrics")
+    if not isinstance(listed, list):
+        return 1
+    return sum("MetricStat" in each or "Period" in each for each in listed)
+
+
+SMS_ON = {"TwilioSecretArn": "arn"}
+STACKS: Mapping[str, tuple[Mapping[str, str], int]] = {
+    "all parts, with `Dashboard=on`": ({**SMS_ON, "Dashboard": "on"}, 2),
+    "the defaults, with SMS": (SMS_ON, 2),
+    "the defaults, without SMS": ({}, 1),
+    "`PROFILE=small` with SMS, both keys in one secret": ({**PROFILES["small"], **SMS_ON}, 1),
+    "`PROFILE=small` without SMS": (PROFILES["small"], 1),
+}
+
+
+def page() -> str:
+    """Return docs/cost.md in Markdown."""
+    idle_rows = [
+        (name, _dollars(sum(found.values())), _listed(found))
+        for name, (parameters, secrets) in STACKS.items()
+        for found in [idle(parameters, secrets=secrets)]
+    ]
+    base = sum(idle(SMS_ON).values())
+    memories = table("MiB", "seconds of a run", "a million runs", rows=_memories())
+    parts = [HEAD, IDLE, table("stack", "a month", "of that", rows=idle_rows)]
+    parts += [MESSAGES, _messages(base), RUNS, memories, f"\n## What is assumed\n\n{ASSUMED}\n"]
+    return "".join(parts)
+
+
+def _messages(base: float) -> str:
+    kinds = {kind: message(kind) for kind in ("app", "sms")}
+    names = {"app": "app, live channel", "sms": "SMS"}
+    heads = [f"{volume:,} by {names[kind]}" for volume in VOLUMES for kind in kinds]
+    rows: list[tuple[str, ...]] = [("idle stack", *[_dollars(base)] * len(heads))]
+    cells: Callable[[str], Sequence[str]] = lambda item: [  # noqa: E731
+        _dollars(volume * kinds[kind][item]) for volume in VOLUMES for kind in kinds
+    ]
+    rows += [(item, *cells(item)) for item in kinds["app"]]
+    sums = [base + volume * sum(kinds[kind].values()) for volume in VOLUMES for kind in kinds]
+    rows.append(("**all**", *(f"**{_dollars(each)}**" for each in sums)))
+    return table("a month", *heads, rows=rows)
+
+
+def _memories() -> Iterator[tuple[str, ...]]:
+    for size in MEMORY_SIZES:
+        seconds = seconds_of_answer(size)
+        price = seconds * size / 1_024 * COMPUTE["lambda_gb_second"] * 1e6
+        yield f"{size:,}", f"{seconds:.2f}", _dollars(price)
+
+
+def _dollars(value: float) -> str:
+    return f"${value:,.0f}" if value >= 100 else f"${value:,.2f}"  # noqa: PLR2004
+
+
+def _listed(found: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {_dollars(value)}" for name, value in found.items())
