@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from local.sqlite.calls import Call
 from local.template import Template
 from tests.support.template import deployed_template
 from tools.deployment.deploy import PROFILES
@@ -42,10 +43,10 @@ def test_message_costs_less_without_frames_and_every_item_costs_something() -> N
 
 
 def test_units_follow_the_rules_of_dynamodb() -> None:
-    call = cost.Call("transact", items=2, bytes=3_000)
+    call = Call("transact", items=2, bytes=3_000)
     assert cost.units_of(call).writes == 2 * 3 + 1
-    assert cost.units_of(cost.Call("get_many", items=3, bytes=100)).reads == 3
-    assert cost.units_of(cost.Call("query", items=50, bytes=9_000)).reads == 3
+    assert cost.units_of(Call("get_many", items=3, bytes=100)).reads == 3
+    assert cost.units_of(Call("query", items=50, bytes=9_000)).reads == 3
 
 
 def test_alarm_is_billed_for_each_of_its_metrics() -> None:

@@ -33,8 +33,8 @@ VOLUMES = (1_000, 100_000, 10_000_000)
 MODEL_SECONDS, CALL_SECONDS, WORK_SECONDS = 3.0, 0.05, 0.1
 FRAMES, LOG_KB, STORED_KB = 16, 6.0, 3.8
 VECTOR_KB, SEARCHED_KB = 1.5, 100 * 1.5
-ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. A request takes {CALL_SECONDS:g} s, and a
-  job {WORK_SECONDS:g} s.
+ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. A request takes {CALL_SECONDS:g} s,
+  and a job {WORK_SECONDS:g} s.
 - An answer of the app is streamed in {FRAMES} frames.
 - A message with its answer leaves {STORED_KB:g} KB in the table and {LOG_KB:g} KB in the log. For
   recall, it writes two vectors of {VECTOR_KB:g} KB and searches {SEARCHED_KB:g} KB twice.
