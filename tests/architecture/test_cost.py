@@ -47,9 +47,10 @@ def test_units_follow_the_rules_of_dynamodb() -> None:
     assert cost.units_of(call).writes == 2 * 3 + 1
     assert cost.units_of(Call("get_many", items=3, bytes=100)).reads == 3
     assert cost.units_of(Call("query", items=50, bytes=9_000)).reads == 3
+    assert cost.units_of(Call("query_index", items=50, bytes=9_000)).reads == 1.5
 
 
 def test_alarm_is_billed_for_each_of_its_metrics() -> None:
     canary = Template.load().document["Resources"]["CanaryAlarm"]["Properties"]
-    assert cost._metrics(canary) == 9
+    assert cost._metrics(canary) == 7
     assert cost._metrics({"MetricName": "Throttles"}) == 1

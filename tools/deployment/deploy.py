@@ -33,6 +33,7 @@ PROFILES = {
         "BackgroundConcurrency": "2",
         "PushesConcurrency": "2",
         "Live": "off",
+        "Services": "off",
         "Alarms": "off",
         "Canaries": "false",
     }

@@ -114,7 +114,8 @@ def units_of(call: Call) -> Units:
         units = max(call.items, math.ceil(call.bytes / 1_024), 1)
         return Units(writes=units * (2 if call.method == "transact" else 1) + 1)
     items = call.items if call.method in {"get", "get_many"} else 1
-    return Units(reads=max(items, math.ceil(call.bytes / 4_096), 1))
+    units = max(items, math.ceil(call.bytes / 4_096), 1)
+    return Units(reads=units / 2 if call.method == "query_index" else units)
 
 
 @cache
@@ -209,7 +210,7 @@ def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]
 
     Args:
         parameters: Those that differ from their defaults.
-        secrets: How many secrets of Secrets Manager the stack uses.
+        secrets: How many secrets of Secrets Manager are given to the stack; it makes others itself.
     """
     template = Template.load()
     document = template.document
@@ -231,6 +232,10 @@ def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]
         + COMPUTE["lambda_request"]
         + reads * TABLE["read_unit"]
         + 2 / 1e6 * OPERATIONS["log_gb"]
+    )
+    secrets += sum(
+        each["Type"] == "AWS::SecretsManager::Secret" and on(each.get("Condition"))
+        for each in document["Resources"].values()
     )
     found = {
         "empty queues": queues * RECEIVES_A_MONTH * QUEUES["request"],

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
-from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
+from skein.errors import (
+    ConditionFailed,
+    Forbidden,
+    Invalid,
+    MissingSecret,
+    NotFound,
+    TooLarge,
+    Unprocessable,
+)
 from skein.inbound.webhook_signature import secret_of, verified
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
@@ -225,7 +233,18 @@ class WebhookServices:
         return tuple(each.run.id for each in started)
 
     def _secret(self, nonce: str) -> str:
-        return secret_of(nonce, key=self.keys.get(self.settings.services_secret)["key"])
+        """Return the secret of a nonce.
+
+        Raises:
+            NotFound: The deployment has no webhooks of services.
+        """
+        try:
+            key = self.keys.get(self.settings.services_secret)["key"]
+        except MissingSecret:
+            if self.settings.services_secret:
+                raise
+            raise NotFound("this deployment has no webhooks of services") from None
+        return secret_of(nonce, key=key)
 
     def _with_secret(self, webhook_service: WebhookService) -> WebhookService:
         secret = self._secret(webhook_service.nonce)

@@ -99,7 +99,8 @@ class SmsReceiver:
             return None
         line = self._line(route.line)
         received = optimistic(self.clock, lambda: self._receive_once(line, route, sms))
-        self.hours.record()
+        if received is not None:
+            self.hours.record()
         return received
 
     def _receive_once(self, line: Line, route: Route, sms: InboundSms) -> PostedMessage | None:
