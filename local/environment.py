@@ -1,10 +1,12 @@
 """Environment of the local functions: variables, settings and secrets."""
 
+import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from local.errors import BadTemplateError
 from local.intrinsics import REGION
@@ -22,6 +24,7 @@ SECRETS = {  # the parameter or the logical id of each secret in the template
     OPENAI_SECRET: "OpenaiSecretArn",
     SERVICES_SECRET: SERVICES_KEY,
 }
+OTHERS = 0o077  # the rights of all but the owner of a file
 AUDIENCE = "skein-local"
 CONSOLE_CLIENT = "skein-console"
 LOOPBACK = "127.0.0.1,localhost"
@@ -176,13 +179,30 @@ class LocalSecrets:
 
 @dataclass(frozen=True)
 class KeptSecrets:
-    """Secrets (see `skein.ports.Secrets`) of a mapping."""
+    """Secrets (see `skein.ports.Secrets`) of a mapping, and those of tools in a file.
+
+    Attributes:
+        tools: A JSON file with the secrets of tools by name, which only its owner may read.
+    """
 
     secrets: Mapping[str, Mapping[str, str]]
+    tools: Path | None = None
 
     def get(self, name: str) -> Mapping[str, str]:
         """Return the fields of a secret."""
+        found = self.secrets.get(name) or self._of_tool(name)
+        if found is None:
+            raise MissingSecret(f"the local stack has no secret {name}")
+        return found
+
+    def _of_tool(self, name: str) -> Mapping[str, str] | None:
+        if self.tools is None or not self.tools.exists():
+            return None
+        if self.tools.stat().st_mode & OTHERS:
+            raise MissingSecret(f"others may read {self.tools}: run chmod 600 on it")
         try:
-            return self.secrets[name]
-        except KeyError:
-            raise MissingSecret(f"the local stack has no secret {name}") from None
+            found = json.loads(self.tools.read_bytes())
+        except ValueError:
+            raise MissingSecret(f"{self.tools} is not JSON") from None
+        fields: Mapping[str, str] | None = found.get(name) if isinstance(found, dict) else None
+        return fields

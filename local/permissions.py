@@ -24,6 +24,8 @@ SEND = "sqs:SendMessage"
 CONNECT = "execute-api:ManageConnections"  # the template has one API with connections
 READ_SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 - an action
 SEARCH = "dynamodb:SearchVectors"
+TOOL_SECRETS = "ToolSecrets"  # those of tenants' tools, which operators add
+TOOL_SECRETS_END = ":secret:${AWS::StackName}-tools/*"
 VECTOR_INDEX = "recall"  # its name in the template
 WITH_SMS = {"TwilioSecretArn": "twilio"}  # the parameter of the only part that is off by default
 WRITE_ACTIONS: Mapping[type[Write], str] = {
@@ -184,7 +186,8 @@ class PermittedSecrets:
     """`Secrets` that refuse those that the running function may not read.
 
     Attributes:
-        resources: The parameter or the logical id of each secret, by its name.
+        resources: The parameter or the logical id of each secret, by its name; others are secrets
+            of tools.
     """
 
     secrets: Secrets
@@ -193,7 +196,7 @@ class PermittedSecrets:
 
     def get(self, name: str) -> Mapping[str, str]:
         """See `skein.ports.Secrets`."""
-        self.permissions.check(READ_SECRET, self.resources[name])
+        self.permissions.check(READ_SECRET, self.resources.get(name, TOOL_SECRETS))
         return self.secrets.get(name)
 
 
@@ -267,6 +270,8 @@ def _name(resource: Any) -> str:
             for variable_name, value in variables.items():
                 text = text.replace(f"${{{variable_name}}}", _name(value))
             return text.replace("/index", "")
+        case {"Fn::Sub": str(text)} if text.endswith(TOOL_SECRETS_END):
+            return TOOL_SECRETS
         case {"Fn::Sub": str(text)}:
             return text.replace("${", "").replace(".Arn}", "").replace("/index", "")
         case {"Fn::GetAtt": name} if str(name).endswith(".StreamArn"):

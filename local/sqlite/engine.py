@@ -31,6 +31,7 @@ REGISTER_FILE = "erasures.db"  # apart from the table, so that a restored file d
 NUMBERS_FILE = "numbers.db"  # apart from the table, which functions may write
 ACCOUNT_FILE = "twilio.json"
 SERVICES_FILE = "services.json"
+TOOL_SECRETS_FILE = "tool-secrets.json"  # which people write, for their tools
 
 
 class Adapters(NamedTuple):
@@ -64,6 +65,7 @@ class SqliteEngine:
         self.numbers = Database(folder / NUMBERS_FILE)
         self._account = folder / ACCOUNT_FILE
         self._services = folder / SERVICES_FILE
+        self._tool_secrets = folder / TOOL_SECRETS_FILE
 
     def start(self, template: Template) -> dict[str, str]:
         """Create the table, the queues and the secrets, unless they exist.
@@ -108,7 +110,8 @@ class SqliteEngine:
             vectors=SqliteVectors(self.database, clock),
             queues=SqliteQueues(self.database, clock, settings.queue_urls, sent=self._sent),
             secrets=KeptSecrets(
-                {TWILIO_SECRET: self.twilio_account(), SERVICES_SECRET: self.services_key()}
+                {TWILIO_SECRET: self.twilio_account(), SERVICES_SECRET: self.services_key()},
+                self._tool_secrets,
             ),
         )
 

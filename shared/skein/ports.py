@@ -5,6 +5,7 @@ from datetime import date, datetime
 from typing import Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
+from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.common.vector_search import VectorSearch
 from skein.models.delivery.sms import OutgoingSms, SentSms
@@ -339,6 +340,23 @@ class Secrets(Protocol):
         Raises:
             MissingSecret: The secret does not exist, or is not a JSON object of strings.
             Unavailable: The secret store was not reached.
+        """
+        ...
+
+
+class OutboundHttp(Protocol):
+    """Requests to services that operators name: never to private addresses, and within limits."""
+
+    def send(self, request: HttpRequest, *, seconds: float) -> HttpAnswer:
+        """Send a request, and follow redirects within its host.
+
+        Args:
+            seconds: The time-out of the whole call.
+
+        Raises:
+            Failed: The address is not allowed, or the answer breaks a limit.
+            Unavailable: The service was not reached; a retry is safe.
+            Ambiguous: The service may have done what was asked.
         """
         ...
 

@@ -111,6 +111,12 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         ),
     ] = ""
 
+    # Tools of tenants
+    tool_hosts: Annotated[
+        tuple[str, ...],
+        Field(description="Hosts that tools may call, separated by commas; unset for all."),
+    ] = ()
+
     # Tokens of clients
     jwt_scope_claims: Annotated[
         tuple[str, ...],

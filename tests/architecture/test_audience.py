@@ -87,6 +87,8 @@ OTHERS = {
     "services/outbox/backlogs.py": "how many runs have which status, for operators",
     "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
     "agent/training_export.py": "a completed thread, for operators",
+    "own_tools/asking.py": "the run's own call, for the person who agreed to it",
+    "own_tools/calls.py": "the run's own steps",
     "services/choices/answering.py": "the question, for the person who answers it",
     "services/choices/ending.py": "whether a question is open; no words",
     "services/choices/invitations.py": "the question of an invitation, to record its answer",

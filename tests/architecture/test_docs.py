@@ -243,7 +243,7 @@ def test_backoff_of_the_tick_stands_in_operations() -> None:
 
 
 def test_marks_of_runs_stand_in_the_life_of_a_run() -> None:
-    marks = {*get_args(run.PromptMark), *get_args(run.AnswerMark)}
+    marks = {*get_args(run.PromptMark), *get_args(run.AnswerMark), *get_args(run.CallMark)}
     assert named(rows(part(page("runs.md"), "## Marks"))) == marks
 
 

@@ -53,12 +53,14 @@ PORTS = {
     "sms": ("send", "find"),
     "model": ("complete", "stream"),
     "sockets": ("push",),
+    "outbound_http": ("send",),
     "verifier": ("verify",),
 }
 
 WRITES = frozenset({"table.write", "table.transact"})
 CHANGING = WRITES | {
     *("queues.send", "sms.send", "model.complete", "model.stream", "sockets.push"),
+    "outbound_http.send",
 }
 
 Watcher = Callable[[ModuleType, Any], None]

@@ -1,11 +1,13 @@
 """The environment of the local functions: settings of the user reach the functions."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
-from local.environment import CHOOSABLE, StackEnvironment
+from local.environment import CHOOSABLE, KeptSecrets, StackEnvironment
 from local.sqlite.engine import SqliteEngine
+from skein.errors import MissingSecret
 from tests.support.template import deployed_template
 
 
@@ -51,3 +53,16 @@ def test_number_of_the_template_reaches_the_functions_as_text(names: Mapping[str
     variables = environment(names).variables(deployed_template())
     assert variables["SKEIN_TRACE_PERCENT"] == "0"
     assert {type(value) for value in variables.values()} == {str}
+
+
+def test_secrets_of_tools_are_in_a_file_that_only_its_owner_may_read(tmp_path: Path) -> None:
+    file = tmp_path / "tool-secrets.json"
+    kept = KeptSecrets({}, file)
+    with pytest.raises(MissingSecret, match="no secret"):
+        kept.get("skein-tools/demo/shop")
+    file.write_text('{"skein-tools/demo/shop": {"value": "Bearer x"}}')
+    file.chmod(0o600)
+    assert kept.get("skein-tools/demo/shop") == {"value": "Bearer x"}
+    file.chmod(0o644)
+    with pytest.raises(MissingSecret, match="chmod 600"):
+        kept.get("skein-tools/demo/shop")

@@ -27,6 +27,10 @@ PATHS: dict[str, dict[str, str]] = {
     "/v1/chats/{chat_id}/messages/{seq}/reasons": {"seq": "=1"},
     "/v1/pauses/{kind}": {"kind": "=background"},
     "/v1/skills/{name}": {"name": "skill_name"},
+    "/v1/tools/{name}": {"name": "tool_name"},
+    "/v1/tools/{name}/secret": {"name": "tool_name"},
+    "/v1/tools/{name}/versions": {"name": "tool_name"},
+    "/v1/tools/{name}/versions/{version}/restore": {"name": "tool_name", "version": "=1"},
     "/v1/users/{user_id}/phones/{phone}": {"phone": "own_phone"},
     "/v1/users/{user_id}/phones/{phone}/code": {"phone": "own_phone"},
     "/v1/me/phones/{phone}": {"phone": "own_phone"},
@@ -83,6 +87,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewMemory": {"kind": "core", "text": "Something new"},
     "NewPlan": {"name": "New", "instruction": "Look", "run_after": "2 hours"},
     "NewService": {"name": "New", "agent_ids": ["{agent_id}"]},
+    "NewTool": {
+        "name": "new_tool",
+        "description": "Something new",
+        "http": {"url": "https://shop.example/"},
+    },
     "NewThread": {"concern": "Something new"},
     "NewSkill": {"name": "new", "text": "Something new"},
     "NewUser": {"id": "usr_new", "name": "New", "phones": ["+15005559100"]},
@@ -97,6 +106,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PlanChange": {"status": "canceled"},
     "TenantOverridesChange": {"reply_debounce_seconds": 3},
     "ThreadChange": {"progress": "Half"},
+    "ToolChange": {"enabled": False},
     "UserChange": {"time_zone": "Europe/Berlin"},
 }
 

@@ -37,6 +37,7 @@ from tests.support.agents import END, actor, results_of, settle
 from tests.support.builders import INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.choices import ask
 from tests.support.fakes import ScriptedModel, calls
+from tests.support.own_tools import LOOK_UP, own_tool
 
 PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct", "respond": "mention"}
@@ -147,6 +148,7 @@ class _Furnisher:
         )
         self.profile_change = f"pch_{mark}1"
         self.skill = f"citron{words}-skill"
+        self.tool = f"citron{words}_tool"
         self.free_skill = f"citron{words}-free"  # which no thread has
         self.places: dict[str, Place] = {}
 
@@ -168,6 +170,7 @@ class _Furnisher:
         for skill in (self.skill, self.free_skill):
             head = SkillHead(name=skill, description=f"About citron{self.words}")
             world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
+        own_tool(world, LOOK_UP, name=self.tool, description=f"About citron{self.words}")
         self._furnish()
         team = self.places["team"].ids
         own = self._kept() | team | {"run_id": team["done_run_id"]}
@@ -430,6 +433,7 @@ class _Furnisher:
             "done_thread_id": done.id,
             "document_id": Document.id_of(name),
             "skill_name": self.skill,
+            "tool_name": self.tool,
         }
 
 

@@ -60,6 +60,7 @@ from skein.services.items.store import OwnedStore
 from skein.settings import Settings
 from tests.fakes.background import InlineBackground
 from tests.fakes.model_list import MemoryModelList
+from tests.fakes.outbound_http import MemoryService
 from tests.fakes.sms import MemorySecrets, MemorySms, MemoryVerifier
 from tests.fakes.sockets import FakeSockets
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
@@ -122,6 +123,8 @@ class World:
         self.sockets = FakeSockets()
         self.background = InlineBackground(self.clock)
         self.model_list = MemoryModelList()
+        self.service = MemoryService()
+        self.secret_values = {"": {"key": SERVICES_KEY}}
         table = self.overrides.get("table", self.table)
         self.app: AllServices = build_services(
             self.settings,
@@ -141,12 +144,11 @@ class World:
                 "background": self.background,
                 "verifier": MemoryVerifier(),
                 "secrets": PermittedSecrets(
-                    MemorySecrets({"": {"key": SERVICES_KEY}}),
-                    permissions(),
-                    {"": SERVICES_SECRET_ID},
+                    MemorySecrets(self.secret_values), permissions(), {"": SERVICES_SECRET_ID}
                 ),
                 "model": self.model,
                 "model_list": self.model_list,
+                "outbound_http": self.service,
                 "tokens": tokens(),
                 "embeddings": embeddings(),
                 "vocabulary": embeddings(),

@@ -25,6 +25,7 @@ from skein.memory.history import ConsolidationRequests
 from skein.memory.memories import Memories
 from skein.memory.reflection import ReflectionTask
 from skein.models.outbox.due import DueKind
+from skein.own_tools.records import OwnTools
 from skein.planning.firing import Firing
 from skein.planning.goals import Goals
 from skein.planning.plans import Plans
@@ -104,6 +105,7 @@ class AllServices(App):
     pauses: TenantPauses
     people_search: PeopleSearch
     number_code_sender: NumberCodeSender
+    own_tools: OwnTools
     number_codes: NumberCodes
     phone_links: PhoneLinks
     pins: Pins

@@ -33,6 +33,7 @@ GROUPS = {
     "Memories and recall": ("memories", "recall"),
     "Goals, plans and threads": ("goals", "plans", "threads"),
     "Documents and skills": ("documents", "skills"),
+    "Tools of your own": ("tools",),
     "People": ("users", "privacy"),
     "Phone lines and webhook services": ("lines", "services"),
     "Runs": ("runs",),

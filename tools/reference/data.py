@@ -37,6 +37,7 @@ from skein.models.outbox import due
 from skein.models.quotas import limit, usage
 from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
+from skein.own_tools.models import tool
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
 from skein.recall.models import stored
@@ -227,6 +228,10 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`DirectoryEntry`": Row(agent.DirectoryEntry.key_of(TENANT, AGENT), agent.DirectoryEntry),
         "`Skill`": Row(skill.Skill.key_of(TENANT, "{skill}"), skill.Skill),
         "`SkillCatalog`": Row(skill.SkillCatalog.key_of(TENANT), skill.SkillCatalog),
+        "`OwnTool`": Row(tool.OwnTool.key_of(TENANT, "{tool}"), tool.OwnTool),
+        "`OwnToolVersion`": Row(
+            tool.OwnToolVersion.key_of(TENANT, "{tool}", 7), tool.OwnToolVersion
+        ),
         "`WebhookService`": Row(
             webhook_service.WebhookService.key_of("{source}"), webhook_service.WebhookService
         ),

@@ -1303,6 +1303,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tools/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a tool
+         * @description The response contains no secret.
+         */
+        get: operations["get_tool"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a tool
+         * @description Agents that list the name no longer have the tool.
+         */
+        delete: operations["delete_tool"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a tool
+         * @description The change is a new version. A call that waits for a yes is made with no other version.
+         */
+        patch: operations["change_tool"];
+        trace?: never;
+    };
+    "/v1/tools/{name}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate a tool's secret
+         * @description The new secret is shown only once. The old one becomes invalid.
+         */
+        post: operations["rotate_tool_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tools/{name}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a tool's versions, newest first
+         * @description The newest 50 versions are kept, each with all fields, and by whom and when.
+         */
+        get: operations["list_tool_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tools/{name}/versions/{version}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a version of a tool
+         * @description The restored values become a new version. Repeating the call changes nothing.
+         */
+        post: operations["restore_tool_version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents/{agent_id}/threads": {
         parameters: {
             query?: never;
@@ -1475,7 +1563,8 @@ export interface paths {
          * Sign a user out
          * @description Refuses all tokens that were issued before now, and closes the user's live connections.
          *
-         *     A token without `iat` is refused from then on, too.
+         *     A token without `iat` is refused from then on, too. A person without a record, such as an
+         *     operator who is in no chat, needs one first: create a user with the `sub` of the token.
          */
         post: operations["sign_out"];
         delete?: never;
@@ -1753,6 +1842,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tools of your own, by name
+         * @description Built-in tools are not listed.
+         */
+        get: operations["list_tools"];
+        put?: never;
+        /**
+         * Create a tool of your own
+         * @description The secret is shown only once. It signs the context of each call.
+         *
+         *     Agents that list the tool's name in `enabled_tools` may call it.
+         */
+        post: operations["create_tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/system": {
         parameters: {
             query?: never;
@@ -1936,13 +2051,27 @@ export interface components {
         };
         /**
          * Authors
-         * @description Some people, or many: more than 20, or not known exactly.
+         * @description Some people and tools, or many: more than 20, or not known exactly.
          */
         Authors: {
             /** @description At most 20 ids or digests, sorted. Default: `[]`. */
             ids?: string[];
             /** @description Whether there may be others. Rights fail closed then. Default: `false`. */
             many?: boolean;
+        };
+        /**
+         * CallUsage
+         * @description The time, the tries and the size of a call to a service.
+         */
+        CallUsage: {
+            /** @description How long it took, with its retry. */
+            seconds: number;
+            /** @description How often it was sent. */
+            tries: number;
+            /** @description The bytes of the answer. */
+            bytes: number;
+            /** @description The HTTP status of the answer; null without one. */
+            http_status?: number | null;
         };
         /**
          * ChatChange
@@ -2798,7 +2927,7 @@ export interface components {
             /** @description The agent's run before in the same chat, for comparison; not in lists. */
             previous_run_id: string | null;
             /** @description Notes on the prompts and the answers, e.g. that content was left out. */
-            marks: (components["schemas"]["PromptMark"] | components["schemas"]["AnswerMark"])[];
+            marks: (components["schemas"]["PromptMark"] | components["schemas"]["AnswerMark"] | "tool_outcome_unknown")[];
             /** @description Why there is no answer, or not yet. Null if the run has answered. In lists only what the run records. */
             reason: components["schemas"]["Reason"] | null;
             /** @description The reason in one sentence. */
@@ -3003,6 +3132,8 @@ export interface components {
             status: components["schemas"]["ToolStatus"];
             /** @description The text that the model was shown. */
             content: string;
+            /** @description For a tool of the tenant, its time, tries and size; null otherwise. */
+            usage?: components["schemas"]["CallUsage"] | null;
         };
         /**
          * Trigger
@@ -3064,7 +3195,7 @@ export interface components {
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
-            enabled_tools?: components["schemas"]["ToolName"][] | null;
+            enabled_tools?: (components["schemas"]["ToolName"] | string)[] | null;
             /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
             outsiders?: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
@@ -3529,6 +3660,16 @@ export interface components {
             marks: components["schemas"]["PromptMark"][];
         };
         /**
+         * Credentials
+         * @description The credentials of a service: a secret that goes into one header.
+         */
+        Credentials: {
+            /** @description The secret: a JSON object whose `value` is the whole header. */
+            secret_arn: string;
+            /** @description The header, such as `Authorization`. */
+            header: string;
+        };
+        /**
          * DeliveryReasonResource
          * @description The delivery of the message, or of an answer to it, to a phone.
          */
@@ -3910,6 +4051,20 @@ export interface components {
             ended_at: string | null;
         };
         /**
+         * HttpCall
+         * @description The request that a tool sends.
+         */
+        HttpCall: {
+            /** @description The method of the request. Default: `"GET"`. */
+            method?: components["schemas"]["HttpMethod"];
+            /** @description The URL. `{argument}` in its path or query is replaced, percent-encoded. */
+            url: string;
+            /** @description Further headers, which are no secrets. */
+            headers?: {
+                [key: string]: string;
+            };
+        };
+        /**
          * KeptResource
          * @description An item that an agent stores for this person only, or made from the person's words only.
          */
@@ -4206,7 +4361,7 @@ export interface components {
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. Default: `["send_message", "enter_chat", "read_messages", "get_my_runs", "save_memory", "search_memories", "recall", "end_run"]`. */
-            enabled_tools?: components["schemas"]["ToolName"][];
+            enabled_tools?: (components["schemas"]["ToolName"] | string)[];
             /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Default: `"quoted"`. */
             outsiders?: components["schemas"]["Outsiders"];
             /** @description The instruction for the agent's summaries; null or blank: the default. */
@@ -4351,6 +4506,44 @@ export interface components {
             approach?: string | null;
             /** @description What the thread is about. */
             concern: string;
+        };
+        /**
+         * NewTool
+         * @description A new tool, of one kind: `http` or `python`.
+         */
+        NewTool: {
+            /** @description What the model reads about the tool; empty: the function's docstring. Default: `""`. */
+            description?: string;
+            /** @description JSON Schema of the arguments; null: none, or those of the function. */
+            parameters?: components["schemas"]["NewToolParameters"] | null;
+            /** @description Whether a call only reads, or has effects that must happen once. Default: `"read"`. */
+            effect?: components["schemas"]["OwnToolEffect"];
+            /** @description Whether the service repeats no write with the same Idempotency-Key. Default: `false`. */
+            idempotent?: boolean;
+            /** @description Who agrees to each call; null: `person` for a write, else `none`. */
+            approval?: components["schemas"]["Approval"] | null;
+            /** @description The begin of the question, such as `Book a table`; null: the name. */
+            approval_text?: string | null;
+            /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. Default: `"shared"`. */
+            privacy?: components["schemas"]["ToolPrivacy"];
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do. Default: `"never"`. */
+            from_private?: components["schemas"]["FromPrivate"];
+            /** @description The secret of the service; null: none. */
+            credentials?: components["schemas"]["Credentials"] | null;
+            /** @description The time limit of a call. Default: `10`. */
+            timeout_seconds?: number;
+            /** @description The tokens of a result that are kept. Default: `2000`. */
+            max_result_tokens?: number;
+            /** @description Calls for one person, and of one agent, in a day. */
+            max_calls_per_day?: number | null;
+            /** @description Whether agents may call the tool. Default: `true`. */
+            enabled?: boolean;
+            /** @description For a service by HTTP. */
+            http?: components["schemas"]["HttpCall"] | null;
+            /** @description For a function in Python. */
+            python?: components["schemas"]["PythonCall"] | null;
+            /** @description The name, by which models call it. */
+            name: string;
         };
         /**
          * NewUser
@@ -4604,6 +4797,14 @@ export interface components {
             said_at: string;
             /** @description The run that called the tool. */
             run_id: string | null;
+        };
+        /**
+         * PythonCall
+         * @description The function that a tool calls.
+         */
+        PythonCall: {
+            /** @description The name of a function that the deployment installs. */
+            function: string;
         };
         /**
          * RebuildResource
@@ -5162,6 +5363,196 @@ export interface components {
             archived_at: string | null;
         };
         /**
+         * ToolChange
+         * @description Changes to a tool. Omitted fields stay unchanged.
+         *
+         *     Null resets `parameters`, `approval`, `approval_text`, `credentials`, `max_calls_per_day`,
+         *     `http` and `python`. Null leaves the other fields unchanged.
+         */
+        ToolChange: {
+            /** @description What the model reads about the tool; empty: the function's docstring. */
+            description?: string | null;
+            /** @description JSON Schema of the arguments; null: none, or those of the function. */
+            parameters?: components["schemas"]["ToolChangeParameters"] | null;
+            /** @description Whether a call only reads, or has effects that must happen once. */
+            effect?: components["schemas"]["OwnToolEffect"] | null;
+            /** @description Whether the service repeats no write with the same Idempotency-Key. */
+            idempotent?: boolean | null;
+            /** @description Who agrees to each call; null: `person` for a write, else `none`. */
+            approval?: components["schemas"]["Approval"] | null;
+            /** @description The begin of the question, such as `Book a table`; null: the name. */
+            approval_text?: string | null;
+            /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. */
+            privacy?: components["schemas"]["ToolPrivacy"] | null;
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do. */
+            from_private?: components["schemas"]["FromPrivate"] | null;
+            /** @description The secret of the service; null: none. */
+            credentials?: components["schemas"]["Credentials"] | null;
+            /** @description The time limit of a call. */
+            timeout_seconds?: number | null;
+            /** @description The tokens of a result that are kept. */
+            max_result_tokens?: number | null;
+            /** @description Calls for one person, and of one agent, in a day. */
+            max_calls_per_day?: number | null;
+            /** @description Whether agents may call the tool. */
+            enabled?: boolean | null;
+            /** @description For a service by HTTP. */
+            http?: components["schemas"]["HttpCall"] | null;
+            /** @description For a function in Python. */
+            python?: components["schemas"]["PythonCall"] | null;
+        };
+        /**
+         * ToolPage
+         * @description A page of tools, by name.
+         */
+        ToolPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ToolResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * ToolResource
+         * @description A tool of the tenant.
+         */
+        ToolResource: {
+            /** @description What the model reads about the tool; empty: the function's docstring. */
+            description: string;
+            /** @description JSON Schema of the arguments; null: none, or those of the function. */
+            parameters: components["schemas"]["ToolResourceParameters"] | null;
+            /** @description Whether a call only reads, or has effects that must happen once. */
+            effect: components["schemas"]["OwnToolEffect"];
+            /** @description Whether the service repeats no write with the same Idempotency-Key. */
+            idempotent: boolean;
+            /** @description Who agrees to each call; null: `person` for a write, else `none`. */
+            approval: components["schemas"]["Approval"] | null;
+            /** @description The begin of the question, such as `Book a table`; null: the name. */
+            approval_text: string | null;
+            /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. */
+            privacy: components["schemas"]["ToolPrivacy"];
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do. */
+            from_private: components["schemas"]["FromPrivate"];
+            /** @description The secret of the service; null: none. */
+            credentials: components["schemas"]["Credentials"] | null;
+            /** @description The time limit of a call. */
+            timeout_seconds: number;
+            /** @description The tokens of a result that are kept. */
+            max_result_tokens: number;
+            /** @description Calls for one person, and of one agent, in a day. */
+            max_calls_per_day: number | null;
+            /** @description Whether agents may call the tool. */
+            enabled: boolean;
+            /** @description For a service by HTTP. */
+            http: components["schemas"]["HttpCall"] | null;
+            /** @description For a function in Python. */
+            python: components["schemas"]["PythonCall"] | null;
+            /** @description The name, by which models call it. */
+            name: string;
+            /** @description Who agrees to each call. */
+            asks: components["schemas"]["Approval"];
+            /** @description The number of the tool's version. */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            changed_at: string | null;
+            /** @description The operator who changed it. */
+            changed_by: string | null;
+        };
+        /**
+         * ToolVersionPage
+         * @description A page of versions, newest first.
+         */
+        ToolVersionPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ToolVersionResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * ToolVersionResource
+         * @description One version of a tool.
+         */
+        ToolVersionResource: {
+            /** @description The number. */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When the version was made.
+             */
+            changed_at: string;
+            /** @description The operator who made it. */
+            changed_by: string | null;
+            /** @description The version that was restored. */
+            restored_from: number | null;
+            /** @description The fields; those without value lack. */
+            fields: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * ToolWithSecret
+         * @description A tool with a new secret. The secret is shown only once.
+         */
+        ToolWithSecret: {
+            /** @description What the model reads about the tool; empty: the function's docstring. */
+            description: string;
+            /** @description JSON Schema of the arguments; null: none, or those of the function. */
+            parameters: components["schemas"]["ToolWithSecretParameters"] | null;
+            /** @description Whether a call only reads, or has effects that must happen once. */
+            effect: components["schemas"]["OwnToolEffect"];
+            /** @description Whether the service repeats no write with the same Idempotency-Key. */
+            idempotent: boolean;
+            /** @description Who agrees to each call; null: `person` for a write, else `none`. */
+            approval: components["schemas"]["Approval"] | null;
+            /** @description The begin of the question, such as `Book a table`; null: the name. */
+            approval_text: string | null;
+            /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. */
+            privacy: components["schemas"]["ToolPrivacy"];
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do. */
+            from_private: components["schemas"]["FromPrivate"];
+            /** @description The secret of the service; null: none. */
+            credentials: components["schemas"]["Credentials"] | null;
+            /** @description The time limit of a call. */
+            timeout_seconds: number;
+            /** @description The tokens of a result that are kept. */
+            max_result_tokens: number;
+            /** @description Calls for one person, and of one agent, in a day. */
+            max_calls_per_day: number | null;
+            /** @description Whether agents may call the tool. */
+            enabled: boolean;
+            /** @description For a service by HTTP. */
+            http: components["schemas"]["HttpCall"] | null;
+            /** @description For a function in Python. */
+            python: components["schemas"]["PythonCall"] | null;
+            /** @description The name, by which models call it. */
+            name: string;
+            /** @description Who agrees to each call. */
+            asks: components["schemas"]["Approval"];
+            /** @description The number of the tool's version. */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            changed_at: string | null;
+            /** @description The operator who changed it. */
+            changed_by: string | null;
+            /** @description Key that signs the context of each call. */
+            secret: string;
+        };
+        /**
          * TrainingUnit
          * @description A completed thread as one line of training data, in the format of fine-tuning APIs.
          */
@@ -5398,7 +5789,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "audit" | "chat" | "consent" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "usage" | "user";
+        AuditKind: "agent" | "audit" | "chat" | "consent" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -5434,7 +5825,7 @@ export interface components {
          * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether the person joins a chat (`invitation`) or whether a number is still theirs (`number`).
          * @enum {string}
          */
-        ChoicePurpose: "question" | "consent" | "invitation" | "number";
+        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number";
         /**
          * ChoiceStatus
          * @description Whether a question is open, answered or expired.
@@ -5512,7 +5903,7 @@ export interface components {
          * @description How a tool call ended. After `correctable`, the model can try other arguments.
          * @enum {string}
          */
-        ToolStatus: "done" | "correctable" | "failed";
+        ToolStatus: "done" | "correctable" | "failed" | "asked" | "unknown";
         /**
          * TriggerType
          * @description What started a run: a message, a person's request (`manual`), a plan or a webhook service.
@@ -5592,6 +5983,11 @@ export interface components {
          */
         ErasureStage: "find" | "close" | "quotes" | "chats" | "kept" | "runs" | "rest" | "resting" | "done";
         /**
+         * HttpMethod
+         * @enum {string}
+         */
+        HttpMethod: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+        /**
          * MadeBy
          * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.
          * @enum {string}
@@ -5604,6 +6000,26 @@ export interface components {
          */
         ThreadKind: "exploratory" | "deliverable";
         /**
+         * OwnToolEffect
+         * @enum {string}
+         */
+        OwnToolEffect: "read" | "write";
+        /**
+         * ToolPrivacy
+         * @enum {string}
+         */
+        ToolPrivacy: "shared" | "keeps_by_person";
+        /**
+         * FromPrivate
+         * @enum {string}
+         */
+        FromPrivate: "never" | "ask";
+        /**
+         * Approval
+         * @enum {string}
+         */
+        Approval: "none" | "person" | "operator";
+        /**
          * PlanOutcome
          * @description Whether a plan is to be due again, or is canceled.
          * @enum {string}
@@ -5615,9 +6031,25 @@ export interface components {
          * @enum {string}
          */
         ProfileChangeMadeBy: "consolidation" | "update_profile";
+        /** NewToolParameters */
+        NewToolParameters: {
+            [key: string]: unknown;
+        };
         /** ReplayEditSections */
         ReplayEditSections: {
             [key: string]: string;
+        };
+        /** ToolChangeParameters */
+        ToolChangeParameters: {
+            [key: string]: unknown;
+        };
+        /** ToolResourceParameters */
+        ToolResourceParameters: {
+            [key: string]: unknown;
+        };
+        /** ToolWithSecretParameters */
+        ToolWithSecretParameters: {
+            [key: string]: unknown;
         };
         /**
          * UserChangeProfile
@@ -9383,6 +9815,219 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "enabled": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["ToolChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotate_tool_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolWithSecret"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_tool_versions: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolVersionPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    restore_tool_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+                /** @description A version's number. */
+                version: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     list_threads: {
         parameters: {
             query?: {
@@ -10555,6 +11200,106 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SkillResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_tools: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "description": "Look up the state of an order by its number.",
+                 *       "http": {
+                 *         "method": "GET",
+                 *         "url": "https://shop.example/orders/{order}"
+                 *       },
+                 *       "name": "order_status",
+                 *       "parameters": {
+                 *         "properties": {
+                 *           "order": {
+                 *             "description": "Such as 1234.",
+                 *             "type": "string"
+                 *           }
+                 *         },
+                 *         "required": [
+                 *           "order"
+                 *         ],
+                 *         "type": "object"
+                 *       },
+                 *       "privacy": "keeps_by_person"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewTool"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolWithSecret"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -1,5 +1,6 @@
 """Routes of agents, for operators."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
@@ -18,7 +19,8 @@ from skein.models.api.directory import (
     NewAgent,
 )
 from skein.models.common.base import EntityId
-from skein.models.directory.agent import LAST_VERSION, Agent
+from skein.models.directory.agent import LAST_VERSION, Agent, is_built_in
+from skein.own_tools.records import OwnTools
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.directory.agents import Agents
@@ -38,7 +40,9 @@ WithUser = Annotated[
 @router.post("/v1/agents", "Create an agent")
 def create_agent(new: NewAgent) -> AgentDetail:
     """Omitted fields have their defaults. A model that the provider does not list is a warning."""
-    return _detail(service(Agents).create(router.caller.tenant, new))
+    tenant = router.caller.tenant
+    _check_tools(new.enabled_tools)
+    return _detail(service(Agents).create(tenant, new))
 
 
 @router.get("/v1/agents", "List agents, oldest first")
@@ -63,6 +67,7 @@ def get_agent(agent_id: AgentId) -> AgentDetail:
 def change_agent(agent_id: AgentId, change: AgentChange) -> AgentDetail:
     """The agent's next activation uses the new values."""
     caller = router.caller
+    _check_tools(change.given.get("enabled_tools", ()))
     changed = service(Agents).change(caller.tenant, agent_id, change, by=caller.user_id)
     return _detail(changed)
 
@@ -114,6 +119,16 @@ def delete_agent(agent_id: AgentId) -> Response[None]:
     """The agent stays in the rosters of its chats, but no longer responds."""
     service(Agents).delete(router.caller.tenant, agent_id)
     return no_content()
+
+
+def _check_tools(names: Sequence[str]) -> None:
+    """Check that the tools which an agent is to have exist.
+
+    Raises:
+        Unprocessable: One does not exist.
+    """
+    if not all(map(is_built_in, names)):
+        service(OwnTools).check_names(router.caller.tenant, names)
 
 
 def _detail(agent: Agent) -> AgentDetail:

@@ -51,6 +51,7 @@ TAGS = {
     "services": "Services whose webhooks start runs of agents.",
     "settings": "Settings of a tenant.",
     "skills": "Skills: instructions that agents load when they need them.",
+    "tools": "Tools of your own: services that agents call.",
     "threads": "Threads: pieces of work of an agent.",
     "usage": "Tokens, SMS and money.",
     "users": "People, as operators manage them.",

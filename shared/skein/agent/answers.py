@@ -16,7 +16,7 @@ from skein.agent.spoken_text import is_silence, spoken, without_labels
 from skein.agent.tools.send_message import send_message
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
-from skein.interface.tool import Tool
+from skein.interface.tool import OfferedTool
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault
 from skein.models.runs.run import AnswerMark
@@ -50,7 +50,11 @@ class Review(NamedTuple):
 
 
 def review(
-    claim: Claim, step: Step, earlier: Sequence[Step], reading: Reading, tools: Sequence[Tool]
+    claim: Claim,
+    step: Step,
+    earlier: Sequence[Step],
+    reading: Reading,
+    tools: Sequence[OfferedTool],
 ) -> Review:
     """Decide whether an answer can be used, or the model is asked again.
 

@@ -4,7 +4,9 @@ Each tool call has an effect id, so that a retry after a worker's death is harml
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -20,6 +22,9 @@ from skein.interface.tool_context import Activation, ToolContext
 from skein.models.runs.completion import ToolCall
 from skein.models.runs.recordable import MAX_ANSWER_BYTES
 from skein.models.runs.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
+from skein.own_tools.calls import OwnCalls, PlannedCall
+from skein.own_tools.items import CallableTool, OwnToolItems
+from skein.own_tools.sending import Outcome
 from skein.ports import Clock, Services
 from skein.services.runs.policy import MAX_CALLS_PER_STEP
 
@@ -41,9 +46,11 @@ class ToolExecutor:
     clock: Clock
 
     def carry_out(
-        self, activation: Activation, step: Step, reading: Reading
+        self, activation: Activation, step: Step, reading: Reading, *, until: datetime
     ) -> tuple[ToolResult, ...]:
         """Carry out the tool calls of a step.
+
+        Calls to tools of the tenant come first, all at the same time.
 
         Calls run in order, with two exceptions. The last `send_message` with `wait` ends the
         activation, so it runs after the other calls, in the chat that was active at its position.
@@ -52,6 +59,9 @@ class ToolExecutor:
 
         If a tool refuses a call, the model gets the error as the result. Any other exception
         propagates, and the run is retried.
+
+        Args:
+            until: When calls to tools of the tenant must have ended.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -71,11 +81,14 @@ class ToolExecutor:
                 results[position] = _cut(result, bytes_left)
 
         asked = _CallPositions.of(step, reading)
+        for position, result in self._own(activation, step, asked.first, reading, until).items():
+            bytes_left = MAX_RESULT_BYTES - sum(len(r.content.encode()) for r in results.values())
+            results[position] = _cut(result, bytes_left)
         before_wait = (activation.run.active_chat_id, activation.enter_chat_failed)
         for position in asked.first:
             if position == asked.waits:
                 before_wait = (activation.run.active_chat_id, activation.enter_chat_failed)
-            else:
+            elif position not in results:
                 carry(position, may_wait=False)
         if asked.waits is not None:
             after_others = activation.run.active_chat_id
@@ -91,11 +104,65 @@ class ToolExecutor:
             for position, call in enumerate(step.tool_calls)
         )
 
-    def _carry_out_one(
+    def _own(
+        self,
+        activation: Activation,
+        step: Step,
+        positions: Sequence[int],
+        reading: Reading,
+        until: datetime,
+    ) -> dict[int, ToolResult]:
+        """Carry out the calls to tools of the tenant, and return their results by position."""
+        own = reading.of(OwnToolItems).by_name
+        outcomes: dict[int, Outcome] = {}
+        planned: list[PlannedCall] = []
+        for position in positions:
+            tool = own.get(step.tool_calls[position].name)
+            if tool is None:
+                continue
+            context = self._context(activation, step, position, reading, may_wait=False)
+            try:
+                plan = self._plan(context, step, position, tool)
+            except ToolError as error:
+                status: ToolStatus = "correctable" if isinstance(error, Correctable) else "failed"
+                plan = Outcome(status, f"error: {error}"[:MAX_ERROR])
+            if isinstance(plan, Outcome):
+                outcomes[position] = plan
+            else:
+                planned.append(plan)
+        if planned:
+            calls = self.services.get(OwnCalls)
+            outcomes |= calls.carry_out(activation, step, planned, until)
+        return {
+            position: ToolResult(
+                call_id=step.tool_calls[position].id,
+                name=step.tool_calls[position].name,
+                status=outcome.status,
+                content=outcome.content,
+                usage=outcome.usage,
+            )
+            for position, outcome in outcomes.items()
+        }
+
+    def _plan(
+        self, context: ToolContext, step: Step, position: int, tool: CallableTool
+    ) -> PlannedCall | Outcome:
+        """Check a call to a tool of the tenant, and ask somebody if needed.
+
+        Raises:
+            ToolError: The call is not made.
+        """
+        reading = context.reading
+        if reading.unproven is not None:
+            raise Failed(UNPROVEN.format(days=reading.unproven))
+        _check_uncut(step.tool_calls[position])
+        approved = step.agreed[position] if step.agreed else None
+        return self.services.get(OwnCalls).plan(context, step, position, tool, approved=approved)
+
+    def _context(
         self, activation: Activation, step: Step, position: int, reading: Reading, *, may_wait: bool
-    ) -> ToolResult:
-        asked = step.tool_calls[position]
-        call = ToolContext(
+    ) -> ToolContext:
+        return ToolContext(
             effect=f"{activation.run.id}:{step.n}:{position}",
             activation=activation,
             reading=reading,
@@ -104,6 +171,12 @@ class ToolExecutor:
             names=partial(names_in, reading),
             may_wait=may_wait,
         )
+
+    def _carry_out_one(
+        self, activation: Activation, step: Step, position: int, reading: Reading, *, may_wait: bool
+    ) -> ToolResult:
+        asked = step.tool_calls[position]
+        call = self._context(activation, step, position, reading, may_wait=may_wait)
         status: ToolStatus = "done"
         try:
             tool = TOOLS.get(asked.name)
@@ -188,12 +261,21 @@ def _arguments(tool: Tool, call: ToolCall) -> dict[str, Any]:
     Raises:
         Correctable: The arguments do not fit the tool, or were too long to be recorded.
     """
+    _check_uncut(call)
+    return tool.parse(call.arguments)
+
+
+def _check_uncut(call: ToolCall) -> None:
+    """Check that the arguments of a call were recorded whole.
+
+    Raises:
+        Correctable: They were too long.
+    """
     if call.cut_from is not None:
         raise Correctable(
             f"arguments: {call.cut_from:,} characters are too many; all calls of one answer "
             f"together may have about {MAX_ANSWER_BYTES:,} bytes"
         )
-    return tool.parse(call.arguments)
 
 
 def _cut(result: ToolResult, most_bytes: int) -> ToolResult:

@@ -49,7 +49,9 @@ from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.run import Run, RunStatus, ShownHistory
-from skein.models.runs.step import Step
+from skein.models.runs.step import PromptRecord, Step
+from skein.own_tools.asking import Approvals
+from skein.own_tools.items import longest_call
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
@@ -94,6 +96,7 @@ class Turns:
     apologies: Apologies
     usage: UsageCounters
     token_budgets: TokenBudgets
+    approvals: Approvals
     failure_notices: FailureNotices
     notices: Notices
     streams: AnswerStreams
@@ -207,7 +210,8 @@ class Turns:
         self, activation: StreamedActivation, deadline: datetime, prefetched: PrefetchedItems
     ) -> None:
         number = activation.run.activation
-        steps = list(self.activations.steps(activation.claim))
+        all_steps = self.activations.all_steps(activation.claim)
+        steps = [step for step in all_steps if step.activation == number]
         reading = self._read(activation, steps, prefetched)
         activation.insiders = reading.insiders
         reset = reset_to_answer(activation.run, reading)
@@ -226,14 +230,12 @@ class Turns:
         prompt = recorded_prompt(steps) or self.prompt_builder.build(
             activation.run, reading, [tool.spec for tool in tools]
         )
+        if not steps:
+            steps += self._agreed(activation, reading, prompt, all_steps)
         activation.ended = bool(steps) and ended_in(steps[-1])
         while activation.run.activation == number:
-            if steps and steps[-1].results is None:
-                if steps[-1].is_final:
-                    self._end_run(activation, steps[-1], reading)
-                    self._release(activation)
-                    return
-                steps[-1] = self._act(activation, steps[-1], reading)
+            if not self._finish_last(activation, steps, reading, deadline):
+                return
             if not self._asks_again(activation, number):
                 break
             seconds = self._seconds_left(deadline)
@@ -263,6 +265,45 @@ class Turns:
             return
         # A question found an existing reply, so a new activation of this run answers it.
         self._carry_on(activation, deadline, {})
+
+    def _agreed(
+        self,
+        activation: StreamedActivation,
+        reading: Reading,
+        prompt: PromptRecord,
+        earlier: Sequence[Step],
+    ) -> Sequence[Step]:
+        """Record the calls to which people have agreed as the first step, if there are any."""
+        step = self.approvals.agreed_step(activation.run, reading, earlier)
+        if step is None:
+            return ()
+        step_recording = self.model_steps.recording_of(activation, step, reading, prompt)
+        activation.claim = self.activations.record(step_recording)
+        return (step,)
+
+    def _finish_last(
+        self,
+        activation: StreamedActivation,
+        steps: list[Step],
+        reading: Reading,
+        deadline: datetime,
+    ) -> bool:
+        """Carry out the newest step, if that is left to do.
+
+        Returns:
+            Whether this invocation goes on: the run has not ended, and there is time for the calls.
+        """
+        if not steps or steps[-1].results is not None:
+            return True
+        if steps[-1].is_final:
+            self._end_run(activation, steps[-1], reading)
+            self._release(activation)
+            return False
+        if self._seconds_left(deadline) < longest_call(steps[-1], reading):
+            self.leases.continue_later(activation.claim)
+            return False
+        steps[-1] = self._act(activation, steps[-1], reading, policy.model_deadline(deadline))
+        return True
 
     def _record_and_charge(
         self,
@@ -371,16 +412,19 @@ class Turns:
             self.concurrency_limit.give_back(activation.run, activation.claim.found)
             activation.permit = False
 
-    def _act(self, activation: StreamedActivation, step: Step, reading: Reading) -> Step:
+    def _act(
+        self, activation: StreamedActivation, step: Step, reading: Reading, until: datetime
+    ) -> Step:
         """Carry out the tool calls of a step, if there are any, and record their results."""
         if not step.tool_calls:
             return step
         activation.sent.clear()
-        results = self.tool_executor.carry_out(activation, step, reading)
+        activation.begun.clear()
+        results = self.tool_executor.carry_out(activation, step, reading, until=until)
         if activation.over or activation.run.activation != step.activation:
             return step
         activation.claim = self.activations.keep_results(
-            activation.claim, step, results, activation.sent
+            activation.claim, step, results, activation.sent, activation.begun
         )
         return step.model_copy(update={"results": results})
 

@@ -17,7 +17,7 @@ from skein.errors import KeyRefused, ModelUnknown, Transient
 from skein.interface.history import History
 from skein.interface.reading import Reading, current_seq
 from skein.interface.section import speaks_in_text
-from skein.interface.tool import Tool
+from skein.interface.tool import OfferedTool
 from skein.interface.tool_context import Activation
 from skein.live.answer_streams import AnswerStream, AnswerStreams
 from skein.models.common.reason import Reason
@@ -81,7 +81,7 @@ class ModelSteps:
         reading: Reading,
         prompt: PromptRecord,
         earlier: Sequence[Step],
-        tools: Sequence[Tool],
+        tools: Sequence[OfferedTool],
         seconds: float,
     ) -> Step:
         """Ask the model for one step.

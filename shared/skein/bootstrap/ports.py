@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ModelList,
         ModelTokens,
         NumbersTable,
+        OutboundHttp,
         ParallelMap,
         QueryEmbeddings,
         Queues,
@@ -64,6 +65,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "sockets": "aws.gateway_sockets",
     "background": "background",
     "parallel_map": "parallel",
+    "outbound_http": "outbound_http",
     "verifier": "twilio.signature",
     "secrets": "aws.secrets",
     "metrics": "aws.metrics",
@@ -274,6 +276,13 @@ class Ports:
         from skein.adapters.twilio.sms import TwilioSms
 
         return TwilioSms(self.secrets, self.settings)
+
+    @lazy
+    def outbound_http(self) -> OutboundHttp:
+        """The client of the services that operators name."""
+        from skein.adapters.outbound_http import OutboundHttpClient
+
+        return OutboundHttpClient(loopback=self.settings.local, hosts=self.settings.tool_hosts)
 
     @lazy
     def sockets(self) -> Sockets:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import ErrorDetails
@@ -25,6 +25,18 @@ NULL = {"type": "null"}
 ToolEffect = Literal["read", "send", "save"]
 """The effect of a tool: `read` returns content to the model, `send` posts in chats, and `save`
 changes what Skein keeps. The model waits for the result of `read` only."""
+
+
+class OfferedTool(Protocol):
+    """A tool that a model may call, built in or of the tenant."""
+
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The description and schema of the tool, for a model."""
 
 
 @dataclass(frozen=True)

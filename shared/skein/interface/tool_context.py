@@ -61,6 +61,7 @@ class Activation:
         claim: The claim as last written, which the cleanup after an error uses, too.
         insiders: The insiders of the run, as the activation's reading found them.
         sent: The messages that the current step has sent so far.
+        begun: The positions of the current step's writes to services that have begun.
         enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
             chat is not the intended one.
         permit: Whether the activation holds a permit of the concurrency limit.
@@ -71,6 +72,7 @@ class Activation:
     claim: Claim
     insiders: Insiders = NO_INSIDERS
     sent: list[SentMessage] = field(default_factory=list)
+    begun: set[int] = field(default_factory=set)
     enter_chat_failed: bool = False
     permit: bool = False
     ended: bool = False

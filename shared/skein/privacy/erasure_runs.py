@@ -181,6 +181,7 @@ BARE_STEP: dict[str, Any] = {
     "text": "",
     "tool_calls": [],
     "results": None,
+    "begun": None,
     "prompt": None,
 }
 

@@ -19,6 +19,7 @@ NOT_FOR_TOOLS = {
     "RecallRebuilds": "operators rebuild the index of recall",
     "Agents": "a reading has the agent, and its chats name the others",
     "Lines": "operators connect agents with numbers",
+    "OwnTools": "operators add tools; a reading has those of the agent",
     "UsageCounters": "the turn counts what a run uses",
     "Users": "a reading has the person, and profiles changes them",
     "Backlogs": "operators count the waiting work of their tenant",

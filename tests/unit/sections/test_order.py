@@ -13,6 +13,7 @@ from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
 from skein.models.api.inspection import PROVENANCES
 from skein.models.runs.step import HISTORY
+from skein.own_tools.items import OwnToolItems
 from skein.recall.sections import RecalledMessages
 
 PACKAGE = Path(skein.__file__).parent
@@ -63,7 +64,7 @@ def test_items_of_each_section_are_read() -> None:
     }
     missing = {kind.__name__ for kind in kinds - {*ITEMS, *OWN_CALLS}}
     assert not missing, f"add {missing} to ITEMS of skein/agent/sections/order.py"
-    assert kinds == {*ITEMS, *OWN_CALLS}
+    assert kinds == {*ITEMS, *OWN_CALLS} - {OwnToolItems}  # tools are offered beside the prompt
 
 
 def test_items_of_each_kind_are_empty_without_arguments() -> None:

@@ -25,11 +25,22 @@ Id: TypeAlias = str
 
 class Authors(TypedDict):
     """
-    Some people, or many: more than 20, or not known exactly.
+    Some people and tools, or many: more than 20, or not known exactly.
     """
 
     ids: NotRequired[list[Id]]
     many: NotRequired[bool]
+
+
+class CallUsage(TypedDict):
+    """
+    The time, the tries and the size of a call to a service.
+    """
+
+    seconds: float
+    tries: int
+    bytes: int
+    http_status: NotRequired[int | None]
 
 
 class ChoiceAnswerResource(TypedDict):
@@ -268,6 +279,9 @@ class ViaResource(TypedDict):
     choice_seq: int | None
 
 
+EnabledTools: TypeAlias = str
+
+
 ProfileField: TypeAlias = str
 
 
@@ -326,6 +340,15 @@ class ConsolidationResource(TypedDict):
     passed_over: bool
     failure: str | None
     at: str
+
+
+class Credentials(TypedDict):
+    """
+    The credentials of a service: a secret that goes into one header.
+    """
+
+    secret_arn: str
+    header: str
 
 
 class DirectChatResource(TypedDict):
@@ -674,6 +697,14 @@ class Prices(TypedDict):
     sms_segment: NotRequired[float | None]
 
 
+class PythonCall(TypedDict):
+    """
+    The function that a tool calls.
+    """
+
+    function: str
+
+
 class RebuildResource(TypedDict):
     """
     A requested rebuild of the index of recall, without both ids for all chats.
@@ -891,6 +922,18 @@ class TenantOverridesChange(TypedDict):
     operators_read_chats: NotRequired[bool | None]
 
 
+class ToolVersionResource(TypedDict):
+    """
+    One version of a tool.
+    """
+
+    version: int
+    changed_at: str
+    changed_by: str | None
+    restored_from: int | None
+    fields: dict[str, Any]
+
+
 class TrainingUnit(TypedDict):
     """
     A completed thread as one line of training data, in the format of fine-tuning APIs.
@@ -965,7 +1008,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'tenant']
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'consent', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'consent', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -983,7 +1026,7 @@ ChatKind: TypeAlias = Literal['group', 'direct']
 Visibility: TypeAlias = Literal['open', 'private']
 
 
-ChoicePurpose: TypeAlias = Literal['question', 'consent', 'invitation', 'number']
+ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number']
 
 
 ChoiceStatus: TypeAlias = Literal['open', 'answered', 'expired']
@@ -1022,7 +1065,7 @@ AnswerMark: TypeAlias = Literal['answer_retried', 'nudged', 'unspoken_text']
 AnswerFault: TypeAlias = Literal['empty', 'cut_off', 'refused', 'filtered', 'unspoken']
 
 
-ToolStatus: TypeAlias = Literal['done', 'correctable', 'failed']
+ToolStatus: TypeAlias = Literal['done', 'correctable', 'failed', 'asked', 'unknown']
 
 
 TriggerType: TypeAlias = Literal['chat_message', 'manual', 'plan', 'service']
@@ -1064,10 +1107,25 @@ SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environm
 ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
 
 
+HttpMethod: TypeAlias = Literal['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+
 MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
 
 
 ThreadKind: TypeAlias = Literal['exploratory', 'deliverable']
+
+
+OwnToolEffect: TypeAlias = Literal['read', 'write']
+
+
+ToolPrivacy: TypeAlias = Literal['shared', 'keeps_by_person']
+
+
+FromPrivate: TypeAlias = Literal['never', 'ask']
+
+
+Approval: TypeAlias = Literal['none', 'person', 'operator']
 
 
 PlanOutcome: TypeAlias = Literal['active', 'canceled']
@@ -1076,7 +1134,23 @@ PlanOutcome: TypeAlias = Literal['active', 'canceled']
 ProfileChangeMadeBy: TypeAlias = Literal['consolidation', 'update_profile']
 
 
+class NewToolParameters(TypedDict):
+    pass
+
+
 ReplayEditSections: TypeAlias = dict[str, str]
+
+
+class ToolChangeParameters(TypedDict):
+    pass
+
+
+class ToolResourceParameters(TypedDict):
+    pass
+
+
+class ToolWithSecretParameters(TypedDict):
+    pass
 
 
 class UserChangeProfile(TypedDict):
@@ -1417,6 +1491,7 @@ class ToolResult(TypedDict):
     name: str
     status: ToolStatus
     content: str
+    usage: NotRequired[CallUsage | None]
 
 
 class GatewayErrorEnvelope(TypedDict):
@@ -1441,7 +1516,7 @@ class AgentChange(TypedDict):
     model: NotRequired[str | None]
     reply_mode: NotRequired[ReplyMode | None]
     history_format: NotRequired[HistoryFormat | None]
-    enabled_tools: NotRequired[list[ToolName] | None]
+    enabled_tools: NotRequired[list[ToolName | EnabledTools] | None]
     outsiders: NotRequired[Outsiders | None]
     summary_instruction: NotRequired[str | None]
     profile_fields: NotRequired[list[ProfileField] | None]
@@ -1721,6 +1796,16 @@ class GoalResource(TypedDict):
     ended_at: str | None
 
 
+class HttpCall(TypedDict):
+    """
+    The request that a tool sends.
+    """
+
+    method: NotRequired[HttpMethod]
+    url: str
+    headers: NotRequired[dict[str, str]]
+
+
 class LinePage(TypedDict):
     """
     A page of lines, ordered by phone number.
@@ -1774,7 +1859,7 @@ class NewAgent(TypedDict):
     model: NotRequired[str | None]
     reply_mode: NotRequired[ReplyMode | None]
     history_format: NotRequired[HistoryFormat | None]
-    enabled_tools: NotRequired[list[ToolName]]
+    enabled_tools: NotRequired[list[ToolName | EnabledTools]]
     outsiders: NotRequired[Outsiders]
     summary_instruction: NotRequired[str | None]
     profile_fields: NotRequired[list[ProfileField]]
@@ -1812,6 +1897,29 @@ class NewThread(TypedDict):
     priority: NotRequired[int]
     approach: NotRequired[str | None]
     concern: str
+
+
+class NewTool(TypedDict):
+    """
+    A new tool, of one kind: `http` or `python`.
+    """
+
+    description: NotRequired[str]
+    parameters: NotRequired[NewToolParameters | None]
+    effect: NotRequired[OwnToolEffect]
+    idempotent: NotRequired[bool]
+    approval: NotRequired[Approval | None]
+    approval_text: NotRequired[str | None]
+    privacy: NotRequired[ToolPrivacy]
+    from_private: NotRequired[FromPrivate]
+    credentials: NotRequired[Credentials | None]
+    timeout_seconds: NotRequired[int]
+    max_result_tokens: NotRequired[int]
+    max_calls_per_day: NotRequired[int | None]
+    enabled: NotRequired[bool]
+    http: NotRequired[HttpCall | None]
+    python: NotRequired[PythonCall | None]
+    name: str
 
 
 class PlaceResource(TypedDict):
@@ -1973,6 +2081,97 @@ class ThreadResource(TypedDict):
     started_at: str
     completed_at: str | None
     archived_at: str | None
+
+
+class ToolChange(TypedDict):
+    """
+    Changes to a tool. Omitted fields stay unchanged.
+
+    Null resets `parameters`, `approval`, `approval_text`, `credentials`, `max_calls_per_day`,
+    `http` and `python`. Null leaves the other fields unchanged.
+    """
+
+    description: NotRequired[str | None]
+    parameters: NotRequired[ToolChangeParameters | None]
+    effect: NotRequired[OwnToolEffect | None]
+    idempotent: NotRequired[bool | None]
+    approval: NotRequired[Approval | None]
+    approval_text: NotRequired[str | None]
+    privacy: NotRequired[ToolPrivacy | None]
+    from_private: NotRequired[FromPrivate | None]
+    credentials: NotRequired[Credentials | None]
+    timeout_seconds: NotRequired[int | None]
+    max_result_tokens: NotRequired[int | None]
+    max_calls_per_day: NotRequired[int | None]
+    enabled: NotRequired[bool | None]
+    http: NotRequired[HttpCall | None]
+    python: NotRequired[PythonCall | None]
+
+
+class ToolResource(TypedDict):
+    """
+    A tool of the tenant.
+    """
+
+    description: str
+    parameters: ToolResourceParameters | None
+    effect: OwnToolEffect
+    idempotent: bool
+    approval: Approval | None
+    approval_text: str | None
+    privacy: ToolPrivacy
+    from_private: FromPrivate
+    credentials: Credentials | None
+    timeout_seconds: int
+    max_result_tokens: int
+    max_calls_per_day: int | None
+    enabled: bool
+    http: HttpCall | None
+    python: PythonCall | None
+    name: str
+    asks: Approval
+    version: int
+    created_at: str
+    changed_at: str | None
+    changed_by: str | None
+
+
+class ToolVersionPage(TypedDict):
+    """
+    A page of versions, newest first.
+    """
+
+    items: list[ToolVersionResource]
+    next_cursor: str | None
+
+
+class ToolWithSecret(TypedDict):
+    """
+    A tool with a new secret. The secret is shown only once.
+    """
+
+    description: str
+    parameters: ToolWithSecretParameters | None
+    effect: OwnToolEffect
+    idempotent: bool
+    approval: Approval | None
+    approval_text: str | None
+    privacy: ToolPrivacy
+    from_private: FromPrivate
+    credentials: Credentials | None
+    timeout_seconds: int
+    max_result_tokens: int
+    max_calls_per_day: int | None
+    enabled: bool
+    http: HttpCall | None
+    python: PythonCall | None
+    name: str
+    asks: Approval
+    version: int
+    created_at: str
+    changed_at: str | None
+    changed_by: str | None
+    secret: str
 
 
 class TranscriptPage(TypedDict):
@@ -2397,6 +2596,15 @@ class ThreadPage(TypedDict):
     next_cursor: str | None
 
 
+class ToolPage(TypedDict):
+    """
+    A page of tools, by name.
+    """
+
+    items: list[ToolResource]
+    next_cursor: str | None
+
+
 class UserDetail(TypedDict):
     """
     A user, with the profile and its changes by agents and by the user.
@@ -2458,7 +2666,7 @@ class RunResource(TypedDict):
     money: Money | None
     held: HeldContent | None
     previous_run_id: str | None
-    marks: list[PromptMark | AnswerMark]
+    marks: list[PromptMark | AnswerMark | Literal['tool_outcome_unknown']]
     reason: Reason | None
     meaning: str | None
     reasons: list[RecordedReason]

@@ -185,6 +185,7 @@ class Reader:
             now=self.clock.now(),
             messages=newest,
             owned=first.owned,
+            found={key: item for key, item in prefetched.items() if item is not None},
         )
         recalling = None
         with _read_pool() as pool:

@@ -28,6 +28,7 @@ from skein.interface.history import History, conversation_summary
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
 from skein.memory.sections import Memories, core_memories, journal
+from skein.own_tools.items import OwnToolItems
 from skein.planning.sections import Goals, Plans, goals, plans
 from skein.recall.sections import recalled
 from skein.workspace.sections.documents import Documents, global_documents
@@ -90,4 +91,5 @@ ITEMS: tuple[type[SectionItems], ...] = (
     OtherSummaries,
     BorrowedItems,
     OpenQuestions,
+    OwnToolItems,
 )

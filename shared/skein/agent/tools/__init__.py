@@ -15,10 +15,11 @@ from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message, variant
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
-from skein.interface.tool import Tool
+from skein.interface.tool import OfferedTool, Tool
 from skein.memory import tools as memories
 from skein.models.common.audience import may_show
 from skein.models.directory.agent import ToolName
+from skein.own_tools.items import OwnToolItems
 from skein.planning import tools as goals_and_plans
 from skein.recall import tools as recall
 from skein.workspace.tools import documents, threads
@@ -54,14 +55,22 @@ def enabled(names: Sequence[str]) -> tuple[Tool, ...]:
     return tuple(each for name, each in TOOLS.items() if name in set(names))
 
 
-def offered(reading: Reading) -> tuple[Tool, ...]:
+def offered(reading: Reading) -> tuple[OfferedTool, ...]:
     """Return the tools that the model is offered for a reading's prompt.
+
+    Those of the tenant come last.
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
     not offered if each other chat has readers who may not see this one, and no person to ask.
     `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
     is the way to say nothing.
     """
+    own = reading.of(OwnToolItems).tools
+    return (*_built_in(reading), *own)
+
+
+def _built_in(reading: Reading) -> tuple[Tool, ...]:
+    """Return the built-in tools that the model is offered."""
     tools = enabled(reading.agent.enabled_tools)
     in_text = reading.chat is not None and speaks_in_text(reading)
     asks = bool(askable_elsewhere(reading))

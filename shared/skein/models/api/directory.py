@@ -33,6 +33,7 @@ from skein.models.directory.agent import (
     Agent,
     AgentFields,
     AgentVersion,
+    OwnToolName,
     ToolName,
 )
 from skein.models.directory.phone_number import Phone
@@ -40,7 +41,7 @@ from skein.models.directory.profile_change import ProfileChangeMadeBy
 from skein.models.directory.user import MAX_ADDRESSES, User, UserFields
 
 ToolNames = Annotated[
-    tuple[ToolName, ...],
+    tuple[ToolName | OwnToolName, ...],
     Field(max_length=64),
     AfterValidator(lambda names: tuple(dict.fromkeys(names))),
 ]

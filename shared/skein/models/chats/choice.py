@@ -11,11 +11,12 @@ from pydantic import Field
 
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, NamedMember, Value
+from skein.models.common.requested_call import RequestedCall
 
-ChoicePurpose = Literal["question", "consent", "invitation", "number"]
+ChoicePurpose = Literal["question", "consent", "tool", "invitation", "number"]
 """Who asks and why: an agent (`question`), or Skein, whether words may be posted elsewhere
-(`consent`), whether the person wants to join a chat (`invitation`) or whether an unproven number is
-still theirs (`number`)."""
+(`consent`), whether a tool may be called (`tool`), whether the person wants to join a chat
+(`invitation`) or whether an unproven number is still theirs (`number`)."""
 
 ChoiceStatus = Literal["open", "answered", "expired"]
 
@@ -90,6 +91,7 @@ class Choice(Value):
         answer: The answer; None while there is none.
         proposal: For a consent, the words and the chats.
         invited_to: For an invitation, the chat.
+        call: For a tool, the call.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
@@ -100,6 +102,7 @@ class Choice(Value):
     answer: ChoiceAnswer | None = None
     proposal: Annotated[Proposal | None, Field(exclude_if=lambda value: value is None)] = None
     invited_to: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
+    call: Annotated[RequestedCall | None, Field(exclude_if=lambda value: value is None)] = None
 
     def status(self, now: datetime) -> ChoiceStatus:
         """Return the status at a time; an expired choice needs no write."""

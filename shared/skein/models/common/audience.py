@@ -32,6 +32,11 @@ class Audience(Value):
         """The person of an audience with exactly one; None for all other audiences."""
         return self.people[0] if len(self.people) == 1 else None
 
+    @property
+    def reader_ids(self) -> tuple[str, ...] | None:
+        """The ids of the people; None for everyone in the tenant."""
+        return None if self.open else self.people
+
     def counts(self, ids: Iterable[Identifier]) -> bool:
         """Tell whether `people` holds one of these ids."""
         return not set(self.people).isdisjoint(ids)

@@ -23,11 +23,13 @@ MAX_NAMED = 3  # people whom a label names; the others are counted
 MAX_TITLE = 60  # characters of a title in a label
 MAX_OF_STRANGER = 3  # things of one person in a private prompt of a chat without that person
 
+TOOL_AUTHOR = "tool:"  # begins the id of a tool as an author; no digest has a colon
+
 Thing = TypeVar("Thing")
 
 
 class Authors(Value):
-    """Some people, or many: more than 20, or not known exactly.
+    """Some people and tools, or many: more than 20, or not known exactly.
 
     Attributes:
         ids: At most 20 ids or digests, sorted.
@@ -47,6 +49,14 @@ class Authors(Value):
     def in_digests(cls, ids: Iterable[str | None]) -> "Authors":
         """Return the people by digest, so that the result names nobody and is never erased."""
         return cls.of(digest_of(each) for each in ids if each is not None)
+
+    @property
+    def without_tools(self) -> "Authors":
+        """The people alone."""
+        return Authors(
+            ids=tuple(each for each in self.ids if not each.startswith(TOOL_AUTHOR)),
+            many=self.many,
+        )
 
     @property
     def none(self) -> bool:
@@ -93,8 +103,11 @@ class Insiders(Value):
         return not authors.many and self.digests.issuperset(authors.ids)
 
     def admit(self, authors: Authors) -> bool:
-        """Tell whether the activation may hold the words of these authors."""
-        return not self.alone or self.wrote(authors)
+        """Tell whether the activation may hold the words of these authors.
+
+        An operator has given the agent its tools, so their words count as those of insiders here.
+        """
+        return not self.alone or self.wrote(authors.without_tools)
 
 
 NO_INSIDERS = Insiders()

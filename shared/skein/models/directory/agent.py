@@ -1,6 +1,7 @@
 """An agent: an AI with a name, a system prompt, a model and tools."""
 
-from typing import Annotated, Any, ClassVar, Literal
+import re
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, Field, StringConstraints
 
@@ -57,7 +58,11 @@ ToolName = Literal[
     "end_thread",
     "end_run",
 ]
-"""The names of all tools; `skein.agent.tools` has a tool for each name."""
+"""The names of all built-in tools; `skein.agent.tools` has a tool for each name."""
+
+OWN_TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+OwnToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+"""The name of a tool of a tenant; `skein.own_tools` has them."""
 
 DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "send_message",
@@ -74,6 +79,12 @@ PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "pre
 """The default of `Agent.profile_fields`."""
 
 LAST_VERSION = 99_999_999
+_BUILT_IN = frozenset(get_args(ToolName))
+
+
+def is_built_in(name: str) -> bool:
+    """Tell whether a name is that of a built-in tool."""
+    return name in _BUILT_IN
 
 
 def agent_partition(tenant: str, agent_id: str) -> str:

@@ -15,7 +15,7 @@ MAX_ANSWER_BYTES = 275_000  # for the text and the arguments of all calls togeth
 MAX_ANSWER_TEXT = 20_000  # characters; the limit of a message, too
 MAX_CALLS = 40  # recorded calls; fewer are carried out
 CUT_ARGUMENTS = 200  # characters that are kept of arguments that do not fit
-RESULT_FRAME_BYTES = 400  # bytes that a result takes beside its content
+RESULT_FRAME_BYTES = 500  # bytes that a result takes beside its content
 
 CALL_ID = re.compile(r"[!-~]{1,200}")
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

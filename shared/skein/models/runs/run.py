@@ -30,7 +30,10 @@ PromptMark = Literal[
 AnswerMark = Literal["answer_retried", "nudged", "unspoken_text"]
 """Notes on a run about the answers of its model; `docs/runs.md` explains each."""
 
-RunMark = PromptMark | AnswerMark
+CallMark = Literal["tool_outcome_unknown"]
+"""Notes on a run about its calls to services; `docs/runs.md` explains each."""
+
+RunMark = PromptMark | AnswerMark | CallMark
 
 LIVE_RUN = SortKeyPrefix("LIVE#")  # sorts between goals and plans, so that their query finds it
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.completion import AnswerFault, ModelMessage, TokenUsage, ToolCall
 from skein.models.runs.provenance import EntryProvenance
@@ -19,7 +20,9 @@ MAX_RESULT_BYTES = 60_000  # for all results of one step together
 HISTORY = "CHAT HISTORY"
 FIXED_ANSWER = "none"  # the model's name in a step whose answer no model gave
 
-ToolStatus = Literal["done", "correctable", "failed"]
+ToolStatus = Literal["done", "correctable", "failed", "asked", "unknown"]
+"""`asked`: somebody must agree first. `unknown`: a write may or may not have happened."""
+
 TurnRole = Literal["user", "assistant"]
 
 STEP = "#STEP#"  # between the sort key of a run and the number of its step
@@ -142,6 +145,17 @@ def _joined(sections: tuple[PromptSection, ...]) -> str:
     return "\n\n".join(section.text for section in sections if section.text)
 
 
+class CallUsage(Value):
+    """The time, the tries and the size of a call to a service."""
+
+    seconds: Annotated[float, Field(description="How long it took, with its retry.")]
+    tries: Annotated[int, Field(description="How often it was sent.")]
+    bytes: Annotated[int, Field(description="The bytes of the answer.")]
+    http_status: Annotated[
+        int | None, Field(description="The HTTP status of the answer; null without one.")
+    ] = None
+
+
 class ToolResult(Value):
     """The result of a tool call; `content` is the text that the model was shown."""
 
@@ -149,6 +163,25 @@ class ToolResult(Value):
     name: Annotated[str, Field(description="The name of the tool.")]
     status: Annotated[ToolStatus, Field(description="Whether the tool did its work.")]
     content: Annotated[str, Field(description="The text that the model was shown.")]
+    usage: Annotated[
+        CallUsage | None,
+        Field(
+            description="For a tool of the tenant, its time, tries and size; null otherwise.",
+            exclude_if=lambda usage: usage is None,
+        ),
+    ] = None
+
+
+class BegunCall(Value):
+    """A write of a step that has begun.
+
+    Attributes:
+        position: The position of the call in the step.
+        result: The result; None while the outcome is unknown.
+    """
+
+    position: int
+    result: ToolResult | None = None
 
 
 class Step(Stored):
@@ -163,6 +196,9 @@ class Step(Stored):
             not asked again. It is recorded with the answer, so that a worker that takes over asks
             the same.
         results: The results of the tool calls; None until all calls have been carried out.
+        begun: The writes to services that have begun. A worker that takes over makes none of them
+            again unless the service is idempotent.
+        agreed: For a step that no model made, the requests to which people agreed, by position.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
     """
@@ -177,6 +213,8 @@ class Step(Stored):
     fault: AnswerFault | None = None
     follow_up: str | None = None
     results: tuple[ToolResult, ...] | None = None
+    begun: Annotated[tuple[BegunCall, ...], Field(exclude_if=lambda begun: not begun)] = ()
+    agreed: Annotated[tuple[RequestedCall, ...], Field(exclude_if=lambda calls: not calls)] = ()
     usage: TokenUsage
     prompt: bytes | None = None
     expires_at: int | None = None

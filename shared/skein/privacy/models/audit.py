@@ -40,6 +40,7 @@ AuditKind = Literal[
     "skill",
     "system",
     "thread",
+    "tool",
     "usage",
     "user",
 ]

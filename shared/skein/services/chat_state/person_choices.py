@@ -27,6 +27,7 @@ from skein.ports import Table
 CODE_KEPT = timedelta(days=1)  # after its choice is over, so that a late SMS is told so
 
 INVITATION: ChoicePurpose = "invitation"
+AGREEMENTS = frozenset({"consent", "tool"})  # a person is asked for so many of these a day
 
 
 def read_choices(table: Table, tenant: str, user_id: str, now: datetime) -> PersonChoices:
@@ -125,18 +126,19 @@ def _check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> N
         first_end = min(choice.expires_at for choice in same)
         kind = "invitations" if asked.purpose == INVITATION else "questions"
         raise _refusal(f"the person has {limit} open {kind}", first_end - now)
-    if asked.purpose != "consent":
+    if asked.purpose not in AGREEMENTS:
         return
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     tomorrow = midnight + timedelta(days=1) - now
     if choices.consents >= MAX_CONSENTS_A_DAY:
         raise _refusal(
-            f"the person was asked {MAX_CONSENTS_A_DAY} times today whether words may be posted",
+            f"the person was asked {MAX_CONSENTS_A_DAY} times today to agree",
             tomorrow,
         )
     if choices.refusals.get(asked.agent_id or "", 0) >= MAX_REFUSALS_A_DAY:
         raise _refusal(
-            f"the person has refused {MAX_REFUSALS_A_DAY} posts of this agent today", tomorrow
+            f"the person has refused {MAX_REFUSALS_A_DAY} requests of this agent today",
+            tomorrow,
         )
 
 
@@ -145,7 +147,7 @@ def with_asked(choices: PersonChoices, asked: OpenChoice) -> PersonChoices:
 
     The question of an invitation takes the place of the invitation.
     """
-    consents = choices.consents + (asked.purpose == "consent")
+    consents = choices.consents + (asked.purpose in AGREEMENTS)
     invited_in = dict.fromkeys([*choices.invited_in, *filter(None, [asked.invited_to])])
     return choices.model_copy(
         update={

@@ -230,7 +230,7 @@ class Answering:
             choices = with_right_code(choices, given.code, now)
         answer = ChoiceAnswer(option=given.option, seq=snapshot.chat.last_seq + 1, at=now)
         with_answer = choice.model_copy(update={"answer": answer})
-        refused = choice.purpose == "consent" and given.option == NO
+        refused = choice.purpose in {"consent", "tool"} and given.option == NO
         writes: list[Write] = [
             asked.with_choice(with_answer),
             stored_choices(with_ended(choices, listed, now, refused=refused)),
@@ -292,7 +292,7 @@ def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage
     Raises:
         Unprocessable: The answer is not one of the options, or has no words.
     """
-    agents_own = choice.purpose == "question"
+    agents_own = choice.purpose in {"question", "tool"}  # the agent learns the answer
     return NewMessage(
         tenant=given.tenant,
         chat_id=given.chat_id,

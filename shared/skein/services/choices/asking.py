@@ -21,6 +21,7 @@ from skein.models.common.address import Address
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, Instant, MemberRef, Tenant, Value
 from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Write
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.person_choices import (
@@ -58,6 +59,7 @@ class NewChoice(Value):
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the person who invites.
         number: For the question whose number this is, the number.
+        call: For a tool, the call.
     """
 
     tenant: Tenant
@@ -78,6 +80,7 @@ class NewChoice(Value):
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
     number: Address | None = None
+    call: RequestedCall | None = None
 
     @property
     def text(self) -> str:
@@ -169,6 +172,7 @@ class Asking:
                 expires_at=new.expires_at or self.clock.now() + hours,
                 proposal=new.proposal,
                 invited_to=new.invited_to,
+                call=new.call,
             ),
         )
 

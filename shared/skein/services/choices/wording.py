@@ -1,12 +1,14 @@
-"""The words of proposals and invitations: what a person reads is exactly what they agree to.
+"""The words of Skein's own questions: what a person reads is exactly what they agree to.
 
 Invisible characters are removed, and links are written out, so that no client shows less than it
 posts. The question names the readers, numbered if their names look alike.
 """
 
+import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Chat
@@ -83,6 +85,38 @@ def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
     if len(question) > MAX_QUESTION:
         raise Unprocessable("these are too many chats for one question: ask for fewer at a time")
     return question
+
+
+def question_to_call(
+    title: str, arguments: Mapping[str, Any], chat: Chat | None, asked: str
+) -> str:
+    """Return the question whether to call a tool: `Book a table? day: "Tuesday", seats: 4`.
+
+    In a chat with others, the question names who will see the result.
+
+    Args:
+        title: The operator's words.
+        arguments: All arguments of the call.
+        chat: The chat of the question.
+        asked: The person who is asked.
+
+    Raises:
+        Unprocessable: The question is too long, because of the arguments.
+    """
+    shown = [f"{name}: {_argument(value)}" for name, value in arguments.items()]
+    question = f"{title}? {', '.join(shown)}".strip()
+    if chat is not None and chat.kind == "group":
+        question += f"\nThe result is shown to you and {_readers(chat, asked)}."
+    if len(question) > MAX_QUESTION:
+        raise Unprocessable(
+            f"a person must agree to the call, and the question may have at most {MAX_QUESTION:,} "
+            "characters: shorten the arguments"
+        )
+    return question
+
+
+def _argument(value: Any) -> str:
+    return HIDING.sub(" ", _visible(plain_text(_visible(json.dumps(value, ensure_ascii=False)))))
 
 
 def question_to_join(chat: Chat, invited: Invited) -> str:

@@ -5,7 +5,7 @@ token of the claim, so a worker whose run was taken over cannot write any more.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,13 +95,16 @@ class Activations:
 
     def steps(self, claim: Claim) -> tuple[Step, ...]:
         """Return the steps that this activation has recorded so far, in order."""
+        steps = self.all_steps(claim)
+        return tuple(step for step in steps if step.activation == claim.run.activation)
+
+    def all_steps(self, claim: Claim) -> tuple[Step, ...]:
+        """Return the steps that the run has recorded so far, over all activations, in order."""
         run = claim.run
         if run.steps_taken == 0:
             return ()
-        prefix = Step.prefix_of(run.key)
-        page = self.table.query(Query.under(run.key.pk, prefix))
-        steps = (Step.from_item(item) for item in page.items)
-        return tuple(step for step in steps if step.activation == run.activation)
+        page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
+        return tuple(map(Step.from_item, page.items))
 
     def record(self, step_recording: Recording) -> Claim:
         """Record a step before any of its tool calls is carried out.
@@ -115,9 +118,17 @@ class Activations:
         return step_recording.claim
 
     def keep_results(
-        self, claim: Claim, step: Step, results: Sequence[ToolResult], sent: Sequence[SentMessage]
+        self,
+        claim: Claim,
+        step: Step,
+        results: Sequence[ToolResult],
+        sent: Sequence[SentMessage],
+        begun: Collection[int] = (),
     ) -> Claim:
         """Record the results of a step's tool calls, after all have been carried out.
+
+        Args:
+            begun: The positions of the writes to services.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -125,9 +136,12 @@ class Activations:
         changed = with_results(claim, [result.name for result in results], sent)
         kept = Update(
             step.key,
-            set={"results": [result.model_dump(mode="json") for result in results]},
+            set={
+                "results": [result.model_dump(mode="json") for result in results],
+                "begun": [{"position": position} for position in sorted(begun)] or None,
+            },
         )
-        names = ("sent", "tools", "active_chat_id", "active_thread_id", "held")
+        names = ("sent", "tools", "active_chat_id", "active_thread_id", "held", "marks")
         write_claimed(self.table, claim, stored_of(changed, *names), own=[kept])
         return changed
 

@@ -1,0 +1,1 @@
+"""Routes of tools of your own."""

@@ -1,0 +1,7 @@
+"""Tools of your own: operators add them, agents call them, Skein guards each call.
+
+Others use `records.OwnTools` (the tools of a tenant), `items.OwnToolItems` (those that an agent may
+call) and `calls.OwnCalls` (which carries out the calls of a step).
+"""
+
+__all__ = ["api", "asking", "calls", "items", "models", "records", "sending"]

@@ -1,0 +1,224 @@
+"""Ask whether a call may be made, and find the calls to which somebody has agreed.
+
+Skein writes the question, from the operator's words and all arguments. The question names the call
+by its run, step and position, so that exactly the recorded call is made after the yes, and no words
+are stored twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skein.errors import ExtraWriteFailed, Failed, LostLease
+from skein.interface.history import History
+from skein.interface.reading import Reading
+from skein.interface.tool import refusals_as_tool_errors
+from skein.interface.tool_context import ToolContext
+from skein.models.chats.chat import Message
+from skein.models.chats.choice import YES
+from skein.models.common.audience import NOBODY
+from skein.models.common.requested_call import RequestedCall
+from skein.models.common.storage import Write
+from skein.models.runs.completion import TokenUsage, ToolCall
+from skein.models.runs.run import PREVIEW_CHARACTERS, Run, SentMessage
+from skein.models.runs.step import FIXED_ANSWER, Step
+from skein.own_tools.items import CallableTool, OwnToolItems
+from skein.own_tools.rights import Approver, title_of
+from skein.ports import Clock, Table
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.choices.asking import Asking, NewChoice
+from skein.services.choices.proposals import person_to_ask
+from skein.services.choices.wording import YES_NO, question_to_call
+from skein.services.runs.disclosure import check_post, made_for_all
+
+ASKED = (
+    "not done yet: the person is asked in msg:{seq} whether to do exactly this. Do not say that it "
+    "was done; their answer starts a new run"
+)
+NOBODY_TO_ASK = (
+    "refused: somebody must agree to this call first, and there is nobody to ask: this run answers "
+    "no message of a person who may know all that it was shown"
+)
+CHANGED = "refused: the tool was changed after the question, so ask again"
+JOINED = "refused: somebody has joined who was not named in the question, so ask again"
+MAX_AGREED = 20  # calls that one run makes after people's answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approvals:
+    """The service that asks people and operators whether calls may be made."""
+
+    table: Table
+    clock: Clock
+    asking: Asking
+
+    def ask(
+        self,
+        call: ToolContext,
+        step: Step,
+        position: int,
+        tool: CallableTool,
+        arguments: Mapping[str, Any],
+        *,
+        who: Approver,
+    ) -> str:
+        """Ask whether a call may be made (idempotent by the call).
+
+        Returns:
+            What the model is told.
+
+        Raises:
+            Correctable: The question would be too long.
+            Failed: There is nobody to ask, or the person was asked often enough.
+            LostLease: Another worker has taken the run over.
+        """
+        run = call.activation.run
+        asked = person_to_ask(run)
+        if who != "person" or asked is None or run.chat_id is None or run.held is None:
+            raise Failed(NOBODY_TO_ASK)
+        present, named = NOBODY, run.held.readers
+        requested = RequestedCall(
+            run_id=run.id,
+            step=step.n,
+            position=position,
+            tool=tool.name,
+            version=tool.tool.version,
+            readers=named,
+        )
+
+        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
+            nonlocal present
+            check_post(run, snapshot)
+            present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
+            return (call.activation.claim.guard,)
+
+        chat = call.reading.chat
+        with refusals_as_tool_errors():
+            new = NewChoice(
+                tenant=run.tenant,
+                chat_id=run.chat_id,
+                agent=call.activation.claim.agent,
+                client_id=call.effect,
+                addressee=asked,
+                question=question_to_call(title_of(tool.tool), arguments, chat, asked),
+                options=YES_NO,
+                purpose="tool",
+                depth=run.chain_depth + 1,
+                run_id=run.id,
+                authors=run.words,
+                traced_to=run.trigger.user_id,
+                call=requested,
+            )
+            try:
+                message = self.asking.ask(new, extra_writes=extra_writes).message
+            except ExtraWriteFailed as error:
+                raise LostLease(run.id) from error
+        call.activation.sent.append(
+            SentMessage(
+                chat_id=message.chat_id,
+                seq=message.seq,
+                preview=message.text[:PREVIEW_CHARACTERS],
+                audience=run.held.audience.narrowed(present),
+            )
+        )
+        return ASKED.format(seq=message.seq)
+
+    @staticmethod
+    def person_of(call: ToolContext, tool: CallableTool, approved: RequestedCall) -> str | None:
+        """Return the person for whom an agreed call is made, if it may still be made.
+
+        Raises:
+            Failed: The tool was changed since, or others would see the result.
+        """
+        held = call.activation.run.held
+        if approved.version != tool.tool.version:
+            raise Failed(CHANGED)
+        chat = call.reading.chat
+        if held is None or (chat is not None and not made_for_all(approved.readers, chat)):
+            raise Failed(JOINED)
+        return approved.agreed_by
+
+    # ------------------------------------------------------------------ after a yes
+
+    def agreed_step(self, run: Run, reading: Reading, earlier: Sequence[Step]) -> Step | None:
+        """Return the calls that people agreed to in the messages that a run answers, as a step.
+
+        No model is asked for this step. It is recorded and carried out like any other, so that a
+        crash repeats no call.
+
+        Args:
+            run: The run, before the first step of an activation.
+            reading: The reading.
+            earlier: The steps of the run's earlier activations, which made their calls already.
+        """
+        made = {
+            each.key
+            for step in earlier
+            for position, each in enumerate(step.agreed)
+            if step.results is not None or position in {begun.position for begun in step.begun}
+        }
+        agreed = [each for each in self._agreed(run, reading) if each.key not in made]
+        calls = [self._recorded(run, each) for each in agreed[:MAX_AGREED]]
+        found = [(each, call) for each, call in zip(agreed, calls, strict=False) if call]
+        known = reading.of(OwnToolItems).by_name
+        found = [(each, call) for each, call in found if each.tool in known]
+        if not found:
+            return None
+        n, now = run.steps_taken + 1, self.clock.now()
+        return Step(
+            tenant=run.tenant,
+            run_id=run.id,
+            n=n,
+            activation=run.activation,
+            model=FIXED_ANSWER,
+            text="",
+            tool_calls=tuple(
+                call.model_copy(update={"id": f"call_{n}_{position}"})
+                for position, (_, call) in enumerate(found)
+            ),
+            agreed=tuple(each for each, _ in found),
+            usage=TokenUsage(),
+            started_at=now,
+            ended_at=now,
+        )
+
+    def _agreed(self, run: Run, reading: Reading) -> list[RequestedCall]:
+        """Return the calls that people agreed to in the messages that a run answers."""
+        chat, first = reading.chat, run.trigger.from_seq or run.trigger.seq
+        if chat is None or chat.id != run.own_chat_id:
+            return []
+        if first is None:
+            first = run.resumed.seq if run.resumed is not None else None
+        messages = reading.of(History).messages
+        answers = {
+            each.seq: each.reply_to
+            for each in messages
+            if first is not None and each.seq >= first and each.sender.kind == "user"
+        }
+        wanted = {seq for seq in answers.values() if seq is not None}
+        known = {each.seq: each for each in messages if each.seq in wanted}
+        keys = [Message.key_of(run.tenant, chat.id, seq) for seq in sorted(wanted - known.keys())]
+        found = self.table.get_many(keys[:MAX_AGREED]) if keys else {}
+        known |= {each.seq: each for each in map(Message.from_item, found.values())}
+        questions = (known.get(asked) for asked in sorted(wanted))
+        return [
+            choice.call.model_copy(update={"agreed_by": choice.addressee})
+            for question in questions
+            if question is not None
+            and question.sender.id == run.agent_id
+            and (choice := question.choice) is not None
+            and choice.call is not None
+            and choice.answer is not None
+            and choice.answer.option == YES
+            and choice.answer.seq in answers
+        ]
+
+    def _recorded(self, run: Run, requested: RequestedCall) -> ToolCall | None:
+        """Return the recorded call of a question; None if it was erased."""
+        item = self.table.get(Step.key_of(run.tenant, requested.run_id, requested.step))
+        calls = Step.from_item(item).tool_calls if item is not None else ()
+        if requested.position >= len(calls):
+            return None
+        call = calls[requested.position]
+        return call if call.name == requested.tool else None

@@ -1,0 +1,159 @@
+"""The tools of a tenant that an agent may call, as they are read with its prompt."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from skein.errors import Correctable
+from skein.interface.reading import Reading, SectionItems, SectionReads
+from skein.interface.tool import MAX_REASON, Tool
+from skein.models.common.provenance import Authors
+from skein.models.common.storage import Item, Key
+from skein.models.directory.agent import OWN_TOOL_NAME, Agent, is_built_in
+from skein.models.runs.completion import ToolSpec
+from skein.models.runs.step import Step
+from skein.models.runs.tool_arguments import json_object
+from skein.own_tools.functions import installed_functions
+from skein.own_tools.models.tool import NO_PARAMETERS, OwnTool
+from skein.own_tools.schema import fault_of_value
+
+MAX_OF_AGENT = 20  # tools of the tenant; all are read with each prompt
+
+
+@dataclass(frozen=True)
+class CallableTool:
+    """A tool of a tenant, as a model is offered it and as its arguments are checked.
+
+    Attributes:
+        tool: The tool.
+        function: The installed function, for a tool in Python.
+    """
+
+    tool: OwnTool
+    function: Tool | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+        return self.tool.name
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """The description and schema of the tool, for a model."""
+        shown = self.function.spec if self.function is not None else None
+        parameters = self.schema
+        properties = list(parameters.get("properties", {}))
+        if properties and properties == list(parameters.get("required", ())):
+            parameters = {**parameters, "additionalProperties": False}
+        return ToolSpec(
+            name=self.tool.name,
+            description=self.tool.description or (shown.description if shown else ""),
+            parameters=parameters,
+        )
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments."""
+        if self.tool.parameters is not None:
+            return self.tool.parameters
+        if self.function is not None:
+            return dict(self.function.spec.parameters)
+        return NO_PARAMETERS
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        """Parse and validate the arguments that a model wrote; null counts as not given.
+
+        Raises:
+            Correctable: The arguments are no JSON object, or do not fit the schema.
+        """
+        if self.function is not None:
+            given = json_object_of(arguments)
+            self.function.parse(arguments)
+        else:
+            given = json_object_of(arguments)
+            fault = fault_of_value(self.schema, given)
+            if fault is not None:
+                raise Correctable(fault[:MAX_REASON])
+        return given
+
+
+def json_object_of(arguments: str) -> dict[str, Any]:
+    """Parse the arguments of a call, without those that are null.
+
+    Raises:
+        Correctable: The arguments are no JSON object.
+    """
+    try:
+        given = json_object(arguments)
+    except ValueError as error:
+        raise Correctable(f"arguments: Invalid JSON: {error}"[:MAX_REASON]) from None
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def callable_tool(tool: OwnTool) -> CallableTool | None:
+    """Return a tool as it can be called; None if it is disabled or its function not installed."""
+    if not tool.enabled:
+        return None
+    if tool.python is None:
+        return CallableTool(tool)
+    function = installed_functions().get(tool.python.function)
+    return CallableTool(tool, function) if function is not None else None
+
+
+def own_names(agent: Agent) -> tuple[str, ...]:
+    """Return the names of an agent's enabled tools that are the tenant's."""
+    named = (name for name in agent.enabled_tools if not is_built_in(name))
+    return tuple(name for name in named if OWN_TOOL_NAME.fullmatch(name))[:MAX_OF_AGENT]
+
+
+def keys_of_tools(tenant: str, agent: Item | None) -> list[Key]:
+    """Return the keys of the tenant's tools that an agent's item enables."""
+    if agent is None:
+        return []
+    return [OwnTool.key_of(tenant, name) for name in own_names(Agent.from_item(agent))]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnToolItems(SectionItems):
+    """The tenant's tools that the agent may call, by name.
+
+    They are no section: the model is offered them beside its prompt. But they are read with the
+    sections, so that they cost no call of their own.
+    """
+
+    tools: tuple[CallableTool, ...] = ()
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the keys of the tools, once the agent is read."""
+        agent = read.found.get(Agent.key_of(read.run.tenant, read.run.agent_id))
+        return keys_of_tools(read.run.tenant, agent)
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "OwnToolItems":
+        """Keep the tools that are enabled and installed."""
+        items = (read.found[key] for key in cls.keys(read) if key in read.found)
+        tools = (callable_tool(OwnTool.from_item(item)) for item in items)
+        return cls(tuple(sorted(filter(None, tools), key=lambda each: each.name)))
+
+    def authors(self) -> Iterable[Authors]:
+        """Return nobody: operators write tools."""
+        return ()
+
+    @property
+    def by_name(self) -> Mapping[str, CallableTool]:
+        """The tools, by name."""
+        return {each.name: each for each in self.tools}
+
+    @property
+    def write(self) -> bool:
+        """Whether one of the tools writes."""
+        return any(each.tool.effect == "write" for each in self.tools)
+
+
+def longest_call(step: Step, reading: Reading) -> int:
+    """Return the seconds that the calls of a step to the tenant's tools may take; 0 without any."""
+    own = reading.of(OwnToolItems).by_name
+    named = {call.name for call in step.tool_calls}
+    return max((own[name].tool.timeout_seconds for name in named & own.keys()), default=0)

@@ -1,0 +1,3 @@
+"""The stored tools of tenants."""
+
+__all__ = ["tool"]

@@ -1,0 +1,92 @@
+"""Who must agree to a call, and what a service may learn from it (docs/security.md).
+
+An activation may hold private content, and words of people from elsewhere. So a call is made at
+once only if nobody could be harmed by it: else one person, or an operator, is asked first.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from skein.errors import Failed
+from skein.interface.history import History
+from skein.interface.reading import Reading
+from skein.models.common.provenance import Insiders
+from skein.models.runs.run import Run
+from skein.own_tools.items import CallableTool
+from skein.own_tools.models.tool import OwnTool
+from skein.own_tools.schema import is_closed
+
+Approver = Literal["nobody", "person", "operator"]
+
+PRIVATE = (
+    "refused: this run was shown private content, and this service may show its arguments to "
+    "anybody; say that you cannot look this up here"
+)
+
+
+def only_person(run: Run, reading: Reading) -> str | None:
+    """Return the person whose messages alone an activation answers; None if that is unclear.
+
+    No agent, plan or service may lie between the person and the run. The messages are those from
+    the first one that the run answers to the last one that its prompt showed.
+    """
+    trigger, resumed = run.trigger, run.resumed
+    if trigger.type != "chat_message" or trigger.traced_to is not None or run.chain_depth:
+        return None
+    if reading.chat is None or reading.chat.id != run.chat_id or run.shown is None:
+        return None
+    if resumed is not None and (resumed.status == "timeout" or resumed.chat_id != run.chat_id):
+        return None
+    first = trigger.from_seq or trigger.seq
+    messages = reading.of(History).messages
+    if first is None or not messages or messages[0].seq > first:
+        return None
+    answered = [each.sender for each in messages if first <= each.seq <= run.shown.seq]
+    others = {each.id for each in answered if each.kind == "agent"} - {run.agent_id}
+    people = {each.id for each in answered if each.kind == "user"}
+    return people.pop() if len(people) == 1 and not others else None
+
+
+def who_is_asked(
+    run: Run,
+    insiders: Insiders,
+    tool: CallableTool,
+    arguments: Mapping[str, Any],
+    *,
+    person: str | None,
+) -> Approver:
+    """Return who must agree before a call is made.
+
+    Args:
+        run: The run, with the content that its activation holds.
+        insiders: The insiders of the run.
+        person: The only person whose messages the activation answers.
+
+    Raises:
+        Failed: The call is never made from here.
+    """
+    record = tool.tool
+    if _tells_private(run, tool, arguments):
+        if record.from_private == "never":
+            raise Failed(PRIVATE)
+        return "person"
+    if record.asks != "none":
+        return record.asks
+    if record.effect == "read":
+        return "nobody"
+    outsiders = run.held is None or not insiders.wrote(run.held.authors.without_tools)
+    return "person" if person is None or outsiders else "nobody"
+
+
+def _tells_private(run: Run, tool: CallableTool, arguments: Mapping[str, Any]) -> bool:
+    """Tell whether a service would learn words of a private activation."""
+    if tool.tool.privacy == "keeps_by_person":
+        return False
+    if run.held is not None and run.held.audience.open:
+        return False
+    return not all(is_closed(tool.schema, name) for name in arguments)
+
+
+def title_of(tool: OwnTool) -> str:
+    """Return the begin of the question whether a call may be made."""
+    return tool.approval_text or f"Call {tool.name}"

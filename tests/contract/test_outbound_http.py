@@ -1,0 +1,129 @@
+"""Requests to services that operators name: limits, and addresses that are never reached."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from threading import Event, Thread
+
+import pytest
+
+from skein.adapters.outbound_http import OutboundHttpClient, is_public
+from skein.errors import Ambiguous, Failed, SkeinError, Unavailable
+from skein.models.common.http import HttpRequest
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Paths that answer well, redirect, answer too much, or not at all."""
+
+    released = Event()
+
+    def do_GET(self) -> None:
+        path = self.path
+        if path == "/slow":
+            self.released.wait(5)
+        status, headers, body = 200, {"content-type": "application/json"}, b'{"ok": true}'
+        if path.startswith("/to/"):
+            status, headers, body = 302, {"location": path.removeprefix("/to")}, b""
+        if path == "/loop":
+            status, headers = 302, {"location": "/loop"}
+        if path == "/away":
+            status, headers = 302, {"location": "http://169.254.169.254/latest"}
+        if path == "/large":
+            body = b"x" * 1_000_001
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        shown = {"body": body.decode(), "key": self.headers["Idempotency-Key"]}
+        answer = json.dumps(shown).encode()
+        self.send_response(307 if self.path == "/to/other" else 201)
+        if self.path == "/to/other":
+            self.send_header("location", "/other")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:  # quiet
+        pass
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        Handler.released.set()
+        server.shutdown()
+
+
+LOCAL = OutboundHttpClient(loopback=True)
+DEPLOYED = OutboundHttpClient()
+
+
+def get(url: str, method: str = "GET", body: bytes = b"") -> HttpRequest:
+    headers = {"Idempotency-Key": "k"}
+    return HttpRequest(method=method, url=url, headers=headers, body=body)
+
+
+@pytest.mark.parametrize("path", ["/", "/to/to/to/last"])
+def test_answer_comes_back_also_after_three_redirects(url: str, path: str) -> None:
+    answer = LOCAL.send(get(url + path), seconds=5)
+    assert (answer.status, answer.content_type) == (200, "application/json")
+    assert answer.body == b'{"ok": true}'
+
+
+@pytest.mark.parametrize("path", ["/", "/to/other"])
+def test_body_and_headers_arrive_also_after_a_redirect_that_keeps_the_method(
+    url: str, path: str
+) -> None:
+    answer = LOCAL.send(get(url + path, "POST", b'{"a": 1}'), seconds=5)
+    assert json.loads(answer.body) == {"body": '{"a": 1}', "key": "k"}
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [("/loop", Failed), ("/away", Failed), ("/large", Ambiguous), ("/slow", Ambiguous)],
+)
+def test_limits_are_kept(url: str, path: str, error: type[SkeinError]) -> None:
+    with pytest.raises(error):
+        LOCAL.send(get(url + path), seconds=0.3 if path == "/slow" else 5)
+
+
+def test_deployed_client_reaches_no_loopback(url: str) -> None:
+    with pytest.raises(Failed, match="not public"):
+        DEPLOYED.send(get(url + "/"), seconds=5)
+
+
+def test_closed_port_is_unavailable() -> None:
+    with pytest.raises(Unavailable):
+        LOCAL.send(get("http://127.0.0.1:9/"), seconds=5)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("10.0.0.1", "172.16.5.4", "192.168.1.1", "100.64.0.1", "169.254.169.254", "127.0.0.1"),
+        *("0.0.0.0", "224.0.0.1", "::1", "fe80::1", "fd00:ec2::254", "::ffff:10.0.0.1"),
+        *("64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2"),
+    ],
+)
+def test_private_addresses_are_never_called(address: str) -> None:
+    assert not is_public(ip_address(address))
+    client = replace(DEPLOYED, resolve=lambda host, port: ["93.184.215.14", address])
+    with pytest.raises(Failed, match="not public"):
+        client.send(get("https://shop.example/"), seconds=5)
+
+
+def test_hosts_and_plain_http_can_be_refused() -> None:
+    public = replace(DEPLOYED, resolve=lambda host, port: ["93.184.215.14"])
+    with pytest.raises(Failed, match="https"):
+        public.send(get("http://shop.example/"), seconds=5)
+    with pytest.raises(Failed, match="does not allow"):
+        replace(public, hosts=("api.example",)).send(get("https://shop.example/"), seconds=5)

@@ -1,0 +1,101 @@
+"""Tools of a tenant with a death at every call: the service does each thing once, or Skein says so.
+
+The service is not idempotent, so a second request with the same key would be a second effect.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from skein.models.chats.choice import YES
+from skein.models.runs.completion import ModelRequest
+from tests.faults.deployment import Deployment, Phone
+from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
+from tests.support.agents import results_of
+from tests.support.builders import bot, person
+from tests.support.fakes import Said, ScriptedModel, calls
+from tests.support.own_tools import BOOK, LOOK_UP, own_tool
+
+ALICE, COACH = person("alice", "Alice"), bot()
+
+
+def calling(request: ModelRequest) -> Said:
+    """Book and look up in one answer, then speak."""
+    if any(message.role == "tool" for message in request.messages):
+        return "That is all"
+    if any("Yes" in message.content for message in request.messages if message.role == "user"):
+        return "That is all"
+    wanted = [
+        ("book_table", {"day": "Tuesday"}),
+        ("order_status", {"order": "17"}),
+        ("book_table", {"day": "Friday"}),
+    ]
+    both = any("Friday" in message.content for message in request.messages)
+    return calls(*(wanted if both else wanted[:1]))
+
+
+class Calling(Deployment):
+    """Alice asks; the agent makes two writes and a read at once."""
+
+    approval = "none"
+    days = 2
+
+    def __init__(self) -> None:
+        super().__init__(model=ScriptedModel(default=calling))
+        self.agent(enabled_tools=("book_table", "order_status"))
+        own_tool(self, BOOK, approval=self.approval)
+        own_tool(self, LOOK_UP)
+        self.chat(ALICE, COACH, kind="direct", visibility="private", title=None)
+        self.phone = Phone(self, sub=ALICE.id)
+
+    def play(self) -> None:
+        self.phone.say("Book Tuesday and Friday")
+        self.live()
+
+    def check(self) -> None:
+        """Each write had one effect, or none if the model was told that this is unknown."""
+        made = [one for run in self.runs("chat_1") for one in results_of(self, run)]
+        booked = [one for one in made if one.name == "book_table" and one.status != "asked"]
+        bodies = [json.loads(each.body)["day"] for each in self.service.requests if each.body]
+        assert len(bodies) == len(set(bodies)) <= self.days
+        assert len(booked) == self.days
+        assert {one.status for one in booked} <= {"done", "unknown"}
+        assert len(bodies) >= [one.status for one in booked].count("done")
+        if self.deaths == 0:
+            assert [one.status for one in booked] == ["done"] * self.days
+        else:
+            assert [one.status for one in booked].count("unknown") <= 2 * self.deaths
+        unknown = any(one.status == "unknown" for one in booked)
+        marked = any("tool_outcome_unknown" in run.marks for run in self.runs("chat_1"))
+        assert unknown == marked
+        assert self.texts()[-1] == "That is all"
+        assert self.at_rest
+
+
+class Agreeing(Calling):
+    """The write needs Alice's yes, which she gives."""
+
+    approval = "person"
+    days = 1
+
+    def play(self) -> None:
+        self.phone.say("Book Tuesday")
+        self.live()
+        asked = [message.seq for message in self.messages() if message.kind == "choice"]
+        for seq in asked:
+            body = {"choice": {"seq": seq, "option": YES}, "client_id": f"yes-{seq}"}
+            self.phone.post("/v1/chats/chat_1/messages", body)
+            self.live()
+
+
+SWEEPS = {
+    story.__name__: Sweep(story, play=story.play, check=story.check)
+    for story in (Calling, Agreeing)
+}
+
+
+@pytest.mark.parametrize("sweep", SWEEPS.values(), ids=SWEEPS)
+def test_calls_to_services_death_take_effect_once(sweep: Sweep[Any], share: Share) -> None:
+    sweep.one_death(share)

@@ -1,0 +1,46 @@
+"""Tools of a tenant, as tests give them to an agent."""
+
+from typing import Any
+
+from skein.models.common.storage import Put
+from skein.own_tools.models.tool import OwnTool, OwnToolVersion
+from skein.own_tools.signed_context import new_nonce
+from tests.support.builders import NOON, TENANT, World
+
+ORDER = {
+    "type": "object",
+    "properties": {"order": {"type": "string"}},
+    "required": ["order"],
+}
+LOOK_UP: dict[str, Any] = {
+    "name": "order_status",
+    "description": "Look up an order.",
+    "parameters": ORDER,
+    "privacy": "keeps_by_person",
+    "http": {"method": "GET", "url": "https://shop.example/orders/{order}"},
+}
+BOOK: dict[str, Any] = {
+    "name": "book_table",
+    "description": "Book a table.",
+    "parameters": {
+        "type": "object",
+        "properties": {"day": {"type": "string"}, "seats": {"type": "integer"}},
+        "required": ["day"],
+    },
+    "effect": "write",
+    "approval": "none",
+    "approval_text": "Book a table",
+    "privacy": "keeps_by_person",
+    "http": {"method": "POST", "url": "https://shop.example/bookings"},
+}
+
+
+def own_tool(world: World, fields: dict[str, Any], **changes: Any) -> OwnTool:
+    """Store a tool of the tenant, such as `LOOK_UP`."""
+    tool = OwnTool.model_validate(
+        {"tenant": TENANT, "nonce": new_nonce(), "created_at": NOON, **fields, **changes}
+    )
+    version = OwnToolVersion.of(tool)
+    world.table.write(Put(tool.key, tool.attributes()))
+    world.table.write(Put(version.key, version.attributes()))
+    return tool

@@ -1,0 +1,317 @@
+"""Calls to tools of a tenant: what the service gets, what the model is told, and who must agree."""
+
+import base64
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import pytest
+
+from skein.errors import Ambiguous, Unavailable
+from skein.models.chats.chat import Message
+from skein.models.common.http import HttpAnswer
+from skein.models.runs.step import ToolResult
+from skein.own_tools.signed_context import secret_of
+from skein.services.choices.answering import Answering, GivenAnswer
+from tests.fakes.outbound_http import json_answer
+from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage, steps_of, the_run
+from tests.support.builders import SERVICES_KEY, TENANT, World
+from tests.support.fakes import calls
+from tests.support.own_tools import BOOK, LOOK_UP, own_tool
+
+LOOK = calls(("order_status", {"order": "17"}))
+BOOKS = calls(("book_table", {"day": "Tuesday", "seats": 4}))
+PRIVATE: dict[str, Any] = {"visibility": "private"}
+DIRECT: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}
+
+
+def asked(
+    *script: Any,
+    tool: dict[str, Any] = LOOK_UP,
+    members: tuple[Any, ...] = (HUSAM, COACH),
+    chat: dict[str, Any] = DIRECT,
+    by: Any = HUSAM,
+    **changes: Any,
+) -> World:
+    """Husam has asked something, and the agent has answered with `script`."""
+    world = stage(*script, "Here you are.", reply_mode="text", enabled_tools=(tool["name"],))
+    own_tool(world, tool, **changes)
+    world.chat(*members, **chat)
+    world.post("Where is my order?", by)
+    world.drain()
+    return world
+
+
+def results(world: World) -> list[ToolResult]:
+    return [one for run in world.runs("chat_1") for one in results_of(world, run)]
+
+
+def question(world: World) -> Message:
+    [asked] = [each for each in world.messages() if each.choice is not None]
+    return asked
+
+
+def answer(world: World, option: str, by: Any = HUSAM) -> None:
+    given = GivenAnswer(
+        tenant=TENANT,
+        chat_id="chat_1",
+        person_id=by.id,
+        seq=question(world).seq,
+        option=option,
+        client_id=f"answer-{option}",
+    )
+    world.app.get(Answering).answer_in_app(given)
+    world.drain()
+
+
+# ---------------------------------------------------------------------- what the service gets
+
+
+def test_read_is_sent_with_arguments_in_its_url_and_its_result_quoted() -> None:
+    world = asked(LOOK)
+    [request] = world.service.requests
+    assert (request.method, request.url) == ("GET", "https://shop.example/orders/17")
+    [result] = results(world)
+    assert result.status == "done"
+    assert result.content.endswith('instructions:\n| {"state": "on its way"}')
+    assert result.usage is not None
+    assert (result.usage.tries, result.usage.http_status) == (1, 200)
+    assert world.texts()[-1] == "Here you are."
+
+
+def test_context_names_person_readers_and_request_and_is_signed() -> None:
+    world = asked(LOOK)
+    headers = world.service.requests[0].headers
+    encoded = headers["Skein-Context"]
+    payload = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+    run = the_run(world)
+    assert headers["Idempotency-Key"] == headers["webhook-id"] == f"{run.id}:1:0"
+    assert json.loads(payload) == {
+        "tenant": TENANT,
+        "agent_id": COACH.id,
+        "chat_id": "chat_1",
+        "run_id": run.id,
+        "person": HUSAM.id,
+        "readers": [HUSAM.id],
+        "request_sha256": hashlib.sha256(b"GET\nhttps://shop.example/orders/17\n").hexdigest(),
+    }
+    secret = secret_of(world.app.own_tools.get(TENANT, "order_status").nonce, key=SERVICES_KEY)
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + payload
+    signature = hmac.digest(base64.b64decode(secret.removeprefix("whsec_")), signed, "sha256")
+    assert headers["webhook-signature"] == f"v1,{base64.b64encode(signature).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("others", "person"),
+    [([], HUSAM.id), ([("Me, too", AHMAD)], None)],
+)
+def test_person_is_named_only_if_all_answered_messages_are_theirs(
+    others: list[tuple[str, Any]], person: str | None
+) -> None:
+    world = stage(LOOK, "Here.", reply_mode="text", enabled_tools=("order_status",))
+    own_tool(world, LOOK_UP)
+    world.chat(HUSAM, AHMAD, COACH, **PRIVATE)
+    for text, by in [*others, ("Where is my order?", HUSAM)]:
+        world.post(text, by)
+    world.drain()
+    encoded = world.service.requests[0].headers["Skein-Context"]
+    context = json.loads(base64.urlsafe_b64decode(encoded + "=="))
+    assert context["person"] == person
+    assert context["readers"] == sorted([HUSAM.id, AHMAD.id])
+
+
+def test_arguments_stay_in_their_place_in_the_url() -> None:
+    world = asked(calls(("order_status", {"order": "../a?b=c#d"})))
+    assert world.service.requests[0].url == "https://shop.example/orders/..%2Fa%3Fb%3Dc%23d"
+    assert asked(calls(("order_status", {"order": ".."}))).service.requests == []
+
+
+def test_credentials_reach_the_service_and_nobody_else() -> None:
+    secret = "Bearer sk-1234567890abcdef"
+    arn = "arn:aws:secretsmanager:eu-west-1:1:secret:skein-tools/acme/shop"
+    world = stage(LOOK, "Here.", reply_mode="text", enabled_tools=("order_status",))
+    world.secret_values[arn] = {"value": secret}
+    world.service.answer = lambda request: json_answer({"saw": dict(request.headers)})
+    own_tool(world, LOOK_UP, credentials={"secret_arn": arn, "header": "Authorization"})
+    world.chat(HUSAM, COACH, **DIRECT)
+    world.post("Where is my order?", HUSAM)
+    world.drain()
+    assert world.service.requests[0].headers["Authorization"] == secret
+    everything = repr([steps_of(world, the_run(world)), world.model.requests])
+    assert "sk-1234567890abcdef" not in everything
+    assert "[secret]" in everything
+
+
+# ---------------------------------------------------------------------- what can go wrong
+
+
+@pytest.mark.parametrize(
+    ("errors", "status", "sent"),
+    [
+        ([Unavailable("down"), None], "done", 2),
+        ([Ambiguous("slow"), None], "done", 2),
+        ([Unavailable("down"), Unavailable("down")], "failed", 2),
+    ],
+)
+def test_read_is_tried_twice(errors: list[Any], status: str, sent: int) -> None:
+    world = stage(LOOK, "Here.", reply_mode="text", enabled_tools=("order_status",))
+    world.service.errors = errors
+    own_tool(world, LOOK_UP)
+    world.chat(HUSAM, COACH, **DIRECT)
+    world.post("Where is my order?", HUSAM)
+    world.drain()
+    assert [each.status for each in results(world)] == [status]
+    assert len(world.service.requests) == sent
+
+
+@pytest.mark.parametrize(
+    ("changes", "errors", "status", "sent"),
+    [
+        ({}, [Ambiguous("slow")], "unknown", 1),
+        ({}, [Unavailable("down"), None], "done", 2),
+        ({"idempotent": True}, [Ambiguous("slow"), None], "done", 2),
+    ],
+)
+def test_write_is_repeated_only_if_that_is_harmless(
+    changes: dict[str, Any], errors: list[Any], status: str, sent: int
+) -> None:
+    world = stage(BOOKS, "Done.", reply_mode="text", enabled_tools=("book_table",))
+    world.service.errors = errors
+    own_tool(world, BOOK, **changes)
+    world.chat(HUSAM, COACH, **DIRECT)
+    world.post("Book Tuesday", HUSAM)
+    world.drain()
+    [result] = results(world)
+    assert result.status == status
+    assert len(world.service.requests) == sent
+    assert len({each.headers["Idempotency-Key"] for each in world.service.requests}) == 1
+    if status == "unknown":
+        assert "may or may not" in result.content
+        assert "tool_outcome_unknown" in the_run(world).marks
+
+
+@pytest.mark.parametrize(
+    ("answer_", "status", "words"),
+    [
+        (json_answer({"error": "no such order"}, 404), "correctable", '| {"error": "no such order'),
+        (HttpAnswer(status=200, content_type="image/png", body=b"x"), "failed", "neither JSON"),
+        (json_answer({}, 503), "failed", "out of order"),
+        (json_answer("x" * 30_000), "done", "[cut: the answer is longer]"),
+    ],
+)
+def test_model_learns_how_the_service_answered(
+    answer_: HttpAnswer, status: str, words: str
+) -> None:
+    world = stage(LOOK, "Here.", reply_mode="text", enabled_tools=("order_status",))
+    world.service.answer = lambda _: answer_
+    own_tool(world, LOOK_UP)
+    world.chat(HUSAM, COACH, **DIRECT)
+    world.post("Where is my order?", HUSAM)
+    world.drain()
+    [result] = results(world)
+    assert result.status == status
+    assert words in result.content
+
+
+def test_calls_that_do_not_fit_the_schema_reach_no_service() -> None:
+    world = asked(calls(("order_status", {"order": 17}), ("order_status", {"x": "1"})))
+    assert [each.status for each in results(world)] == ["correctable", "correctable"]
+    assert world.service.requests == []
+
+
+def test_disabled_tool_is_not_offered() -> None:
+    world = asked(LOOK, enabled=False)
+    assert [tool.name for tool in world.model.requests[0].tools] == []
+    assert "there is no tool" in results(world)[0].content
+
+
+# ---------------------------------------------------------------------- who must agree
+
+
+@pytest.mark.parametrize(
+    ("changes", "chat", "sent", "status"),
+    [
+        ({"privacy": "shared"}, DIRECT, 0, "failed"),
+        ({"privacy": "shared", "from_private": "ask"}, DIRECT, 0, "asked"),
+        ({"privacy": "shared"}, {}, 1, "done"),
+        ({}, DIRECT, 1, "done"),
+        ({"approval": "person"}, DIRECT, 0, "asked"),
+    ],
+)
+def test_call_from_private_needs_a_promise_or_a_yes(
+    changes: dict[str, Any], chat: dict[str, Any], sent: int, status: str
+) -> None:
+    world = asked(LOOK, chat=chat, **changes)
+    assert len(world.service.requests) == sent
+    assert results(world)[0].status == status
+
+
+def test_enums_may_leave_a_private_chat() -> None:
+    closed = {
+        "type": "object",
+        "properties": {"order": {"type": "string", "enum": ["17", "18"]}},
+        "required": ["order"],
+    }
+    world = asked(LOOK, privacy="shared", parameters=closed)
+    assert results(world)[0].status == "done"
+
+
+def test_write_for_two_people_asks_first() -> None:
+    world = stage(BOOKS, "I asked.", reply_mode="text", enabled_tools=("book_table",))
+    own_tool(world, BOOK)
+    world.chat(HUSAM, AHMAD, COACH, **PRIVATE)
+    world.post("Book for me", AHMAD)
+    world.post("Thanks", HUSAM)
+    world.drain()
+    assert world.service.requests == []
+    assert question(world).text == (
+        'Book a table? day: "Tuesday", seats: 4\nThe result is shown to you and Ahmad.\nYes / No'
+    )
+
+
+def test_yes_makes_the_recorded_call_once_and_tells_the_agent() -> None:
+    world = asked(BOOKS, "Shall I?", "Booked!", tool=BOOK, approval="person")
+    first = the_run(world)
+    assert world.service.requests == []
+    answer(world, "yes")
+    [request] = world.service.requests
+    assert json.loads(request.body) == {"day": "Tuesday", "seats": 4}
+    assert request.headers["Idempotency-Key"] == f"{first.id}:1:0"
+    assert [each.status for each in results(world)] == ["asked", "done"]
+    assert world.texts()[-1] == "Booked!"
+
+
+@pytest.mark.parametrize("spoiled", ["no", "changed", "joined"])
+def test_no_call_is_made_without_a_yes_to_exactly_this(spoiled: str) -> None:
+    chat = PRIVATE if spoiled == "joined" else DIRECT
+    world = asked(BOOKS, "Shall I?", "Well.", tool=BOOK, approval="person", chat=chat)
+    if spoiled == "changed":
+        own_tool(world, BOOK, approval="person", version=2)
+    if spoiled == "joined":
+        world.known(AHMAD)
+        world.add(AHMAD)
+    answer(world, "no" if spoiled == "no" else "yes")
+    assert world.service.requests == []
+
+
+def test_plain_message_is_answered_while_a_question_is_open() -> None:
+    world = asked(BOOKS, "Shall I?", "It rains.", tool=BOOK, approval="person")
+    world.post("How is the weather?", HUSAM)
+    world.drain()
+    assert world.texts()[-1] == "It rains."
+    assert world.service.requests == []
+
+
+def test_words_of_a_tool_count_as_an_outsiders() -> None:
+    world = asked(LOOK)
+    held = the_run(world).held
+    assert held is not None
+    assert "tool:order_status" in held.authors.ids
+    assert held.outsiders
+
+
+def test_calls_of_one_answer_are_all_made() -> None:
+    world = asked(calls(("order_status", {"order": "1"}), ("order_status", {"order": "2"})))
+    assert sorted(each.url[-1] for each in world.service.requests) == ["1", "2"]
+    assert [each.status for each in results(world)] == ["done", "done"]
