@@ -55,33 +55,28 @@ def index(client: "DynamoDBClient", clock: FixedClock) -> DynamoVectorIndex:
     return DynamoVectorIndex(client, TABLE_NAME, "recall", clock)
 
 
-def request(condition: str, values: dict[str, Any], top: int = 3) -> dict[str, Any]:
-    """The parameters of a search with this condition, whose names begin with four placeholders."""
-    names = ["recall_scope", "recall_model", *(["first_at", "last_at"] if ":v2" in values else [])]
+def request(top: int = 3) -> dict[str, Any]:
+    """The parameters of a search, whose names begin with two placeholders."""
+    names = ["recall_scope", "recall_model"]
     names += [name for name in BLOCK_ATTRIBUTES if name not in names]
     placeholders = {name: f"#n{position}" for position, name in enumerate(names)}
     return {
         "TableName": TABLE_NAME,
         "IndexName": "recall",
         "SearchVector": [{"N": "0.0125"}, {"N": "-0.5"}, *[{"N": "0"}] * (DIMENSIONS - 2)],
-        "SearchConditionExpression": condition,
+        "SearchConditionExpression": "#n0 = :v0 AND #n1 = :v1",
         "ProjectionExpression": ", ".join(placeholders[name] for name in BLOCK_ATTRIBUTES),
         "TopK": top,
         "ExpressionAttributeNames": {to: name for name, to in placeholders.items()},
         "ExpressionAttributeValues": {
             ":v0": {"S": "acme#AGENT#agt_a"},
             ":v1": {"S": "static"},
-            **values,
         },
     }
 
 
-PLAIN_REQUEST = request("#n0 = :v0 AND #n1 = :v1", {})
-RANGED_REQUEST = request(
-    "#n0 = :v0 AND #n1 = :v1 AND #n2 <= :v2 AND #n3 >= :v3",
-    {":v2": {"N": "406.5"}, ":v3": {"N": "-206"}},
-)
-FILTERED_REQUEST = request("#n0 = :v0 AND #n1 = :v1", {}, top=100)
+PLAIN_REQUEST = request()
+FILTERED_REQUEST = request(top=100)
 
 
 def result(name: str, *, first_at: int = 100, **more: Any) -> dict[str, Any]:
@@ -128,22 +123,11 @@ def test_search_asks_for_the_nearest_blocks_of_one_scope_and_model(
     assert second["chat_id"] == "b"
 
 
-def test_search_between_two_times_sends_them_as_ranges(
+def test_search_between_two_times_filters_the_nearest_hundred(
     index: DynamoVectorIndex, stub: Stubber
 ) -> None:
-    rounded = result("rounded", first_at=151)
-    stub.add_response("search_vectors", found(rounded, result("a")), RANGED_REQUEST)
-    assert names(index.nearest(RANGED)) == ["a"]
-
-
-def test_search_whose_ranges_are_refused_filters_the_nearest_hundred(
-    index: DynamoVectorIndex, stub: Stubber
-) -> None:
-    refuse(stub, "ValidationException", "Invalid comparator", RANGED_REQUEST)
     results = found(*(result(str(day), first_at=day * 20) for day in range(10)))
     stub.add_response("search_vectors", results, FILTERED_REQUEST)
-    assert names(index.nearest(RANGED)) == ["2", "3", "4"]
-    stub.add_response("search_vectors", results, FILTERED_REQUEST)  # no further attempt with ranges
     assert names(index.nearest(RANGED)) == ["2", "3", "4"]
 
 

@@ -1,8 +1,7 @@
 """The vector index of the table on DynamoDB.
 
-DynamoDB's documentation allows ranges of the attributes for times, but the emulator refuses them. A
-refused range is applied here, to the nearest 100 blocks. An accepted range is applied here, too,
-because filters may compare numbers with 32 bits.
+DynamoDB refuses all comparisons in a search but equality. A search in a range of time therefore
+reads the nearest 100 blocks, and the range is applied here.
 """
 
 import logging
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TRIES = 2  # a prompt waits for the search, and does without it if necessary
-ROUNDING_SECONDS = 256  # two steps of a 32-bit float that holds the present
 RETRY_SECONDS = 300.0  # after which a missing index is looked for again
 # A region without vector indexes does not know the operation.
 MISSING = frozenset({"ResourceNotFoundException", "UnknownOperationException"})
@@ -50,7 +48,6 @@ class DynamoVectorIndex:
         self._table_name = table_name
         self._index_name = index_name
         self._clock = clock
-        self._ranges = True
         self._logged = False
         self._missing_until = -math.inf
 
@@ -61,20 +58,7 @@ class DynamoVectorIndex:
             raise self._no_index("the table has none")
         if self._now() < self._missing_until:
             raise NoVectorIndex("the table had no usable vector index minutes ago")
-        ranged = search.first_at is not None or search.last_at is not None
-        if not ranged:
-            return self._search(search, ranges=False)
-        if self._ranges:
-            try:
-                return self._search(search, ranges=True)
-            except ValueError:
-                found = self._search(search, ranges=False)
-                self._ranges = False
-                return found
-        return self._search(search, ranges=False)
-
-    def _search(self, search: VectorSearch, *, ranges: bool) -> list[Item]:
-        request = self._request(search, ranges=ranges)
+        request = self._request(search)
         retrying = Retrying(
             stop=stop_after_attempt(TRIES),
             wait=BACKOFF,
@@ -85,8 +69,6 @@ class DynamoVectorIndex:
         try:
             response = retrying(lambda: self._call(request))
         except ValueError as error:
-            if ranges:
-                raise
             # The request is valid, so the index is missing or not ready.
             raise self._no_index(str(error)) from error
         items = [unmarshal_item(result["Item"]) for result in response["SearchResults"]]
@@ -105,29 +87,21 @@ class DynamoVectorIndex:
                 raise
             raise meaning from error
 
-    def _request(self, search: VectorSearch, *, ranges: bool) -> Request:
+    def _request(self, search: VectorSearch) -> Request:
         expression = Expression()
-        terms: list[tuple[str, str, str | float]] = [
-            (VECTORS.partition, "=", search.partition),
-            (VECTORS.model, "=", search.model),
-        ]
-        if ranges and search.last_at is not None:
-            terms.append((VECTORS.first_at, "<=", search.last_at + ROUNDING_SECONDS))
-        if ranges and search.first_at is not None:
-            terms.append((VECTORS.last_at, ">=", search.first_at - ROUNDING_SECONDS))
+        terms = ((VECTORS.partition, search.partition), (VECTORS.model, search.model))
         condition = " AND ".join(
-            f"{expression.name(name)} {operator} {expression.value(marshal(value))}"
-            for name, operator, value in terms
+            f"{expression.name(name)} = {expression.value(marshal(value))}" for name, value in terms
         )
         projection = ", ".join(map(expression.name, BLOCK_ATTRIBUTES))
-        filtered_here = not ranges and (search.first_at, search.last_at) != (None, None)
+        ranged = (search.first_at, search.last_at) != (None, None)
         return {
             "TableName": self._table_name,
             "IndexName": self._index_name,
             "SearchVector": [marshal(component) for component in search.vector],
             "SearchConditionExpression": condition,
             "ProjectionExpression": projection,
-            "TopK": MAX_NEAREST if filtered_here else search.limit,
+            "TopK": MAX_NEAREST if ranged else search.limit,
             **expression.placeholders(),
         }
 
