@@ -180,7 +180,7 @@ webhooks: ## Set the URLs of a stack's numbers at Twilio, with retries and a fal
 	@$(PYTHON) -m tools.deployment.webhooks $(TARGET)
 
 .PHONY: rehearse
-rehearse: $(DEVELOPMENT) $(FILES) ## Deploy into an AWS emulator, answer one SMS and delete it (needs the functions' Python)
+rehearse: $(DEVELOPMENT) $(FILES) ## Deploy into an AWS emulator, answer SMS and delete it (needs the functions' Python)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.rehearsal
 
 .PHONY: smoke

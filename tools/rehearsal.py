@@ -1,4 +1,4 @@
-"""Rehearsal: `make rehearse` deploys into an AWS emulator, answers one SMS and deletes the stack.
+"""Rehearsal: `make rehearse` deploys into an AWS emulator, answers SMS and deletes the stack.
 
 CloudFormation of the emulator creates the expanded template. The functions run the packaged code
 with the built layer for this machine, so this Python must be that of the runtime. Resources that
@@ -15,6 +15,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -28,17 +29,21 @@ from local.demo import TENANT as DEMO_TENANT
 from local.environment import CREDENTIALS, LOOPBACK
 from local.template import ROOT, Template
 from skein import bootstrap
+from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.settings import Settings
 from tests.support.scripted_openai import ScriptedOpenAI
 from tests.support.scripted_twilio import ACCOUNT, ScriptedTwilio
 from tools import emulator
 from tools.deployment import layer, template_checks
+from tools.deployment.deploy import PROFILES
 from tools.deployment.expansion import expand
 from tools.install import packages
 
 STACK, BUCKET, PACKAGE = "skein", "bucket", "package"  # as the expansion names the package
 URL = "https://skein.example"
+FALLBACK = "rehearsal.lambda-url.us-east-1.on.aws"
+TABLES = 3  # the table, the erasure register and the numbers; the emulator names each stack's alike
 PERSON, QUESTION, ANSWER = "+14155550142", "How many push-ups?", "Twenty, on a good day."
 SECONDS = 120.0
 POLL_SECONDS = 0.2
@@ -73,37 +78,34 @@ class Rehearsal:
             region_name=CREDENTIALS["AWS_REGION"],
         )
         self._resources: dict[str, str] = {}
+        self._stack_id = ""
+        buckets = self.client("s3")
+        buckets.create_bucket(Bucket=BUCKET)
+        buckets.put_object(Bucket=BUCKET, Key=PACKAGE, Body=_zipped(ROOT / "functions"))
 
     def client(self, service: Any) -> Any:
         """Return a client of the emulator."""
         return self._session.client(service, endpoint_url=self._url)
 
-    def deploy(self, **addresses: str) -> None:
+    def deploy(self, addresses: Mapping[str, str], given: Mapping[str, str]) -> None:
         """Create the stack.
 
         Args:
             addresses: Environment variables of the functions that differ from the template's.
+            given: Parameters of the stack besides those that every stack needs.
 
         Raises:
             RehearsalError: The stack was not created.
         """
         template = Template.load()
-        secrets = self.client("secretsmanager")
         parameters = {
             "PublicBaseUrl": URL,
             "JwtIssuer": "https://issuer.example",
             "JwtAudience": "skein",
             "Canaries": "false",
-        } | {
-            name: secrets.create_secret(Name=name, SecretString=json.dumps(fields))["ARN"]
-            for name, fields in (
-                ("TwilioSecretArn", ACCOUNT),
-                ("OpenaiSecretArn", {"api_key": "sk-rehearsal"}),
-            )
+            **given,
         }
         buckets = self.client("s3")
-        buckets.create_bucket(Bucket=BUCKET)
-        buckets.put_object(Bucket=BUCKET, Key=PACKAGE, Body=_zipped(ROOT / "functions"))
         document = {
             **template.document,
             "Resources": self._known(expand(template, **parameters), addresses),
@@ -113,7 +115,7 @@ class Rehearsal:
         text = json.dumps(_resolved(document, template.parameters(parameters)))
         buckets.put_object(Bucket=BUCKET, Key="template", Body=text.encode())
         stacks = self.client("cloudformation")
-        stacks.create_stack(
+        created = stacks.create_stack(
             StackName=STACK,
             TemplateURL=f"{self._url}/{BUCKET}/template",
             Parameters=[
@@ -122,6 +124,7 @@ class Rehearsal:
             ],
             Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"],
         )
+        self._stack_id = created["StackId"]
         self._wait(stacks, "CREATE")
         found = stacks.get_paginator("list_stack_resources").paginate(StackName=STACK)
         self._resources = {
@@ -154,7 +157,7 @@ class Rehearsal:
         """
 
         def ended() -> bool:
-            [stack] = stacks.describe_stacks(StackName=self._id(stacks))["Stacks"]
+            [stack] = stacks.describe_stacks(StackName=self._stack_id)["Stacks"]
             if stack["StackStatus"].endswith("IN_PROGRESS"):
                 return False
             if stack["StackStatus"] != f"{action}_COMPLETE":
@@ -168,10 +171,18 @@ class Rehearsal:
 
         wait_until(ended, f"the end of {action}")
 
-    def _id(self, stacks: Any) -> str:
-        """Return the id of the stack, by which a deleted stack is found, too."""
-        [found] = stacks.list_stacks()["StackSummaries"]
-        return str(found["StackId"])
+    def secrets(self) -> dict[str, str]:
+        """Create the secrets; return their ARNs by the names of the parameters."""
+        secrets = self.client("secretsmanager")
+        fields = {"TwilioSecretArn": ACCOUNT, "OpenaiSecretArn": {"api_key": "sk-rehearsal"}}
+        return {
+            name: secrets.create_secret(Name=name, SecretString=json.dumps(each))["ARN"]
+            for name, each in fields.items()
+        }
+
+    def functions(self) -> set[str]:
+        """Return the logical ids of the functions that the stack has."""
+        return {f.logical_id for f in Template.load().functions} & self._resources.keys()
 
     def text(self, twilio: ScriptedTwilio) -> None:
         """Send an SMS to the webhook, and wait until its answer has left for Twilio.
@@ -190,10 +201,15 @@ class Rehearsal:
         app = bootstrap.build_app(settings)
         app.get(AssignedNumbers).assign(DEMO_TENANT, LINE)
         make_demo(app)
-        answer = self._invoke("SmsWebhook", sms_event())
-        if answer.get("statusCode") != 200:  # noqa: PLR2004
-            raise RehearsalError(f"the webhook answered {answer}")
-        wait_until(lambda: any(sms["body"] == ANSWER for sms in twilio.taken), "the answer")
+        # The second one comes past the gateway, and signed with the connection overrides.
+        for number, event in enumerate((sms_event(), sms_event(FALLBACK)), start=1):
+            answer = self._invoke("SmsWebhook", event)
+            if answer.get("statusCode") != 200:  # noqa: PLR2004
+                raise RehearsalError(f"the webhook answered {answer}")
+            wait_until(partial(_answered, twilio, number), f"answer {number}")
+        forged = sms_event(FALLBACK) | {"body": "Body=forged"}
+        if self._invoke("SmsWebhook", forged).get("statusCode") != 403:  # noqa: PLR2004
+            raise RehearsalError("a forged SMS was not refused")
 
     def _invoke(self, function: str, event: Mapping[str, Any]) -> dict[str, Any]:
         done = self.client("lambda").invoke(
@@ -215,12 +231,20 @@ class Rehearsal:
         if left:
             raise RehearsalError(f"{len(left)} functions are left")
         tables = self.client("dynamodb").list_tables()["TableNames"]
-        if len(tables) != 3:  # noqa: PLR2004 - the table, the erasure register and the numbers
+        if len(tables) != TABLES:
             raise RehearsalError(f"the deletion left these tables: {tables}")
 
 
-def sms_event() -> dict[str, Any]:
-    """Return the event of a signed SMS to the demo's line."""
+def _answered(twilio: ScriptedTwilio, times: int) -> bool:
+    return [sms["body"] for sms in twilio.taken].count(ANSWER) >= times
+
+
+def sms_event(domain: str = "") -> dict[str, Any]:
+    """Return the event of a signed SMS to the demo's line.
+
+    Args:
+        domain: The domain of the function's own URL; empty for the gateway.
+    """
     event: dict[str, Any] = json.loads((ROOT / "events" / "sms_webhook.json").read_text("utf-8"))
     form = {
         "MessageSid": f"SM{uuid.uuid4().hex}",
@@ -230,7 +254,12 @@ def sms_event() -> dict[str, Any]:
         "Body": QUESTION,
         "NumMedia": "0",
     }
-    signed = RequestValidator(ACCOUNT["auth_token"]).compute_signature(URL + event["rawPath"], form)
+    url = f"https://{domain}{event['rawPath']}{CONNECTION_OVERRIDES}" if domain else None
+    if domain:
+        event["routeKey"] = "$default"
+        event["requestContext"]["domainName"] = domain
+    validator = RequestValidator(ACCOUNT["auth_token"])
+    signed = validator.compute_signature(url or URL + event["rawPath"], form)
     event["headers"]["x-twilio-signature"] = signed
     return event | {"body": urlencode(form), "isBase64Encoded": False}
 
@@ -256,7 +285,12 @@ def _resolved(value: Any, parameters: Mapping[str, Any]) -> Any:
         return value
     if value.keys() == {"Ref"} and value["Ref"] in parameters:
         return parameters[value["Ref"]]
-    return {name: _resolved(each, parameters) for name, each in value.items()}
+    found = {name: _resolved(each, parameters) for name, each in value.items()}
+    variables = found.get("Variables")
+    if isinstance(variables, dict):  # of a function, which are texts
+        texts = {k: str(v) if isinstance(v, int) else v for k, v in variables.items()}
+        return found | {"Variables": texts}
+    return found
 
 
 def _zipped(folder: Path) -> bytes:
@@ -295,14 +329,22 @@ def rehearse() -> None:
         url = parts.enter_context(emulator.running())
         rehearsal = Rehearsal(url, folder)
         with step("deploy"):
-            rehearsal.deploy(
-                SKEIN_AWS_ENDPOINT_URL=url,
-                SKEIN_OPENAI_BASE_URL=model.base_url,
-                SKEIN_TWILIO_API_URL=twilio.url,
-            )
-        with step("one SMS and its answer"):
+            addresses = {
+                "SKEIN_AWS_ENDPOINT_URL": url,
+                "SKEIN_OPENAI_BASE_URL": model.base_url,
+                "SKEIN_TWILIO_API_URL": twilio.url,
+            }
+            secrets = rehearsal.secrets()
+            rehearsal.deploy(addresses, secrets)
+        with step("two SMS and their answers, one past the gateway; a forged one is refused"):
             rehearsal.text(twilio)
         with step("delete"):
+            rehearsal.delete()
+        with step("deploy and delete the profile small without SMS"):
+            small = {**PROFILES["small"], "OpenaiSecretArn": secrets["OpenaiSecretArn"]}
+            rehearsal.deploy(addresses, small)
+            if left := rehearsal.functions() & {"SmsWebhook", "SmsDelivery", "PushWorker"}:
+                raise RehearsalError(f"the stack has functions of parts that are off: {left}")
             rehearsal.delete()
     print(NOT_SHOWN)
 
