@@ -45,6 +45,7 @@ from local.polling.feed import FeedPoller, feed_sources
 from local.polling.inbox import Inbox, PolledQueue
 from local.polling.poller import Poller
 from local.polling.queue_depths import QueueDepths
+from local.python_tools import load_tools, make_tools
 from local.sqlite.engine import Adapters, SqliteEngine
 from local.template import NUMBERS, REGISTER, Template
 from local.timing.clock import TurnableClock
@@ -205,9 +206,11 @@ class Stack:
         )
         parts.enter_context(lambda_environment(environment.variables(self.template)))
         self._wire(parts, engine, environment, live_server)
+        functions = load_tools(folder)
         server.start()
         parts.callback(server.stop)
         make_demo(bootstrap.app())  # which asks Twilio's sandbox, behind the server
+        make_tools(bootstrap.app(), functions)
         warm_up = WarmUp(bootstrap.app())
         parts.callback(warm_up.stop)
         warm_up.start()

@@ -13,6 +13,7 @@ from skein.services.delivery.sms_segments import segment_count
 MAX_SEGMENTS = 2
 MAX_SENTENCES = 2
 
+GYM_TOOL = "gym_hours"  # of the demo; the model cannot call tools by itself
 CANNOT_KNOW = "I only know what you write to me here, so I can't tell you that."
 CANNOT_DO = "I can't do that from here. I can only answer your messages."
 SEE_A_DOCTOR = "I can't judge that from here. Take it easy, and see a doctor if it gets no better."
@@ -140,6 +141,15 @@ CLAIMS = _patterns(
 )
 # Sentences in which the model gives itself a name.
 NAMED = re.compile(r"\b(?:[Ii](?:'m| am)|[Mm]y name(?:'s| is)|[Tt]his is) (?P<name>[A-Z]\w*)")
+
+
+def gym_day(question: str) -> str | None:
+    """Return the day for which a message asks when the demo's gym is open; None for any other."""
+    text = question.translate(PLAIN).casefold()
+    found = re.search(DAY, text)
+    if found is None or not re.search(r"\bgym\b.*\bopen\b|\bopen\b.*\bgym\b", text):
+        return None
+    return found[0].removesuffix("s")
 
 
 def known_answer(question: str, *, name: str) -> str | None:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from local.model.small_answer import known_answer, shaped
+from local.model.small_answer import GYM_TOOL, gym_day, known_answer, shaped
 from local.model.small_prompt import Conversation, conversation_of
 
 SEND = "send_message"  # the tool by which an agent reaches people
 NO_REPLY = "[silence]"
 DUE = "A plan of mine is due:"  # the model cannot follow the instruction of a plan
+GYM_ANSWER = re.compile(rf"{GYM_TOOL} answered\.[^\n]*\n\| (?P<text>[^\n]+)")
 WORD = re.compile(r"\s*\S+")
 
 
@@ -59,11 +60,28 @@ class SmallModel:
         question = conversation.question
         acted = bool(messages) and messages[-1].get("role") == "tool"
         due = conversation.instruction
+        looked_up = GYM_ANSWER.match(str(messages[-1].get("content"))) if acted else None
+        day = gym_day(question or "") if _offers(request, GYM_TOOL) and not acted else None
+        if day is not None:
+            return self._completion(
+                {"content": None, "tool_calls": [_call(GYM_TOOL, day=day)]}, None
+            )
+        if looked_up is not None:
+            return self._spoken(request, conversation, looked_up["text"], None)
         if acted or (question is None and due is None):
             return self._completion({"content": NO_REPLY}, None)
         text, used = (f"{DUE} {due}", None) if due else self._said(conversation, question or "")
+        return self._spoken(request, conversation, text, used)
+
+    def _spoken(
+        self,
+        request: Mapping[str, Any],
+        conversation: Conversation,
+        text: str,
+        used: Continuation | None,
+    ) -> dict[str, Any]:
         if conversation.by_tool and _offers(request, SEND):
-            return self._completion({"content": None, "tool_calls": [_sending(text)]}, used)
+            return self._completion({"content": None, "tool_calls": [_call(SEND, text=text)]}, used)
         return self._completion({"content": text}, used)
 
     def _said(self, conversation: Conversation, question: str) -> tuple[str, Continuation | None]:
@@ -146,11 +164,11 @@ def _offers(request: Mapping[str, Any], tool: str) -> bool:
     return any(one.get("function", {}).get("name") == tool for one in offered)
 
 
-def _sending(text: str) -> dict[str, Any]:
+def _call(tool: str, **arguments: str) -> dict[str, Any]:
     return {
         "id": f"call_{time.monotonic_ns():x}",
         "type": "function",
-        "function": {"name": SEND, "arguments": _dumps({"text": text})},
+        "function": {"name": tool, "arguments": _dumps(arguments)},
     }
 
 

@@ -23,14 +23,14 @@ def installed_functions() -> Mapping[str, Tool]:
     return MappingProxyType({**_of_entry_points(), **_LOCAL})
 
 
-def use_functions_of(module: ModuleType | None) -> Mapping[str, Tool]:
-    """Install the functions of a module in this process, in place of those of the last one.
+def use_functions_of(*modules: ModuleType) -> Mapping[str, Tool]:
+    """Install the functions of modules in this process, in place of those of the last ones.
 
     Returns:
         The functions, by name.
     """
     _LOCAL.clear()
-    _LOCAL.update({each.name: each for each in _functions_in(module)})
+    _LOCAL.update({each.name: each for one in modules for each in _functions_in(one)})
     return dict(_LOCAL)
 
 

@@ -4,15 +4,19 @@ import base64
 import hashlib
 import hmac
 import json
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from skein.errors import Ambiguous, Unavailable
+from skein.interface.tool import tool
 from skein.models.chats.chat import Message
 from skein.models.common.http import HttpAnswer
 from skein.models.runs.step import ToolResult
-from skein.own_tools.signed_context import secret_of
+from skein.own_tools.functions import use_functions_of
+from skein.own_tools.signed_context import CallContext, secret_of
 from skein.services.choices.answering import Answering, GivenAnswer
 from tests.fakes.outbound_http import json_answer
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage, steps_of, the_run
@@ -28,15 +32,15 @@ DIRECT: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": No
 
 def asked(
     *script: Any,
-    tool: dict[str, Any] = LOOK_UP,
+    record: dict[str, Any] = LOOK_UP,
     members: tuple[Any, ...] = (HUSAM, COACH),
     chat: dict[str, Any] = DIRECT,
     by: Any = HUSAM,
     **changes: Any,
 ) -> World:
     """Husam has asked something, and the agent has answered with `script`."""
-    world = stage(*script, "Here you are.", reply_mode="text", enabled_tools=(tool["name"],))
-    own_tool(world, tool, **changes)
+    world = stage(*script, "Here you are.", reply_mode="text", enabled_tools=(record["name"],))
+    own_tool(world, record, **changes)
     world.chat(*members, **chat)
     world.post("Where is my order?", by)
     world.drain()
@@ -222,7 +226,7 @@ def test_calls_that_do_not_fit_the_schema_reach_no_service() -> None:
 
 def test_disabled_tool_is_not_offered() -> None:
     world = asked(LOOK, enabled=False)
-    assert [tool.name for tool in world.model.requests[0].tools] == []
+    assert world.model.requests[0].tools == ()
     assert "there is no tool" in results(world)[0].content
 
 
@@ -271,7 +275,7 @@ def test_write_for_two_people_asks_first() -> None:
 
 
 def test_yes_makes_the_recorded_call_once_and_tells_the_agent() -> None:
-    world = asked(BOOKS, "Shall I?", "Booked!", tool=BOOK, approval="person")
+    world = asked(BOOKS, "Shall I?", "Booked!", record=BOOK, approval="person")
     first = the_run(world)
     assert world.service.requests == []
     answer(world, "yes")
@@ -285,7 +289,7 @@ def test_yes_makes_the_recorded_call_once_and_tells_the_agent() -> None:
 @pytest.mark.parametrize("spoiled", ["no", "changed", "joined"])
 def test_no_call_is_made_without_a_yes_to_exactly_this(spoiled: str) -> None:
     chat = PRIVATE if spoiled == "joined" else DIRECT
-    world = asked(BOOKS, "Shall I?", "Well.", tool=BOOK, approval="person", chat=chat)
+    world = asked(BOOKS, "Shall I?", "Well.", record=BOOK, approval="person", chat=chat)
     if spoiled == "changed":
         own_tool(world, BOOK, approval="person", version=2)
     if spoiled == "joined":
@@ -296,7 +300,7 @@ def test_no_call_is_made_without_a_yes_to_exactly_this(spoiled: str) -> None:
 
 
 def test_plain_message_is_answered_while_a_question_is_open() -> None:
-    world = asked(BOOKS, "Shall I?", "It rains.", tool=BOOK, approval="person")
+    world = asked(BOOKS, "Shall I?", "It rains.", record=BOOK, approval="person")
     world.post("How is the weather?", HUSAM)
     world.drain()
     assert world.texts()[-1] == "It rains."
@@ -315,3 +319,53 @@ def test_calls_of_one_answer_are_all_made() -> None:
     world = asked(calls(("order_status", {"order": "1"}), ("order_status", {"order": "2"})))
     assert sorted(each.url[-1] for each in world.service.requests) == ["1", "2"]
     assert [each.status for each in results(world)] == ["done", "done"]
+
+
+# ---------------------------------------------------------------------- functions in Python
+
+
+@pytest.fixture
+def functions() -> Iterator[list[str]]:
+    """Install two functions, and return what they were called for."""
+    seen: list[str] = []
+
+    @tool(effect="read")
+    def order_status(call: CallContext, order: str) -> str:
+        """Look up an order."""
+        seen.append(f"{order} for {call.person}")
+        if order == "0":
+            raise ValueError("secret words")
+        return f"order {order} is on its way"
+
+    module = ModuleType("my_tools")
+    vars(module)["order_status"] = order_status
+    use_functions_of(module)
+    yield seen
+    use_functions_of()
+
+
+PYTHON: dict[str, Any] = {"http": None, "python": {"function": "order_status"}, "parameters": None}
+
+
+def test_function_is_called_with_its_context(functions: list[str]) -> None:
+    world = asked(LOOK, description="", **PYTHON)
+    assert functions == [f"17 for {HUSAM.id}"]
+    assert "| order 17 is on its way" in results(world)[0].content
+    [offered] = world.model.requests[0].tools
+    assert (offered.description, list(offered.parameters)) == (
+        "Look up an order.",
+        ["type", "properties", "required", "additionalProperties"],
+    )
+
+
+def test_function_that_fails_tells_the_model_no_details(functions: list[str]) -> None:
+    world = asked(calls(("order_status", {"order": "0"})), **PYTHON)
+    [result] = results(world)
+    assert result.status == "failed"
+    assert "out of order" in result.content
+    assert "secret words" not in result.content
+
+
+def test_tool_without_its_function_is_not_offered() -> None:
+    world = asked(LOOK, **PYTHON)
+    assert world.model.requests[0].tools == ()
