@@ -1,11 +1,13 @@
-"""Client of Skein: typed calls, the live channel with streamed answers, and an outbox."""
+"""Client of Skein: calls, the live channel, an outbox, and the check of calls of tools."""
 
 from skein_client.client import ApiError, Client, Unreachable
 from skein_client.live import Connected, Draft, Event, Live, Lost, Message, OtherFrame
 from skein_client.outbox import Entry, FileStorage, MemoryStorage, Outbox, Storage
+from skein_client.signatures import BadSignature, verify_call
 
 __all__ = [
     "ApiError",
+    "BadSignature",
     "Client",
     "Connected",
     "Draft",
@@ -20,4 +22,5 @@ __all__ = [
     "Outbox",
     "Storage",
     "Unreachable",
+    "verify_call",
 ]

@@ -1,0 +1,81 @@
+"""The how-to "Where is my order?" of docs/own-tools.md, run as it is written."""
+
+import re
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from local.python_tools import load_tools
+from local.template import ROOT
+from skein.adapters.outbound_http import OutboundHttpClient
+from skein.own_tools.functions import use_functions_of
+from skein.settings import Settings
+from tests.support.agents import results_of
+from tests.support.builders import NOON, World, bot, person
+from tests.support.fakes import ScriptedModel, calls
+from tests.support.own_tools import LOOK_UP, own_tool
+
+HUSAM, ANN = person("husam", "Husam"), person("ann", "Ann")
+LOOK = calls(("order_status", {"order": "1234"}))
+FUNCTION, SERVICE = re.findall(
+    r"```python\n(.*?)```", (ROOT / "docs" / "own-tools.md").read_text(encoding="utf-8"), re.DOTALL
+)
+
+
+def told(tool: dict[str, Any], by: Any, **overrides: Any) -> tuple[str, str]:
+    """What an agent is told that looks up the order of Husam for somebody."""
+    model = ScriptedModel.saying(LOOK, "Here you are.")
+    world = World(Settings(local=True), model, overrides)
+    world.agent(enabled_tools=("order_status",))
+    own_tool(world, tool)
+    world.chat(by, bot(), kind="direct", visibility="private", title=None)
+    world.post("Where is my order 1234?", by)
+    world.drain()
+    [run] = world.runs("chat_1")
+    [result] = results_of(world, run)
+    return result.status, result.content.splitlines()[-1]
+
+
+@pytest.fixture
+def _my_tools(tmp_path: Path) -> Iterator[None]:
+    (tmp_path / "my_tools.py").write_text(FUNCTION)
+    load_tools(tmp_path / ".data")
+    yield
+    use_functions_of()
+
+
+@pytest.mark.usefixtures("_my_tools")
+def test_function_of_the_page_answers_each_person_what_is_theirs() -> None:
+    tool = LOOK_UP | {"http": None, "python": {"function": "order_status"}, "parameters": None}
+    assert told(tool, HUSAM) == ("done", "| It is on its way.")
+    assert told(tool, ANN) == ("done", "| There is no such order of this person.")
+
+
+def test_service_of_the_page_answers_each_person_what_is_theirs() -> None:
+    page: dict[str, Any] = {"__name__": "orders"}
+    exec(SERVICE, page)
+    page["Orders"].log_message = lambda *_: None
+    with ThreadingHTTPServer(("127.0.0.1", 0), page["Orders"]) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page["BASE"] = f"http://127.0.0.1:{server.server_port}"
+        tool = LOOK_UP | {"http": {"url": page["BASE"] + "/orders/{order}"}}
+        http = OutboundHttpClient(loopback=True)
+        assert told(tool, HUSAM, outbound_http=http)[1] == '| {"error": "not signed by Skein"}'
+        world = World(Settings(local=True))
+        made = own_tool(world, tool)
+        page["SECRET"] = world.app.own_tools._with_secret(made).secret
+        page["verify_call"] = _at_noon(page["verify_call"])
+        by_husam = told(tool | {"nonce": made.nonce}, HUSAM, outbound_http=http)
+        assert by_husam == ("done", '| {"state": "on its way"}')
+        by_ann = told(tool | {"nonce": made.nonce}, ANN, outbound_http=http)
+        assert by_ann == ("correctable", '| {"error": "this person has no such order"}')
+        server.shutdown()
+
+
+def _at_noon(verify: Any) -> Any:
+    """The check of a call, by the clock of the tests."""
+    return lambda *given: verify(*given, now=NOON.timestamp())
