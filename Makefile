@@ -76,6 +76,10 @@ test-kills: $(DEVELOPMENT) $(FILES) ## Kill the local stack 200 times under load
 test-slow: $(DEVELOPMENT) $(FILES) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
 	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
 
+.PHONY: test-upgrade
+test-upgrade: $(DEVELOPMENT) $(FILES) ## Run the last release's code on newer items and jobs, and the reverse (two minutes; binds from 0.2.0)
+	@$(BIN)/python -m tools.quality.upgrade
+
 .PHONY: generators
 generators: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Run code generators on the OpenAPI document, and talk through their clients (three minutes; needs npm)
 	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest -m "" $(or $(ARGS),-n 2 tests/e2e/test_generators.py tests/e2e/test_clients.py tests/clients/test_typescript.py)

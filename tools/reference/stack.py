@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from local.template import Function, Queue, Template
+from tools.deployment import policy
 from tools.reference import alarms, permissions
 from tools.reference.markdown import table
 
@@ -35,6 +36,10 @@ ALARMS = """A page goes to the SNS topic `PageTopic`, and a ticket to `TicketTop
 rate also need a number of events, so one failure alone raises none.
 
 """
+ROLE = """What the role that deploys a stack may do. `{stack}` is the stack's name; without a resource, an
+action is allowed on all. `python3 -m tools.deployment.policy --stack NAME` prints it as a policy.
+
+"""
 
 
 def page(template: Template, ops: Template) -> str:
@@ -51,6 +56,7 @@ def page(template: Template, ops: Template) -> str:
             ("Outputs", OUTPUTS + table("output", "meaning", rows=_outputs(template))),
             ("Permissions", PERMISSIONS + permissions.table(template)),
             ("Alarms", ALARMS + alarms.table(template, ops)),
+            ("The role that deploys", ROLE + table("actions", "resources", rows=_grants())),
         )
     )
 
@@ -117,6 +123,12 @@ def _outputs(template: Template) -> Iterator[tuple[str, ...]]:
         name for name, each in template.document["Outputs"].items() if "Description" not in each
     ]
     yield ", ".join(f"`{name}`" for name in others), "Queues of dead letters."
+
+
+def _grants() -> Iterator[tuple[str, ...]]:
+    for grant in (*policy.GRANTS, *policy.BESIDES):
+        named = [f"`{each}`" for each in grant.resources]
+        yield ", ".join(f"`{each}`" for each in grant.actions), ", ".join(named)
 
 
 def _described(declared: dict[str, str]) -> str:
