@@ -94,6 +94,12 @@ GRANTS = (
 # Calls of `sam deploy` and `make deploy-checks` that belong to no resource of the stack.
 BESIDES = (
     Grant((), ("s3:*",), ("s3:::aws-sam-cli-managed-default-*",)),
+    # AWS uses the key of `KeyArn` for the role that creates the tables.
+    Grant(
+        (),
+        ("kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey*"),
+        ("kms:*:*:key/*",),
+    ),
     # EventBridge keeps a secret for the connection of the smoke test.
     Grant((), ("secretsmanager:*",), ("secretsmanager:*:*:secret:events!connection/{stack}-*",)),
     Grant(
@@ -103,6 +109,7 @@ BESIDES = (
             "lambda:GetAccountSettings",
             "sts:GetCallerIdentity",
             "dynamodb:DescribeLimits",
+            "backup-storage:MountCapsule",
         ),
         (),
     ),

@@ -36,8 +36,9 @@ ALARMS = """A page goes to the SNS topic `PageTopic`, and a ticket to `TicketTop
 rate also need a number of events, so one failure alone raises none.
 
 """
-ROLE = """What the role that deploys a stack may do. `{stack}` is the stack's name; without a resource, an
-action is allowed on all. `python3 -m tools.deployment.policy --stack NAME` prints it as a policy.
+ROLE = """What the role that deploys a stack may do. `{stack}` is the stack's name. Without a
+resource, an action is allowed on all. `python3 -m tools.deployment.policy --stack NAME` prints it
+as a policy.
 
 """
 

@@ -18,7 +18,6 @@ from skein.errors import (
     ConditionFailed,
     Forbidden,
     Invalid,
-    MissingSecret,
     NotFound,
     TooLarge,
     Unprocessable,
@@ -40,6 +39,7 @@ from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.ports import Clock, Ids, Secrets, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
+from skein.services.config.services_key import services_key
 from skein.services.directory.agents import agent_is_there
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.background_runs import agent_run
@@ -238,13 +238,7 @@ class WebhookServices:
         Raises:
             NotFound: The deployment has no webhooks of services.
         """
-        try:
-            key = self.keys.get(self.settings.services_secret)["key"]
-        except MissingSecret:
-            if self.settings.services_secret:
-                raise
-            raise NotFound("this deployment has no webhooks of services") from None
-        return secret_of(nonce, key=key)
+        return secret_of(nonce, key=services_key(self.keys, self.settings))
 
     def _with_secret(self, webhook_service: WebhookService) -> WebhookService:
         secret = self._secret(webhook_service.nonce)

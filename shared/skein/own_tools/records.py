@@ -30,6 +30,7 @@ from skein.own_tools.signed_context import new_nonce, secret_of
 from skein.ports import Clock, Secrets, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+from skein.services.config.services_key import services_key
 from skein.settings import Settings
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class OwnTools:
         return tuple(OwnTool.from_item(item) for item in found.values())
 
     def _with_secret(self, tool: OwnTool) -> OwnTool:
-        key = self.keys.get(self.settings.services_secret)["key"]
+        key = services_key(self.keys, self.settings)
         return tool.model_copy(update={"secret": secret_of(tool.nonce, key=key)})
 
     def _revise(

@@ -5,6 +5,7 @@ __all__ = [
     "resolution",
     "retention",
     "rollout",
+    "services_key",
     "sources",
     "stack_settings",
     "tenant_settings",

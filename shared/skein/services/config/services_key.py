@@ -1,0 +1,20 @@
+"""Key of the secrets that Skein shares with services."""
+
+from skein.errors import MissingSecret, NotFound
+from skein.ports import Secrets
+from skein.settings import Settings
+
+
+def services_key(secrets: Secrets, settings: Settings) -> str:
+    """Return the key from which the secrets of services follow.
+
+    Raises:
+        NotFound: The deployment has no services.
+        MissingSecret: The secret that the settings name is missing.
+    """
+    try:
+        return secrets.get(settings.services_secret)["key"]
+    except MissingSecret:
+        if settings.services_secret:
+            raise
+        raise NotFound("this deployment has no services") from None
