@@ -308,3 +308,10 @@ def test_texts_leave_before_and_after_twilio_switches_tokens(
     sms.send(HELLO)
     assert len(twilio.taken) == 1
     assert sms.has_number("+15005550006")
+
+
+def test_deployment_without_an_account_has_no_number() -> None:
+    secrets = MemorySecrets({})
+    assert not TwilioSms(secrets, Settings(twilio_secret="")).has_number("+15005550006")
+    with pytest.raises(Unavailable):
+        TwilioSms(secrets, Settings(twilio_secret="gone")).has_number("+15005550006")

@@ -86,9 +86,12 @@ class TwilioSms:
 
     def has_number(self, phone: str) -> bool:
         """See `skein.ports.Sms`; a deployment without an account has no number."""
-        if not self._settings.twilio_secret:
+        try:
+            clients = self._clients()
+        except Unavailable:
+            if self._settings.twilio_secret:
+                raise
             return False
-        clients = self._clients()
         try:
             found = _asked(
                 clients,
