@@ -176,7 +176,7 @@ deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PROFILE=small, PARAMETE
 	@$(MAKE) --no-print-directory webhooks
 
 .PHONY: deploy-checks
-deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PARAMETERS=)
+deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PROFILE=small, PARAMETERS=)
 	@$(PYTHON) -m tools.deployment.checks $(TARGET) $(PARAMETERS)
 
 .PHONY: webhooks

@@ -47,14 +47,19 @@ class FailedCheckError(Exception):
 
 
 def aws(command: Sequence[str]) -> str:
-    """Run the `aws` command and return its output.
+    """Run the `aws` command and return its output; its version 1 ignores `AWS_REGION`.
 
     Raises:
         FailedCheckError: The command failed or is not installed.
     """
+    region = os.environ.get("AWS_REGION")
     try:
         done = subprocess.run(
-            ["aws", *command, "--output", "json"], check=True, text=True, capture_output=True
+            ["aws", *command, "--output", "json"],
+            check=True,
+            text=True,
+            capture_output=True,
+            env={**os.environ, **({"AWS_DEFAULT_REGION": region} if region else {})},
         )
     except FileNotFoundError:
         raise FailedCheckError("the `aws` command is not installed") from None
