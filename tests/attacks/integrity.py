@@ -166,14 +166,38 @@ def _check_operators(change: Change) -> None:
 
 
 def _held_by_task(change: Change, changes: list[Change]) -> HeldContent | None:
-    """What a task held, as the memory says that supersedes another; None for a reflection."""
+    """What a task held; None for a reflection.
+
+    The memory that supersedes another has the task's content, and so has each that a task makes
+    while it removes another.
+    """
     item = change.after
-    by = item.superseded_by if isinstance(item, Memory) else None
-    found = (each.after for each in changes if isinstance(each.after, Memory))
-    new = next((memory for memory in found if memory.id == by), None)
-    if new is None or new.made_by == "reflection":
+    memories = [each for each in changes if isinstance(each.after, Memory)]
+    if isinstance(item, Memory) and item.status == "removed":
+        made = (
+            each.after
+            for each in memories
+            if each.before is None
+            and (each.step, each.actor.chats) == (change.step, change.actor.chats)
+        )
+        new = next((one for one in made if _makes_beside(one, item)), None)
+    else:
+        by = item.superseded_by if isinstance(item, Memory) else None
+        new = next((each.after for each in memories if _has_id(each.after, by)), None)
+    if not isinstance(new, Memory) or new.made_by == "reflection":
         return None
     return HeldContent(readers=new.audience, audience=new.audience, authors=new.authors)
+
+
+def _has_id(item: object, memory_id: str | None) -> bool:
+    return isinstance(item, Memory) and item.id == memory_id
+
+
+def _makes_beside(item: object, removed: Memory) -> bool:
+    """Whether a consolidation made a memory in the transaction that removes another."""
+    if not isinstance(item, Memory) or item.made_by != "consolidation":
+        return False
+    return (item.agent_id, item.created_at) == (removed.agent_id, removed.ended_at)
 
 
 # ---------------------------------------------------------------------- how it is told

@@ -110,7 +110,8 @@ def structured(seen: Seen, schema: str) -> str:
     if "journal" in schema:
         instead = [{"text": f"{said} ({n}).", "replaces": n} for n in (1, 2, 3)]
         core: list[object] = [f"{said} forever.", *instead]
-        return json.dumps({"journal": [f"{said} by heart."], "core": core})
+        removed = [4, 5, 6]  # each number that it replaces nothing by
+        return json.dumps({"journal": [f"{said} by heart."], "core": core, "remove": removed})
     if "promote" in schema:
         return json.dumps({"promote": list(range(1, 10))})
     return json.dumps({"lines": [f"{said} in short.", "All is open."], "summary": f"{said}."})

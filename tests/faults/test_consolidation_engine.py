@@ -27,7 +27,7 @@ def world(engine_client: "DynamoDBClient") -> Rivals:
     world = Rivals(engine_client)
 
     def remember(request: ModelRequest) -> str:
-        lines = request.messages[1].content.splitlines()[2:]
+        lines = request.messages[1].content.splitlines()[3:]
         return json.dumps({"journal": [line.rpartition(": ")[2] for line in lines], "core": []})
 
     world.model.memories.extend([remember] * 500)

@@ -38,7 +38,8 @@ class ClockControl(Deployment):
     """Somebody tells four facts, a chunk each; two agents remember, and mend, what was said.
 
     Each answer is a core memory for every fact of the chunk, which takes the place of the one
-    before, and a journal entry. Attempts at the same chunk are worded differently, so that a
+    before, and a journal entry. The first also is a wrong core memory, which the next one removes.
+    Attempts at the same chunk are worded differently, so that a
     memory that is stored twice shows.
     """
 
@@ -54,9 +55,15 @@ class ClockControl(Deployment):
         self.asked += 1
         system, transcript = (message.content for message in request.messages)
         [fact] = [fact for fact in FACTS if fact in transcript]
-        shown = re.findall(r"^(\d+)\. \[[^]]+\] ", system, flags=re.MULTILINE)
-        core = {"text": f"core {fact} {self.asked}", "replaces": int(shown[-1]) if shown else 0}
-        return json.dumps({"journal": [f"journal {fact} {self.asked}"], "core": [core]})
+        found = re.findall(r"^(\d+)\. \[[^]]+\] .*\"(core|wrong) ", system, flags=re.MULTILINE)
+        shown = {kind: int(number) for number, kind in found}
+        core: list[object] = [
+            {"text": f"core {fact} {self.asked}", "replaces": shown.get("core", 0)},
+            *([f"wrong {fact} {self.asked}"] if fact == FACTS[0] else []),
+        ]
+        wrong = [shown["wrong"]] if "wrong" in shown else []
+        journal = [f"journal {fact} {self.asked}"]
+        return json.dumps({"journal": journal, "core": core, "remove": wrong})
 
     def play(self) -> None:
         husam = Phone(self)
@@ -85,8 +92,10 @@ class ClockControl(Deployment):
             made = self.memories(agent.id)
             words = [memory.text.rsplit(" ", 1)[0] for memory in made]
             kinds = [f"{kind} {fact}" for fact in FACTS for kind in ("core", "journal")]
-            assert sorted(words) == sorted(kinds)
-            core = [memory for memory in made if memory.kind == "core"]
+            assert sorted(words) == sorted([*kinds, f"wrong {FACTS[0]}"])
+            [wrong] = [memory for memory in made if memory.text.startswith("wrong")]
+            assert (wrong.status, wrong.superseded_by) == ("removed", None)
+            core = [memory for memory in made if memory.text.startswith("core")]
             assert [memory.superseded_by for memory in core] == [
                 *(memory.id for memory in core[1:]),
                 None,

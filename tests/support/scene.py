@@ -188,7 +188,7 @@ class Scene:
         """Stage the newest messages of `ONE_TO_ONE` for the next turn in `ALPHA`."""
         said = [
             BorrowedMessage(
-                author=message.sender.name, sender=message.sender.ref, text=message.text
+                seq=1, author=message.sender.name, sender=message.sender.ref, text=message.text
             )
             for message in self.world.messages(ONE_TO_ONE)
         ]

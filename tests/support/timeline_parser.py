@@ -34,7 +34,7 @@ ENTRY = re.compile(
     rf"in (?P<place>{QUOTED})\] )?"
     rf"(?P<text>{QUOTED})"
     rf"(?P<media>(?: \[attached: {QUOTED}\])*)"
-    r" \[(?P<seen>SEEN|NEW)\]"
+    r"(?: \[(?P<seen>SEEN|NEW)\])?"
     "(?P<trigger> \u2190 TRIGGER)?(?P<resume> \u2190 RESUME)?"
     "(?P<timeout> \u2190 RESUME \\(timeout\\))?"
 )
@@ -58,6 +58,7 @@ OTHER = re.compile(rf"  - (?P<title>{QUOTED})(?: \(id: (?P<id>{ID})\))?, {AGE}: 
 SOURCE = re.compile(rf"  from (?P<title>{QUOTED})(?: \(id: (?P<id>{ID})\))?, {AGE}")
 SPEAKER = rf"(?:{CALLED}|You)"
 LISTED = rf"{SPEAKER}(?:, {SPEAKER})*(?: and {SPEAKER})?"
+TOLD = rf"{CALLED} \(msg:\d+(?:, msg:\d+)*\)"
 SENTENCES = [
     re.compile(sentence)
     for sentence in (
@@ -69,6 +70,14 @@ SENTENCES = [
         rf"(?P<waits>{CALLED}) waits for a reply\.",
         rf"The same message also started {LISTED}\.",
         r"You have not answered the last \d+ messages yet\.",
+        (
+            rf"{TOLD}(?:, {TOLD})*(?: and {TOLD})? (?:named|addressed) you; "
+            r"(?:it has no|neither has an|none has an) answer yet\."
+        ),
+        (
+            rf"Your active chat is now {QUOTED}\. (?:{CALLED} waits in|This run belongs to) "
+            rf"{QUOTED}(?:: to answer there, give its chat_id)?\."
+        ),
         rf"{CALLED} asked you to respond now(?: in {QUOTED})?\.",
         (
             rf"Your plan (?P<plan>{QUOTED})(?: for {QUOTED})?, set by {CALLED}, "
@@ -267,8 +276,10 @@ class Cause(NamedTuple):
 
 
 def trigger(section: str) -> Cause:
-    """The sentences of a trigger, each of a known form, and the text after them."""
+    """The sentences of a trigger, each of a known form, and the text among them."""
     said: dict[str, str] = {}
+    kind: str | None = None
+    words: str | None = None
     lines = lines_of(section, "TRIGGER:")
     for position, line in enumerate(lines):
         whole = line.removeprefix("  ")
@@ -276,8 +287,9 @@ def trigger(section: str) -> Cause:
             rf"(message|instruction): ({QUOTED})(?: \[attached: {QUOTED}\])*", whole
         )
         if text is not None:
-            assert position == len(lines) - 1
-            return Cause(said, text[1], plain(text[2]))
+            assert kind is None
+            kind, words = text[1], plain(text[2])
+            continue
         if whole.startswith("payload: "):
             behind = [after.removeprefix("|").removeprefix(" ") for after in lines[position + 1 :]]
             assert all(after.startswith("|") for after in lines[position + 1 :])
@@ -285,4 +297,4 @@ def trigger(section: str) -> Cause:
         match = next(filter(None, (each.fullmatch(whole) for each in SENTENCES)), None)
         assert match is not None, line
         said |= {name: value for name, value in match.groupdict().items() if value is not None}
-    return Cause(said, None, None)
+    return Cause(said, kind, words)

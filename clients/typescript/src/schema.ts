@@ -3631,6 +3631,8 @@ export interface components {
             journal: number;
             /** @description Number of older memories that the new ones replaced. */
             superseded: number;
+            /** @description Number of memories that were removed as wrong. */
+            removed: number;
             /** @description Number of duplicates of existing memories. */
             doubles: number;
             /** @description Number of fields set in the person's profile. */

@@ -8,6 +8,7 @@
   messages are left out (`interface/budget.py`).
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from skein.interface.timeline import EntryContext, dated, day_line, timeline_ent
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.summary import PinnedSummary
 from skein.models.common.audience import may_show
+from skein.models.common.base import NamedMember
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Key
 from skein.models.runs.run import Run
@@ -28,6 +30,7 @@ from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.history_window import pin_of, shown_from
 from skein.services.chat_state.sessions import first_of_session, reset_in
 from skein.services.common.quoting import quoted
+from skein.services.runs.wakeups import mentions
 from skein.settings import Settings
 
 SHOWN_KINDS = frozenset({"text", "deleted", "choice"})
@@ -179,6 +182,72 @@ def found_trigger(read: SectionReads) -> tuple[Chat | None, Message | None]:
     return home, next((message for message in messages if message.seq == seq), stored)
 
 
+def names_member(message: Message, member: NamedMember) -> bool:
+    """Tell whether a message names a member: as `@name` in any case, or as the exact name."""
+    if mentions(message.text, {member.name.casefold()}):
+        return True
+    return re.search(rf"(?<!\w){re.escape(member.name)}(?!\w)", message.text) is not None
+
+
+def asked_refs(run: Run) -> frozenset[tuple[str, int]]:
+    """Return the messages that a run answers, by chat and number: the trigger's and the reply."""
+    trigger, resumed, refs = run.trigger, run.resumed, set[tuple[str, int]]()
+    if run.chat_id is not None and trigger.seq is not None:
+        first = trigger.from_seq or trigger.seq
+        refs |= {(run.chat_id, seq) for seq in range(first, trigger.seq + 1)}
+    if resumed is not None and resumed.seq is not None:
+        refs.add((resumed.chat_id, resumed.seq))
+    return frozenset(refs)
+
+
+def unanswered(
+    run: Run, chat: Chat | None, messages: Iterable[Message], agent: NamedMember
+) -> list[Message]:
+    """Return others' messages that a run answers and that have no answer yet, oldest first.
+
+    In its own chat, these are the messages from the trigger's first to its last. In a chat where
+    the run waited, they also are those after its question, except the reply. A reset asks nothing.
+    """
+    if chat is None:
+        return []
+    shown, trigger, resumed = list(messages), run.trigger, run.resumed
+    here = chat.id == run.chat_id and trigger.seq is not None
+    first, last = (trigger.from_seq or trigger.seq or 0, trigger.seq or 0) if here else (1, 0)
+    waited = resumed is not None and resumed.chat_id == chat.id
+    since = resumed.asked_seq if resumed is not None and waited else None
+    reply = resumed.seq if resumed is not None and waited else None
+    answered = {one.reply_to for one in shown if one.sender.ref == agent.ref}
+    return [
+        one
+        for one in shown
+        if one.kind == "text"
+        and not one.resets
+        and one.sender.ref != agent.ref
+        and one.seq not in answered
+        and (
+            first <= one.seq <= last or (since is not None and one.seq > since and one.seq != reply)
+        )
+    ]
+
+
+def addressed(
+    run: Run, chat: Chat | None, messages: Sequence[Message], agent: NamedMember
+) -> list[Message]:
+    """Return the messages of a group that name an agent or reply to it, and have no answer yet.
+
+    There are none if only the trigger's message does, which TRIGGER describes anyway.
+    """
+    if chat is None or chat.kind == "direct":
+        return []
+    own = {one.seq for one in messages if one.sender.ref == agent.ref}
+    found = [
+        one
+        for one in unanswered(run, chat, messages, agent)
+        if one.reply_to in own or names_member(one, agent)
+    ]
+    return found if any(one.seq != run.trigger.seq for one in found) else []
+
+
 def conversation_summary(given: SectionInput) -> Section | None:
     """Render the summary of the messages before the history; None if there is none."""
     before = given.reading.of(History).before
@@ -212,6 +281,7 @@ def entry_context(run: Run, reading: Reading, names: Names, *, numbered: bool) -
         referred.add(resumed.asked_seq)
     answers = (one.choice.answer for one in messages if one.choice is not None)
     referred |= {answer.seq for answer in answers if answer is not None}
+    referred |= {one.seq for one in addressed(run, chat, messages, reading.agent.as_member)}
     return EntryContext(
         names=names,
         destination=reading.destination,

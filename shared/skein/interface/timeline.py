@@ -43,6 +43,7 @@ class EntryContext:
         trigger_seq: The seq of the trigger's message; None if it is not in this chat.
         resumed: How the run's newest wait in this chat ended.
         referred: The messages that something else in the prompt refers to by number.
+        marked: Whether entries of a timeline have [NEW] or [SEEN].
     """
 
     names: Names
@@ -53,6 +54,7 @@ class EntryContext:
     trigger_seq: int | None = None
     resumed: Resume | None = None
     referred: Collection[int] = ()
+    marked: bool = True
 
 
 def day_line(moment: datetime, zone: ZoneInfo) -> str:
@@ -91,13 +93,13 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     details += _choice_of(message, context)
     reply = f" ({', '.join(details)})" if details else ""
     at = message.created_at.astimezone(context.zone)
-    seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
+    seen = " [SEEN]" if own or message.seq <= context.seen_seq else " [NEW]"
     content = f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}"
     if message.kind == "deleted":
         content = MESSAGE_DELETED
     line = (
         f"[msg:{message.seq} {at:%H:%M}] {context.names.speaker(message)}{reply}: "
-        f"{content}{attached(message)} {seen}"
+        f"{content}{attached(message)}{seen if context.marked else ''}"
     )
     if message.seq == context.trigger_seq:
         line += f" {TRIGGER_LABEL}"

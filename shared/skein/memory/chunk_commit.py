@@ -80,12 +80,13 @@ class ChunkCommitter:
             if not membership.active or position_of(membership) != since:
                 raise Overtaken(str(membership.key))
             kept = MemoryWrites()
-            if extracted is not None and extracted.entries:
+            if extracted is not None and (extracted.entries or extracted.removed):
                 live = searchable_memories(self.table, reach, now=self.clock.now())
                 kept = remember(
                     owner,
                     extracted.entries_for(live),
                     live,
+                    removed=extracted.removed_for(live),
                     reach=reach,
                     revision=read.revision,
                     now=self.clock.now(),

@@ -1,6 +1,6 @@
 """Extraction: ask an agent's model which memories to make from a chunk of messages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -24,6 +24,7 @@ ANSWER_TOKENS = 8_000  # of the model, for a consolidation
 MODEL_SECONDS = 240  # the SDK's own retry included
 MAX_ENTRIES = 40
 MAX_MEMORY = 10_000  # characters
+MAX_REMOVED = 10  # memories that one answer may remove; further ones stay
 NOTHING_YET = "Nothing yet."
 CLOSE = "Compare the conversation with these first, because they are about similar things:"
 
@@ -37,6 +38,7 @@ _REFINED: dict[str, object] = {
 ANSWERED: dict[str, object] = {
     "journal": {"type": "array", "items": _ENTRY},
     "core": {"type": "array", "items": {"anyOf": [_ENTRY, _REFINED]}},
+    "remove": {"type": "array", "items": {"type": "integer"}},
 }
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -53,12 +55,14 @@ class Extraction(NamedTuple):
         authors: The people whose words the memories in the question hold, by digest.
         profile: The values; empty unless the question asked for some.
         known: The words of the memories in the question, by id.
+        removed: The ids of memories to remove.
     """
 
     entries: list[MemoryDraft]
     authors: Authors
     profile: tuple[ProfileDraft, ...] = ()
     known: Mapping[str, str] = MappingProxyType({})
+    removed: tuple[str, ...] = ()
 
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
         """Return the entries for one of the agents that share the question.
@@ -69,15 +73,21 @@ class Extraction(NamedTuple):
         Args:
             live: The agent's memories.
         """
+        own = self._own(live)
+        return [
+            entry._replace(replaces=own(entry.replaces) if entry.replaces else None)
+            for entry in self.entries
+        ]
+
+    def removed_for(self, live: Sequence[Memory]) -> list[str]:
+        """Return the ids of the memories to remove of one of these agents; see `entries_for`."""
+        return [found for each in self.removed if (found := self._own(live)(each)) is not None]
+
+    def _own(self, live: Sequence[Memory]) -> Callable[[str], str | None]:
+        """Return a function from the id of a memory in the question to that of the agent's own."""
         own = {normalised(memory.text): memory.id for memory in live if memory.kind == "core"}
         ids = {memory.id for memory in live}
-
-        def replaced(memory_id: str | None) -> str | None:
-            if memory_id is None or memory_id in ids:
-                return memory_id
-            return own.get(normalised(self.known.get(memory_id, "")))
-
-        return [entry._replace(replaces=replaced(entry.replaces)) for entry in self.entries]
+        return lambda each: each if each in ids else own.get(normalised(self.known.get(each, "")))
 
 
 class KnownMemories(NamedTuple):
@@ -156,7 +166,8 @@ def question(
         drafts = profile.drafts_in((found or {}).get("profile")) if profile is not None else ()
         authors = NO_AUTHORS.joined(*(memory.authors for memory in known.core))
         words = {memory.id: memory.text for memory in known.core}
-        return Extraction(entries, authors, tuple(drafts), words)
+        removed = removed_in(found, known.core)
+        return Extraction(entries, authors, tuple(drafts), words, removed)
 
     return Question(
         model=agent.model or default_model,
@@ -211,6 +222,14 @@ def entries_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> list[
                 replaced = _numbered(core, number) if kind == "core" else None
                 entries.append(MemoryDraft(kind, text, replaced))
     return entries
+
+
+def removed_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> tuple[str, ...]:
+    """Parse the ids of at most ten core memories to remove; unknown numbers are ignored."""
+    given = (found or {}).get("remove")
+    numbers = given if isinstance(given, list) else []
+    ids = (_numbered(core, number) for number in numbers)
+    return tuple(dict.fromkeys(each for each in ids if each is not None))[:MAX_REMOVED]
 
 
 def _parts(value: Any) -> tuple[str | None, object]:

@@ -23,10 +23,10 @@ CUT = " [...]"
 @tool(effect="save")
 def save_memory(
     call: ToolContext,
-    text: MemoryText,
-    kind: Annotated[MemoryKind, Field(description="core: permanent; journal: 7 days.")],
+    text: Annotated[MemoryText, Field(description="One clear sentence.")],
+    kind: Annotated[MemoryKind, Field(description="core: stays true; journal: for this week.")],
 ) -> str:
-    """Save a fact for later conversations, as one clear sentence."""
+    """Save what must not be lost; the rest is remembered after the conversation."""
     run = call.activation.run
     with refusals_as_tool_errors():
         memory, known = call.service(Memories).add(
@@ -40,7 +40,8 @@ def save_memory(
         )
     outcome = "this memory already exists" if known else "remembered"
     until = f"; it fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
-    return f"{outcome}, id: {memory.id}{until}"
+    takes_ids = forget_memory.name in call.reading.agent.enabled_tools
+    return f"{outcome}{f', id: {memory.id}' if takes_ids else ''}{until}"
 
 
 @tool(effect="save")
@@ -57,7 +58,7 @@ def search_memories(
     query: Query,
     limit: Count = 10,
 ) -> str:
-    """Search all your memories, beyond those shown."""
+    """Search memories that may be shown here, beyond those above."""
     members = members_of(call.reading.chat)
     found = call.service(MemorySearch).search(reach_at(call), query, limit=limit, members=members)
     call.activation.add_items(found)

@@ -80,7 +80,12 @@ def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:
     Both need the same scope, and the caller the right to change the old one (`Readers.changes`). A
     constitutional memory is never superseded.
     """
-    return not old.constitutional and old.scope == new.scope and reach.changes(old)
+    return may_end(old, new.scope, reach)
+
+
+def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
+    """Tell whether a caller with this reach may end a memory from the memories of a scope."""
+    return not old.constitutional and old.scope == scope and reach.changes(old)
 
 
 def double_of(
@@ -101,6 +106,7 @@ def remember(
     entries: Sequence[MemoryDraft],
     live: Sequence[Memory],
     *,
+    removed: Sequence[str] = (),
     reach: Reach,
     revision: Update,
     now: datetime,
@@ -109,13 +115,15 @@ def remember(
     """Build the writes that store what a consolidation gave as memories, for one transaction.
 
     A duplicate is not stored again. If a duplicate entry replaces a memory, the existing memory
-    supersedes that one. A core memory also supersedes a journal entry with the same words.
+    supersedes that one. A core memory also supersedes a journal entry with the same words. A memory
+    to remove stays if an entry repeats it.
 
     Args:
         owner: The agent, and the scope, audience and source of the memories.
         entries: The new content, 1 to 10,000 characters each.
         live: The agent's live memories that may be shown to the same audience.
-        reach: The reach of the consolidation, which decides what it may supersede.
+        removed: The ids of memories to remove.
+        reach: The reach of the consolidation, which decides what it may supersede or remove.
         revision: The write that raises the partition's revision, if anything changes.
 
     Returns:
@@ -125,6 +133,7 @@ def remember(
     by_id = {memory.id: memory for memory in live}
     new: list[Memory] = []
     ended: dict[str, Memory] = {}
+    repeated: set[str] = set()
     doubles = 0
     for entry in sorted(entries, key=lambda entry: entry.kind):  # core first
         words = normalised(entry.text)
@@ -132,6 +141,7 @@ def remember(
         memory = same_core or (same_journal if entry.kind == "journal" else None)
         if memory is not None:
             doubles += 1
+            repeated.add(memory.id)
         else:
             memory_id = f"mem_{ids.ulid()}"
             memory = made(
@@ -152,12 +162,21 @@ def remember(
     writes: list[Write] = [Put(memory.key, memory.to_item(), Missing()) for memory in new]
     for old_id, by in ended.items():
         writes += superseded(by_id[old_id], by, now)
+    gone = [
+        by_id[each]
+        for each in dict.fromkeys(removed)
+        if each in by_id.keys() - ended.keys() - repeated
+        and may_end(by_id[each], owner.scope, reach)
+    ]
+    for old in gone:
+        writes += replaced(old, old.ended("removed", now))
     if writes:
         writes.append(revision)
     kept = KeptCounts(
         core=sum(memory.kind == "core" for memory in new),
         journal=sum(memory.kind == "journal" for memory in new),
         superseded=len(ended),
+        removed=len(gone),
         doubles=doubles,
     )
     return MemoryWrites(tuple(writes), kept)

@@ -52,7 +52,7 @@ class RecallRequest:
         last_at: Only messages until this time.
         person: Only messages of this person or agent, by id or name.
         only_chat_id: Only messages of this chat.
-        shown: The messages of the active chat that the readers are shown anyway.
+        shown: The messages that the readers are shown anyway.
         private_from: The time from which all readers of a private chat were present, in seconds
             since 1970; None if all of them always were.
         insiders: The insiders of the run that recalls; they decide whose words it may be shown.
@@ -72,7 +72,7 @@ class RecallRequest:
     last_at: int | None = None
     person: str | None = None
     only_chat_id: str | None = None
-    shown: frozenset[int] = frozenset()
+    shown: frozenset[MessageRef] = frozenset()
     private_from: int | None = None
     insiders: Insiders = NO_INSIDERS
 
@@ -113,11 +113,11 @@ class RecallRequest:
         """Tell whether a message may be recalled, as far as that is known before it is read."""
         if expires_at is not None and expires_at <= self.now.timestamp():
             return False
-        if self.only_chat_id not in {None, chat_id}:
+        if self.only_chat_id not in {None, chat_id} or (chat_id, seq) in self.shown:
             return False
         if self.chat is None or chat_id != self.chat.id:
             return True
-        return seq >= self.earliest and seq not in self.shown
+        return seq >= self.earliest
 
     @property
     def members(self) -> frozenset[str] | None:

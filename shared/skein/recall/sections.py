@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from skein.interface.reading import READ_SECONDS, SectionItems, SectionReads, current_seq
 from skein.interface.section import SEPARATOR, Section, SectionInput
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Message
 from skein.models.common.audience import may_show
 from skein.models.common.ownership import scopes_at
 from skein.models.common.person_names import split_tag
@@ -28,7 +28,7 @@ from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics
 from skein.prompts import render
-from skein.recall.candidates import RecallRequest, with_private_from
+from skein.recall.candidates import MessageRef, RecallRequest, with_private_from
 from skein.recall.layout import RecalledEntry, fitting, recalled_lines
 from skein.recall.search import OngoingRecall, Recall
 from skein.services.config.resolution import effective_in
@@ -132,7 +132,7 @@ class PromptRecall:
             tokens=1,
             now=self.clock.now(),
             zone=UTC,
-            shown=frozenset(message.seq for message in read.messages),
+            shown=frozenset((message.chat_id, message.seq) for message in read.messages),
         )
         if first is not None:
             request = with_private_from(request, next(iter(first), None))
@@ -156,6 +156,8 @@ class PromptRecall:
         tokens: int,
         zone: ZoneInfo,
         began: datetime,
+        shown: frozenset[MessageRef],
+        repeats: Callable[[Message], bool],
     ) -> RecalledMessages:
         """Return the recalled messages; none if recall fails or is late.
 
@@ -165,19 +167,24 @@ class PromptRecall:
             insiders: The insiders of the run.
             tokens: The budget.
             began: When the reading began.
+            shown: The messages that the prompt shows anyway.
+            repeats: Whether the prompt has the words of a message in another section.
         """
         if started is None:
             return RecalledMessages()
         limit = timedelta(seconds=READ_SECONDS * SHARE_OF_TIME)
         left = (limit - (self.clock.now() - began)).total_seconds()
-        request = replace(started.ongoing.request, tokens=tokens, zone=zone, insiders=insiders)
+        request = started.ongoing.request
+        shown |= request.shown
+        request = replace(request, tokens=tokens, zone=zone, insiders=insiders, shown=shown)
         ongoing, recall = replace(started.ongoing, request=request), started.recall
 
         def finished() -> RecalledMessages:
             blocks = [search.result() for search in started.found]
             candidates = recall.rank(ongoing, blocks, started.found_postings(found), found)
             items = recall.read(candidates.choice)
-            return RecalledMessages(recall.finish(ongoing, candidates, items, found).entries)
+            entries = recall.finish(ongoing, candidates, items, found).entries
+            return RecalledMessages(tuple(one for one in entries if not repeats(one.message)))
 
         try:
             return self.clock.within(max(left, 0.0), finished)

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from skein.errors import Correctable
 from skein.interface.arguments import Id, Moment, Query
+from skein.interface.history import asked_refs
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, readers_of
 from skein.models.common.ownership import scopes_at
@@ -29,7 +30,7 @@ def recall(
     person: Annotated[Id | None, Field(description="Who wrote it.")] = None,
     chat_id: Id | None = None,
 ) -> str:
-    """Search old messages of all your chats."""
+    """Search old messages that may be shown here."""
     run, reading = call.activation.run, call.reading
     zone = reading.entries_zone
     try:
@@ -54,6 +55,7 @@ def recall(
             person=person,
             only_chat_id=chat_id,
             insiders=reading.insiders,
+            shown=asked_refs(run),
         )
     )
     for entry in found.entries:

@@ -466,8 +466,8 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
         source_chat_id="chat_9",
         source_title="Elsewhere",
         messages=(
-            BorrowedMessage(author="Caller", sender=caller.ref, text="BorrowedItems words"),
-            BorrowedMessage(author="Ann", sender=BEN.ref, text="A namesake's words"),
+            BorrowedMessage(seq=1, author="Caller", sender=caller.ref, text="BorrowedItems words"),
+            BorrowedMessage(seq=2, author="Ann", sender=BEN.ref, text="A namesake's words"),
         ),
         audience=audience,
         last_message_at=NOON,

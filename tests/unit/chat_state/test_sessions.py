@@ -496,24 +496,22 @@ def _facts_in(text: str) -> set[str]:
 def test_the_facts_of_a_session_stand_in_the_prompt() -> None:
     world = _world(respond="every")
     world.post("Hello", HUSAM)
-    first = _shown(world)
-    began = "  This chat's first conversation began on 2026-02-18 12:00 UTC."
-    assert first[SESSION].splitlines() == ["CONVERSATION:", began]
-    names = list(first)
-    assert names.index(SESSION) < names.index("CHAT HISTORY")
+    assert SESSION not in _shown(world)
     world.drain()
-    world.clock.advance(60)
-    world.post("And now?", HUSAM)
-    world.drain()
-    assert _shown(world)[SESSION] == first[SESSION]
     world.clock.advance(GAP)
     world.post("And later?", HUSAM)
     world.drain()
-    before, begun = world.messages()[3].created_at, world.messages()[4].created_at
-    assert _shown(world)[SESSION].splitlines()[1] == (
+    before, begun = world.messages()[1].created_at, world.messages()[2].created_at
+    second = _shown(world)
+    assert list(second).index(SESSION) < list(second).index("CHAT HISTORY")
+    assert second[SESSION].splitlines()[1] == (
         f"  This conversation began on {begun:%Y-%m-%d %H:%M} UTC. "
         f"The message before it was sent on {before:%Y-%m-%d %H:%M} UTC."
     )
+    world.clock.advance(60)
+    world.post("And now?", HUSAM)
+    world.drain()
+    assert _shown(world)[SESSION] == second[SESSION]
 
 
 def test_conversation_after_a_reset_says_so() -> None:
@@ -521,7 +519,9 @@ def test_conversation_after_a_reset_says_so() -> None:
     for text in ("Hello", "reset", "Tennis?"):
         world.post(text, HUSAM)
         world.drain()
-    assert _shown(world)[SESSION].endswith(" UTC, with a reset.")
+    assert _shown(world)[SESSION].endswith(
+        " UTC: the person asked to start over. Do not look up or mention what was said before."
+    )
 
 
 # ---------------------------------------------------------------------- keywords and notices

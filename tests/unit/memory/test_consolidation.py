@@ -300,6 +300,21 @@ def test_two_people_of_one_name_stay_two_for_the_agent_that_remembers() -> None:
     assert 'in UTC] Ann (2) (human): "I only drink coffee"' in transcript
 
 
+def test_model_removes_a_wrong_core_memory_by_its_number() -> None:
+    world = group()
+    munich, berlin = "Husam lives in Munich.", "Husam lives in Berlin."
+    removing = json.dumps({"journal": [], "core": [], "remove": [1, 7, "2", None, True]})
+    world.model.memories.extend([json.dumps({"journal": [], "core": [munich, berlin]}), removing])
+    for text in ("I live in Munich, no, in Berlin", "I never lived in Munich"):
+        world.post(text, HUSAM)
+        quiet(world)
+    assert {one.text: one.status for one in world.memories()} == {
+        munich: "removed",
+        berlin: "live",
+    }
+    assert world.consolidations()[-1].kept.removed == 1
+
+
 def test_times_are_in_the_zone_of_the_speaker_or_else_of_the_agent() -> None:
     world = group(people=(HUSAM, ANN))
     world.agent(time_zone="Asia/Tokyo")

@@ -16,7 +16,7 @@ from skein.memory.writes import MemoryDraft, MemoryWrites, remember
 from skein.models.common.agent_item import revision_key, touched
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Actor, Owner, Reach
-from skein.models.common.provenance import NO_AUTHORS, MadeFrom
+from skein.models.common.provenance import NO_AUTHORS, Authors, MadeFrom
 from skein.models.common.storage import Page, Put, Query
 from skein.services.common.text_search import EmbeddingCache
 from tests.fakes.table import MemoryTable
@@ -53,12 +53,15 @@ def keep(
     *entries: MemoryDraft,
     owner: Owner = OWNER,
     reach: Reach | None = None,
+    removed: Sequence[str] = (),
+    actor: Actor | None = None,
 ) -> MemoryWrites:
     done = remember(
         owner,
         entries,
         live(world, reach or owner.reach),
-        reach=acting(owner),
+        removed=removed,
+        reach=acting(owner) if actor is None else acting(owner).model_copy(update={"actor": actor}),
         revision=touched(owner.tenant, owner.agent_id, owner.scope),
         now=world.clock.now(),
         ids=world.ids,
@@ -166,6 +169,54 @@ def test_a_constitutional_one_never_gives_way() -> None:
     law = world.app.memories.add(OWNER, "Be kind", "core", made_by="api", constitutional=True)
     assert keep(world, core("Be rude", law.memory.id)).kept == KeptCounts(core=1)
     assert sorted(texts(live(world))) == ["Be kind", "Be rude"]
+
+
+def test_wrong_memory_is_removed_and_stays_on_record() -> None:
+    world = World()
+    keep(world, core("Ann lives in Munich"), core("Ann lives in Berlin"))
+    wrong, right = sorted(live(world), key=lambda one: one.text, reverse=True)
+    done = keep(world, removed=[wrong.id, wrong.id, "mem_unknown"])
+    assert done.kept == KeptCounts(removed=1)
+    assert live(world) == [right]
+    [stored] = [one for one in world.memories() if one.id == wrong.id]
+    assert (stored.status, stored.superseded_by) == ("removed", None)
+
+
+def test_memory_that_an_entry_repeats_or_replaces_is_not_removed() -> None:
+    world = World()
+    keep(world, core("Tea"), core("Coffee"))
+    coffee, tea = sorted(live(world), key=lambda one: one.text)
+    done = keep(world, core("Tea"), core("Water", coffee.id), removed=[tea.id, coffee.id])
+    assert done.kept == KeptCounts(core=1, superseded=1, doubles=1)
+    assert sorted(texts(live(world))) == ["Tea", "Water"]
+
+
+STRANGER = Actor(chat_id="chat_2", authors=Authors.in_digests(["usr_eve"]), outsiders=True)
+
+
+@pytest.mark.parametrize(
+    ("made", "actor", "removes"),
+    [
+        ({"made_by": "tool"}, None, True),
+        ({"made_by": "api"}, None, False),
+        ({"made_by": "api", "constitutional": True}, None, False),
+        ({"made_by": "tool"}, STRANGER, False),
+    ],
+)
+def test_memory_is_removed_only_with_a_right_to_change_it(
+    made: dict[str, Any], actor: Actor | None, *, removes: bool
+) -> None:
+    world = World()
+    memory = world.app.memories.add(OWNER, "Ann lives in Munich", "core", **made).memory
+    assert keep(world, removed=[memory.id], actor=actor).kept.removed == removes
+    assert bool(live(world)) != removes
+
+
+def test_open_memory_is_not_removed_for_private_words() -> None:
+    world = World()
+    memory = world.app.memories.add(OWNER, "Ann lives in Munich", "core", made_by="tool").memory
+    done = keep(world, owner=PRIVATE, reach=REACH, removed=[memory.id])
+    assert (done.kept.removed, len(live(world))) == (0, 1)
 
 
 def test_open_memory_is_not_superseded_by_a_private_one() -> None:

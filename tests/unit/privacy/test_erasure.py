@@ -133,7 +133,7 @@ def test_item_that_refers_to_the_person_only_by_id_is_erased() -> None:
             staging="run_1:1:1",
             source_chat_id="chat_gone",
             source_title="Gone",
-            messages=(BorrowedMessage(author="Caller", sender=ref, text="Hello"),),
+            messages=(BorrowedMessage(seq=1, author="Caller", sender=ref, text="Hello"),),
             audience=EVERYONE,
             last_message_at=world.clock.now(),
             created_at=world.clock.now(),

@@ -156,7 +156,7 @@ class Crowded:
 
     def _borrowed(self, audience: Audience) -> None:
         said = BorrowedMessage(
-            author="Somebody", sender=HUSAM.ref, text="How far shall I run today? " * 70
+            seq=1, author="Somebody", sender=HUSAM.ref, text="How far shall I run today? " * 70
         )
         self._put(
             BorrowedContext(

@@ -65,7 +65,7 @@ def test_recall_without_a_match_shows_nothing(query: str) -> None:
 
 
 def test_recall_leaves_out_messages_that_are_shown_anyway() -> None:
-    found = recalled(chatting(), "the deposit for the flat", shown=frozenset({9}))
+    found = recalled(chatting(), "the deposit for the flat", shown=frozenset({("chat_1", 9)}))
     assert DEPOSIT not in texts_of(found)
 
 

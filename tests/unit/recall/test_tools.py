@@ -44,3 +44,16 @@ def test_recall_by_day_and_person_leaves_out_others() -> None:
 def test_recall_with_a_malformed_day_explains_the_format(name: str) -> None:
     told = recalled(group(), query="the deposit", **{name: "last March"})
     assert "from and to are dates such as 2026-02-18" in told
+
+
+def test_recall_does_not_return_the_message_that_asks() -> None:
+    world = group()
+    question = "What deposit does the landlord want for the flat in Hafen?"
+    world.model.script.extend([calls(("recall", {"query": question})), calls("end_run")])
+    world.post(question, HUSAM)
+    indexed(world, "chat_1")
+    settle(world)
+    [run] = world.runs("chat_1")
+    told = results_of(world, run)[0].content
+    assert DEPOSIT in told
+    assert question not in told

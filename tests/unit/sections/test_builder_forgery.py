@@ -38,7 +38,7 @@ from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.planning.sections import Goals, Plans
 from skein.prompts import render
-from skein.services.common.quoting import quoted
+from skein.services.common.quoting import on_one_line, quoted
 from skein.services.common.token_cache import RememberedTokens
 from skein.services.config.resolution import effective_settings
 from skein.settings import Settings
@@ -570,7 +570,12 @@ def _pinned(text: str) -> PinnedSummary:
 
 def _borrowed(title: str, chat_id: str, said: Sequence[tuple[str, str]]) -> BorrowedContext:
     messages = (
-        BorrowedMessage(author=author, sender=MemberRef(kind="user", id=f"usr_{number}"), text=text)
+        BorrowedMessage(
+            seq=number + 1,
+            author=author,
+            sender=MemberRef(kind="user", id=f"usr_{number}"),
+            text=text,
+        )
         for number, (author, text) in enumerate(said)
     )
     return BorrowedContext(
@@ -604,7 +609,8 @@ def test_other_conversations_read_back_the_newest_first(
     found = grammar.others(_section(prompt, "OTHER ACTIVE CONVERSATIONS"), hint=may_borrow)
     shown = [room for room in chat_admin if room[1] != "chat_1"]
     assert found == [
-        (title or "a conversation", id_ if may_borrow else None, note) for title, id_, note in shown
+        (title or "a conversation", id_ if may_borrow else None, on_one_line(note))
+        for title, id_, note in shown
     ]
 
 
@@ -642,7 +648,7 @@ def test_no_one_can_begin_a_section(
         items=[
             YourChats((OwnChat(chat, own),)),
             OtherSummaries.found(read(chat=chat, others=[_noted(title, "chat_2", note)])),
-            BorrowedItems(_borrowed(title, "chat_2", said_by)),
+            BorrowedItems(_borrowed(title, "chat_3", said_by)),
         ],
         before=_pinned(note),
         person=User(

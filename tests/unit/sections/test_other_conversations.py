@@ -82,7 +82,7 @@ def test_other_chat_is_shown_with_its_title_and_the_agents_own_two_lines() -> No
     assert _told(world) == (
         "OTHER ACTIVE CONVERSATIONS:\n"
         '  - "The \\"report\\"", 5 min ago: '
-        '"The report is late.\\nAnn has the numbers."'
+        '"The report is late. Ann has the numbers."'
     )
 
 

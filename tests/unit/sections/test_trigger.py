@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from skein.models.common.address import sms_route
+from skein.services.runs.policy import WAIT_SECONDS
+from tests.support.agents import AHMAD, END, results_of, settle, stage, waiting_elsewhere
 from tests.support.builders import LINE, PHONE, World, bot, person
+from tests.support.fakes import says
 
 HUSAM, COACH, LEDGER = person(), bot(), bot("agt_b", "Ledger")
 
@@ -53,9 +56,94 @@ def test_trigger_states_a_waiting_agent_and_no_waiting_person() -> None:
     assert _told("It is safe.", LEDGER, depth=1) == ['Ledger wrote msg:2 in "Project Alpha".']
 
 
+# ---------------------------------------------------------------------- a wait elsewhere
+
+
+@pytest.mark.parametrize("replied", [True, False])
+def test_trigger_after_a_wait_elsewhere_states_both_chats(replied: bool) -> None:
+    world = waiting_elsewhere(END)
+    if replied:
+        world.post("Ten", AHMAD, chat_id="chat_2")
+    else:
+        world.clock.advance(WAIT_SECONDS)
+    settle(world)
+    [asked] = [
+        one.messages[0].content for one in world.model.requests if "waited" in str(one.messages)
+    ]
+    how = "Ahmad replied with msg:2. Continue from there."
+    assert asked.split("TRIGGER:\n")[1].split("\n\n")[0].splitlines() == [
+        '  Husam wrote msg:1 in "Project Alpha".',
+        '  message: "Pull the numbers"',
+        '  You then asked msg:1 in "Sales" and waited. '
+        + (how if replied else "The wait ended with a timeout: nobody replied."),
+        (
+            '  Your active chat is now "Sales". Husam waits in "Project Alpha": to answer there, '
+            "give its chat_id."
+        ),
+    ]
+
+
+def test_post_elsewhere_names_the_chat_of_its_number() -> None:
+    world = stage(says("Figures?", chat_id="chat_2"), END)
+    world.chat(HUSAM, COACH)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales")
+    world.post("Pull the numbers", HUSAM)
+    settle(world)
+    [run] = world.runs()
+    assert results_of(world, run)[0].content == 'sent to "Sales" as msg:1'
+
+
+# ---------------------------------------------------------------------- several open questions
+
+ANN = person("usr_ann", "Ann")
+
+
+def _trigger_after(*said: tuple[Any, str, dict[str, Any]], **agent: Any) -> list[str]:
+    """The trigger of one run for messages in a group, which came before the run started."""
+    world = World()
+    world.agent(**{"history_format": "timeline", "reply_mode": "tools", **agent})
+    world.chat(HUSAM, ANN, COACH)
+    world.post("I can help", COACH, depth=9)
+    for sender, text, fields in said:
+        world.post(text, sender, **fields)
+    world.drain()
+    section = world.model.requests[0].messages[-2 if agent else 0].content
+    return [line.strip() for line in section.split("TRIGGER:\n")[1].split("\n\n")[0].splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            [(ANN, "@Coach, a plan?", {}), (HUSAM, "@Coach, a date?", {})],
+            "Ann (msg:2) and Husam (msg:3) named you; neither has an answer yet.",
+        ),
+        (
+            [(ANN, "@Coach, a plan?", {}), (HUSAM, "Nice weather", {})],
+            "Ann (msg:2) named you; it has no answer yet.",
+        ),
+        (
+            [(ANN, "@Coach, one", {}), (ANN, "Coach, two", {}), (HUSAM, "Yes", {"reply_to": 1})],
+            "Ann (msg:2, msg:3) and Husam (msg:4) addressed you; none has an answer yet.",
+        ),
+        ([(ANN, "Hi all", {}), (HUSAM, "@Coach, a date?", {})], None),
+    ],
+)
+def test_trigger_names_every_message_that_addresses_the_agent(
+    said: list[Any], told: str | None
+) -> None:
+    lines = _trigger_after(*said)
+    assert lines[1:] == ([told] if told else [])
+
+
+def test_message_with_an_answer_is_not_open() -> None:
+    asked = [(ANN, "@Coach, a plan?", {}), (COACH, "Here it is", {"reply_to": 2, "depth": 9})]
+    assert len(_trigger_after(*asked, (HUSAM, "@Coach, a date?", {}))) == 1
+
+
 # ---------------------------------------------------------------------- direct chats in roles
 
-RULE = "Without a system TRIGGER, the last message started this run."
+RULE = "Answer the last message, unless TRIGGER says otherwise."
 
 
 def _direct() -> World:
@@ -98,6 +186,13 @@ def test_burst_in_a_direct_chat_has_a_trigger() -> None:
     world.post("Are you there?", HUSAM)
     told = "Husam wrote the message below.\n  You have not answered the last 2 messages yet."
     assert f"TRIGGER:\n  {told}" in _system(world)
+
+
+def test_reset_does_not_count_as_a_message_without_an_answer() -> None:
+    world = _direct()
+    world.post("Reset", HUSAM)
+    world.post("Which sport uses a shuttlecock?", HUSAM)
+    assert "TRIGGER:" not in _system(world)
 
 
 def test_reply_in_a_direct_chat_has_a_trigger() -> None:

@@ -29,7 +29,7 @@ from tests.support.fakes import Script, calls, says
 
 SARAH = person("usr_sarah", "Sarah")
 SECTION = "BORROWED CONTEXT"
-NOTE = "Later prompts do not show them."
+NOTE = "They are shown this once."
 DIRECT = {"kind": "direct", "visibility": "private"}
 PRIVATE = {"visibility": "private"}
 
@@ -94,7 +94,10 @@ def test_the_last_ten_messages_are_staged_with_their_authors() -> None:
     ]
     assert _result(world) == (
         "done",
-        '10 messages of "Sales" will be shown at your next turn',
+        (
+            'nothing is shown yet: the 10 newest messages of "Sales" will be shown when you are '
+            "next started here; to read them now, call read_messages"
+        ),
     )
 
 

@@ -131,3 +131,12 @@ def test_get_my_runs_after_a_reset_previews_nothing_that_was_sent_before(
     told = _told(world, "get_my_runs")
     assert (SORE in told) is shown
     assert told.count("- run_") >= 2
+
+
+def test_messages_that_tools_read_have_no_marks_of_a_prompt() -> None:
+    world = _world()
+    _say(world, SORE)
+    told = _told(world, "read_messages")
+    assert f'Dana: "{SORE}"' in told
+    assert "[NEW]" not in told
+    assert "[SEEN]" not in told

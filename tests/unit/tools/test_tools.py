@@ -131,6 +131,36 @@ def test_a_tool_that_is_not_enabled_is_neither_offered_nor_carried_out() -> None
     assert world.texts() == ["Hello"]
 
 
+@pytest.mark.parametrize(
+    ("tools", "missing"),
+    [
+        (("enter_chat", "borrow_context"), {"enter_chat", "borrow_context"}),
+        (("end_goal",), {"end_goal"}),
+        (("end_goal", "set_goal"), set()),
+        (("stop_run",), {"stop_run"}),
+        (("stop_run", "get_my_runs"), set()),
+        (("forget_memory",), {"forget_memory"}),
+        (("forget_memory", "search_memories"), set()),
+        (("switch_thread", "end_thread"), {"switch_thread", "end_thread"}),
+        (("switch_thread", "create_thread"), set()),
+    ],
+)
+def test_tool_that_needs_an_id_is_offered_only_where_the_model_can_know_one(
+    tools: tuple[str, ...], missing: set[str]
+) -> None:
+    world = _asked(enabled_tools=tools)
+    offered = {tool.name for tool in world.model.requests[0].tools}
+    assert set(tools) - offered == missing
+
+
+def test_tools_for_other_chats_are_offered_once_there_is_one() -> None:
+    world = _two_chats(END)
+    world.post("Hello", HUSAM)
+    settle(world)
+    offered = {tool.name for tool in world.model.requests[0].tools}
+    assert {"enter_chat", "borrow_context"} <= offered
+
+
 def test_end_run_ends_nothing_where_it_is_not_enabled() -> None:
     world = _asked(
         calls("end_run", ("send_message", {"text": "Still here"})),

@@ -337,7 +337,8 @@ def test_a_pending_thread_takes_60_tokens_at_most_however_much_it_says(length: i
     thread = begin(world, said[:length], documents=names, approach=said[:2_000].strip())
     noted = changes.fields({"progress": said[:2_000]})
     world.app.threads.change(OWNER.reach, thread.id, noted)
-    [_, line] = section(prompts(world, asked(world))[0], "PENDING THREADS").splitlines()
+    [_, hint, line] = section(prompts(world, asked(world))[0], "PENDING THREADS").splitlines()
+    assert "switch_thread makes one active" in hint
     assert tokens().count(line) <= 60
     assert thread.id in line
     assert "documents: " in line
@@ -368,7 +369,7 @@ def test_runs_in_a_chat_begin_with_the_thread_that_is_pinned_there() -> None:
     world.app.threads.switch(OWNER.reach, other.id)
     world.app.pins.pin(TENANT, "chat_1", COACH.id, pinned.id)
     here = section(prompts(world, asked(world))[0], "ACTIVE THREAD")
-    assert here.startswith(f"ACTIVE THREAD: {pinned.id} [pinned to this chat]")
+    assert here.startswith(f"ACTIVE THREAD: {pinned.id} [this chat starts with it]")
     there = section(prompts(world, asked(world, "chat_2"))[0], "ACTIVE THREAD")
     assert there.startswith(f"ACTIVE THREAD: {other.id}\n")
     assert active_id(world) == other.id

@@ -334,6 +334,7 @@ class ConsolidationResource(TypedDict):
     core: int
     journal: int
     superseded: int
+    removed: int
     doubles: int
     profile: int
     usage: TokenUsage

@@ -9,7 +9,7 @@ chats.
 Recall adds its calls to round two, and a round of its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -20,11 +20,15 @@ from typing import NamedTuple
 
 from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.guarded_reads import GuardedReads
+from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.order import ITEMS
-from skein.interface.history import History, first_seq_to_read
+from skein.agent.sections.other_conversations import OtherSummaries
+from skein.interface.history import History, asked_refs, first_seq_to_read
+from skein.interface.names import shown_origin
 from skein.interface.reading import (
     OwnChat,
     Reading,
+    SectionItems,
     SectionReads,
     found_configuration,
     keys_of_configuration,
@@ -48,6 +52,7 @@ from skein.models.runs.run import Run
 from skein.ports import Clock
 from skein.recall.search import late_joining
 from skein.recall.sections import PromptRecall, StartedRecall
+from skein.recall.words import stems_of
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from skein.services.chat_state.insiders import (
     holds_insiders_alone,
@@ -242,6 +247,8 @@ class Reader:
             tokens=config.effective.recall_tokens,
             zone=zone_of_entries(person, agent.time_zone),
             began=began or read.now,
+            shown=_shown_refs(read, items),
+            repeats=_repeats_in(read, items),
         )
         reading = Reading(
             agent=agent,
@@ -374,3 +381,40 @@ def _read_pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(wait=False)
+
+
+def _shown_refs(read: SectionReads, items: Sequence[SectionItems]) -> frozenset[tuple[str, int]]:
+    """Return the messages that a prompt shows: of the history, the trigger and borrowed context."""
+    refs = set(asked_refs(read.run))
+    for each in items:
+        if isinstance(each, History) and read.chat is not None:
+            refs |= {(read.chat.id, message.seq) for message in each.messages}
+        if isinstance(each, BorrowedItems) and each.context is not None:
+            source = each.context.source_chat_id
+            refs |= {(source, message.seq) for message in each.context.messages}
+    return frozenset(refs)
+
+
+def _repeats_in(read: SectionReads, items: Sequence[SectionItems]) -> Callable[[Message], bool]:
+    """Return a test whether a prompt tells a message's words elsewhere.
+
+    An entry of the history can quote the message of another chat that asked for it. LAST
+    CONVERSATION tells a message of its chat if it has all its words and numbers.
+    """
+    origins = set[tuple[str, str]]()
+    last, stems = None, frozenset[str]()
+    for each in items:
+        if isinstance(each, History):
+            messages = each.messages
+            shown = (shown_origin(one, one.sender.ref, read.readers) for one in messages)
+            origins |= {(origin.chat_id, origin.text) for origin in shown if origin is not None}
+        if isinstance(each, OtherSummaries) and each.last_session is not None:
+            last = each.last_session.chat.id
+            stems = frozenset(stems_of(each.last_session.summary.text))
+
+    def repeats(message: Message) -> bool:
+        if any(message.chat_id == chat and message.text.startswith(t) for chat, t in origins):
+            return True
+        return message.chat_id == last and stems.issuperset(stems_of(message.text))
+
+    return repeats

@@ -5,6 +5,7 @@ __all__ = [
     "borrowed",
     "builder",
     "order",
+    "other_conversations",
     "participants",
     "trigger",
     "your_chats",

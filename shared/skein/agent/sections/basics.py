@@ -10,6 +10,7 @@ from skein.interface.section import Section, SectionInput, around, one_line, pro
 from skein.models.common.base import to_utc
 from skein.models.directory.agent import Agent
 from skein.ports import TokenCounter
+from skein.prompts import render
 from skein.services.common.quoting import quoted
 
 UTC = "UTC"
@@ -51,18 +52,15 @@ def active_chat(given: SectionInput) -> Section | None:
 def conversation(given: SectionInput) -> Section | None:
     """Render when a direct chat's session began, and when the one before ended.
 
-    The section does not change during the session. Other chats have none.
+    The section does not change during the session. Other chats, and first sessions, have none.
     """
     chat, zone = given.reading.chat, given.context.zone
     session = chat.session if chat is not None else None
-    if session is None:
+    if session is None or (session.before_at is None and not session.reset):
         return None
     began = f"{session.started_at.astimezone(zone):%Y-%m-%d %H:%M %Z}"
-    if session.before_at is None:
-        fact = f"This chat's first conversation began on {began}."
-    elif session.reset:
-        fact = f"This conversation began on {began}, with a reset."
-    else:
+    fact = f"This conversation began on {began}: {render('conversation_reset')}"
+    if session.before_at is not None and not session.reset:
         before = f"{session.before_at.astimezone(zone):%Y-%m-%d %H:%M %Z}"
         fact = f"This conversation began on {began}. The message before it was sent on {before}."
     return prose("CONVERSATION", f"  {fact}", given.counter)

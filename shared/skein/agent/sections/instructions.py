@@ -43,12 +43,19 @@ def _parts(given: SectionInput) -> Iterator[str]:
     if reading.channel == "sms":
         characters = str(reading.config.effective.sms_answer_characters)
         yield render("instructions_sms", {"characters": characters})
-    if not given.roles:
-        yield render("instructions_timeline")
-    else:
-        yield render("instructions_roles_group" if group else "instructions_roles_direct")
-    yield render("instructions_quoted")
+    yield from _format(given, group=group)
+    yield render("instructions_unchanged")
     if reading.chat is not None and any(split_tag(each.name)[1] for each in reading.chat.roster):
         yield f"- {render('chosen_note')}."
     if reading.of(Threads).any or SWITCH in tools or CREATE in tools:
         yield render("instructions_threads")
+
+
+def _format(given: SectionInput, *, group: bool) -> Iterator[str]:
+    """Yield what the marks of the history mean, as far as it has them."""
+    if given.roles:
+        yield render("instructions_roles_group" if group else "instructions_roles_direct")
+    elif given.reading.chat is not None:
+        marks = ["instructions_timeline"]
+        marks += ["instructions_trigger_mark"] if given.context.trigger_seq is not None else []
+        yield " ".join(map(render, marks))

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
+from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.your_chats import ACTIVE_FOR, for_readers, name_of, newest_first
 from skein.interface.reading import OwnChat, SectionItems, SectionReads, person_at
 from skein.interface.section import Section, SectionInput, around, listing
@@ -22,8 +23,9 @@ from skein.models.chats.summary import Summary
 from skein.models.common.audience import may_show
 from skein.models.common.provenance import Authors
 from skein.prompts import render
+from skein.recall.words import stems_of
 from skein.services.chat_state.sessions import reset_in
-from skein.services.common.quoting import quoted
+from skein.services.common.quoting import on_one_line, quoted
 
 MAX_CONVERSATIONS = 10
 MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any age
@@ -115,8 +117,12 @@ def _last_session(read: SectionReads) -> LastSession | None:
 
 
 def last_session(given: SectionInput) -> Section | None:
-    """Render the summary of the person's last session in another chat; None if there is none."""
-    last = given.reading.of(OtherSummaries).last_session
+    """Render the summary of the person's last session in another chat; None if there is none.
+
+    The agent's own summary of that chat follows, unless the chat summary has all its words.
+    """
+    found = given.reading.of(OtherSummaries)
+    last = found.last_session
     if last is None:
         return None
     at = min(last.chat.last_message_at or last.summary.at, last.summary.at)
@@ -124,22 +130,37 @@ def last_session(given: SectionInput) -> Section | None:
         f"LAST CONVERSATION ({ago(given.reading.now - at)}, in {quoted(last.chat.display_title)})"
     )
 
+    own = [each.text for chat, each in found.chats if chat.chat.id == last.chat.id]
+    known = set(stems_of(last.summary.text))
+    further = "".join(
+        f"\n  your summary: {quoted(on_one_line(text))}"
+        for text in own
+        if not known.issuperset(stems_of(text))
+    )
+
     def frame(words: str) -> str:
-        return f"{head}:\n  {quoted(words)}"
+        return f"{head}:\n  {quoted(words)}{further}"
 
     section = around("LAST CONVERSATION", last.summary.text, frame, given.counter)
     return section.within(given.summary_limit)
 
 
 def other_conversations(given: SectionInput) -> Section | None:
-    """Render the agent summaries of its other chats; None if there are none."""
+    """Render the agent summaries of its other chats; None if there are none.
+
+    A chat that LAST CONVERSATION or BORROWED CONTEXT shows is not repeated.
+    """
     reading, lines = given.reading, []
-    for own, summary in reading.of(OtherSummaries).chats:
+    found, borrowed = reading.of(OtherSummaries), reading.of(BorrowedItems).context
+    elsewhere = {borrowed.source_chat_id} if borrowed is not None else set()
+    elsewhere |= {found.last_session.chat.id} if found.last_session is not None else set()
+    for own, summary in found.chats:
+        if own.chat.id in elsewhere:
+            continue
         chat = own.chat.titled_for(reading.destination, known=summary.title)
         age = ago(reading.now - min(own.last_active_at, summary.at))
-        lines.append(
-            f"  - {name_of(given, chat.display_title, chat.id)}, {age}: {quoted(summary.text)}"
-        )
+        title = name_of(given, chat.display_title, chat.id)
+        lines.append(f"  - {title}, {age}: {quoted(on_one_line(summary.text))}")
     if not lines:
         return None
     if given.offers(BORROW):

@@ -7,14 +7,20 @@
   provider's cache serves it.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from skein.agent.sections.payload import payload_block
-from skein.interface.history import History, found_trigger
-from skein.interface.reading import Reading, SectionItems, SectionReads, current_seq
+from skein.agent.sections.your_chats import YourChats
+from skein.interface.history import (
+    History,
+    addressed,
+    found_trigger,
+    names_member,
+    unanswered,
+)
+from skein.interface.reading import SectionItems, SectionReads, current_seq
 from skein.interface.section import SEPARATOR, Section, SectionInput, around
 from skein.interface.timeline import attached
 from skein.models.chats.chat import Chat, Message
@@ -22,12 +28,11 @@ from skein.models.common.audience import may_show
 from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
-from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger
 from skein.services.common.quoting import quoted
 from skein.services.delivery.opt_out import mentions_opt_out
-from skein.services.runs.wakeups import mentions
 
+SEND = "send_message"
 TRIGGER_SHARE = 8  # the trigger keeps at least an eighth of the prompt
 PAYLOAD_SHARE = 4  # a trigger with a webhook's payload takes at most a quarter
 UNPROVEN = (
@@ -106,8 +111,8 @@ def _cause(given: SectionInput) -> Section | None:
     message = found.message if found.may_be_shown else None
     here = chat is not None and found.home is not None and chat.id == found.home.id
     last = message is not None and here and message.seq in shown[-1:]
-    lines = [*_causes(given, last=last), *_of_resume(given)]
-    if not lines:
+    causes, after = _causes(given, last=last), _of_resume(given)
+    if not causes and not after:
         return None
     plan, service, text = given.run.trigger.plan, given.run.trigger.service, ""
     if found.may_be_shown and service is not None:
@@ -126,7 +131,7 @@ def _cause(given: SectionInput) -> Section | None:
             content = [f"message: {quoted(words)}{attached(message)}"]
         else:
             content = []
-        return "\n".join(["TRIGGER:", *(f"  {line}" for line in (*lines, *content))])
+        return "\n".join(["TRIGGER:", *(f"  {line}" for line in (*causes, *content, *after))])
 
     if service is None:
         return around("TRIGGER", text, frame, counter, least=least)
@@ -172,14 +177,14 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     plain = sentence = f"{names[message.sender]} wrote {what}{where}"
     roster = home.roster if reading.chat is home else ()
     agents = [each for each in roster if each.kind == "agent" and each.ref != names.agent]
-    asked = [each for each in agents if _names(message, each)]
+    asked = [each for each in agents if names_member(message, each)]
     replied = any(
         one.seq == message.reply_to and one.sender.ref == names.agent
         for one in reading.of(History).messages
     )
     if replied:
         sentence += f" in reply to your msg:{message.reply_to}"
-    if home.kind == "group" and _names(message, reading.agent.as_member):
+    if home.kind == "group" and names_member(message, reading.agent.as_member):
         sentence += f" and named {_listed(['you', *(names[each] for each in asked)])}"
     elif asked and not replied:
         sentence += f" and named {_listed([names[each] for each in asked])}, not you"
@@ -192,9 +197,13 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
         lines.append(f"The same message also started {_listed(woken)}.")
     if reading.channel == "sms" and home is reading.chat and mentions_opt_out(message.text):
         lines.append(f"{names[message.sender]} gets no more SMS after a reply of STOP alone.")
-    unanswered = _unanswered(run, reading, message) if follows else 0
-    if unanswered > 1:
-        lines.append(f"You have not answered the last {unanswered} messages yet.")
+    further = _addressed(given)
+    messages = reading.of(History).messages
+    waiting = len(unanswered(run, reading.chat, messages, reading.agent.as_member))
+    if further:
+        lines.append(further)
+    elif follows and waiting > 1:
+        lines.append(f"You have not answered the last {waiting} messages yet.")
     usual = follows and last and home.kind == "direct"
     return [] if usual and lines == [f"{plain}."] else lines
 
@@ -221,20 +230,48 @@ def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:
 
 
 def _of_resume(given: SectionInput) -> list[str]:
-    """Return the sentence on how the newest wait ended."""
+    """Return the sentences on how the newest wait ended, and on the chat that is active since."""
     resume, chat = given.run.resumed, given.reading.chat
+    moved = _of_other_home(given)
     if resume is None:
-        return []
+        return moved
     here = chat is not None and chat.id == resume.chat_id
-    where = "" if here else " in another chat"
-    asked = f"You then asked msg:{resume.asked_seq}{where} and waited."
+    title = next((quoted(each.display_title) for each in _known(given, resume.chat_id)), None)
+    if here and not moved:
+        asked = f"You then asked msg:{resume.asked_seq} and waited."
+    elif title is not None:
+        asked = f"You then asked msg:{resume.asked_seq} in {title} and waited."
+    else:
+        asked = "You then asked in another chat and waited."
     if resume.status == "timeout":
-        return [f"{asked} The wait ended with a timeout: nobody replied."]
+        return [f"{asked} The wait ended with a timeout: nobody replied.", *moved]
     messages = given.reading.of(History).messages
     reply = next((one for one in messages if one.seq == resume.seq), None)
-    who = given.names[reply.sender] if here and reply is not None else "Someone"
-    what = "the message below" if here and given.roles else f"msg:{resume.seq}"
-    return [f"{asked} {who} replied with {what}. Continue from there."]
+    if not here:
+        return [f"{asked} Someone replied there.", *moved]
+    who = given.names[reply.sender] if reply is not None else "Someone"
+    what = "the message below" if given.roles else f"msg:{resume.seq}"
+    return [f"{asked} {who} replied with {what}. Continue from there.", *moved]
+
+
+def _known(given: SectionInput, chat_id: str) -> list[Chat]:
+    """Return the chat with an id, if the prompt may name it."""
+    active = [given.reading.chat] if given.reading.chat is not None else []
+    chats = [*active, *(own.chat for own in given.reading.of(YourChats).listed)]
+    return [chat for chat in chats if chat.id == chat_id][:1]
+
+
+def _of_other_home(given: SectionInput) -> list[str]:
+    """Return the sentence on the active chat, if it is not the chat that the run belongs to."""
+    chat, found = given.reading.chat, given.reading.of(ShownTrigger)
+    if chat is None or found.home is None or found.home.id == chat.id or not found.may_be_shown:
+        return []
+    home, active = quoted(found.home.display_title), quoted(chat.display_title)
+    who = "This run belongs to"
+    if found.message is not None and found.message.sender.ref != given.names.agent:
+        who = f"{given.names[found.message.sender]} waits in"
+    how = ": to answer there, give its chat_id" if given.offers(SEND) else ""
+    return [f"Your active chat is now {active}. {who} {home}{how}."]
 
 
 def _unproven(given: SectionInput, days: int) -> Section:
@@ -247,21 +284,20 @@ def _unproven(given: SectionInput, days: int) -> Section:
     return Section("TRIGGER", text, given.counter.count(text + SEPARATOR))
 
 
-def _unanswered(run: Run, reading: Reading, message: Message) -> int:
-    """Return the number of others' messages that the run answers."""
-    first = run.trigger.from_seq if run.trigger.from_seq is not None else message.seq
-    agent = reading.agent.as_member.ref
-    return sum(
-        first <= one.seq <= message.seq and one.kind == "text" and one.sender.ref != agent
-        for one in reading.of(History).messages
-    )
-
-
-def _names(message: Message, member: NamedMember) -> bool:
-    """Return whether a message names a member: as `@name` in any case, or as the exact name."""
-    if mentions(message.text, {member.name.casefold()}):
-        return True
-    return re.search(rf"(?<!\w){re.escape(member.name)}(?!\w)", message.text) is not None
+def _addressed(given: SectionInput) -> str:
+    """Return the sentence on the messages that address the agent; '' if TRIGGER names them all."""
+    run, reading = given.run, given.reading
+    messages = reading.of(History).messages
+    asked = addressed(run, reading.chat, messages, reading.agent.as_member)
+    if not asked:
+        return ""
+    by_sender: dict[str, list[str]] = {}
+    for one in asked:
+        by_sender.setdefault(given.names[one.sender], []).append(f"msg:{one.seq}")
+    who = _listed([f"{name} ({', '.join(seqs)})" for name, seqs in by_sender.items()])
+    named = all(names_member(one, reading.agent.as_member) for one in asked)
+    none = {1: "it has no", 2: "neither has an"}.get(len(asked), "none has an")
+    return f"{who} {'named' if named else 'addressed'} you; {none} answer yet."
 
 
 def _member(chat: Chat | None, user_id: str | None) -> NamedMember | None:

@@ -150,10 +150,14 @@ def _live_runs(
 
 def listed_elsewhere(reading: Reading) -> tuple[Chat, ...]:
     """Return the listed chats besides the active one; none without an active chat."""
-    if reading.chat is None:
-        return ()
+    return others_listed(reading) if reading.chat is not None else ()
+
+
+def others_listed(reading: Reading) -> tuple[Chat, ...]:
+    """Return the chats besides the active one whose ids YOUR CHATS shows."""
+    active = reading.chat.id if reading.chat is not None else None
     listed = (own.chat for own in reading.of(YourChats).listed)
-    return tuple(chat for chat in listed if chat.id != reading.chat.id)
+    return tuple(chat for chat in listed if chat.id != active)
 
 
 def askable_elsewhere(reading: Reading) -> tuple[Chat, ...]:

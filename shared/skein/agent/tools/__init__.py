@@ -4,14 +4,19 @@ To add a tool, write a function with `@tool` in one of the modules of `MODULES`,
 `ToolName` (`skein/models/directory/agent.py`). CONTRIBUTING.md lists the other steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import get_args
 
-from skein.agent.sections.your_chats import askable_elsewhere, listed_elsewhere
+from skein.agent.sections.your_chats import (
+    YourChats,
+    askable_elsewhere,
+    listed_elsewhere,
+    others_listed,
+)
 from skein.agent.tools import borrow_context, chats, choices, profile, runs
 from skein.agent.tools import send_message as messages
 from skein.agent.tools.chats import enter_chat
-from skein.agent.tools.runs import end_run
+from skein.agent.tools.runs import end_run, get_my_runs, stop_run
 from skein.agent.tools.send_message import send_message, variant
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
@@ -21,7 +26,9 @@ from skein.models.common.audience import may_show
 from skein.models.directory.agent import ToolName
 from skein.own_tools.items import OwnToolItems
 from skein.planning import tools as goals_and_plans
+from skein.planning.sections import Goals
 from skein.recall import tools as recall
+from skein.workspace.sections.threads import Threads
 from skein.workspace.tools import documents, threads
 
 MODULES = (
@@ -37,6 +44,37 @@ MODULES = (
     runs,
     threads,
 )
+
+
+# The tools that need an id: the tools whose results give one, and whether the prompt shows one.
+# The live runs include the current one.
+IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
+    enter_chat.name: ((), lambda reading: bool(others_listed(reading))),
+    borrow_context.borrow_context.name: ((), lambda reading: bool(others_listed(reading))),
+    stop_run.name: ((get_my_runs.name,), lambda reading: len(reading.of(YourChats).live_runs) > 1),
+    goals_and_plans.end_goal.name: (
+        (goals_and_plans.set_goal.name,),
+        lambda reading: bool(reading.of(Goals).goals),
+    ),
+    memories.forget_memory.name: (
+        (memories.save_memory.name, memories.search_memories.name),
+        lambda _: False,
+    ),
+    threads.switch_thread.name: (
+        (threads.create_thread.name,),
+        lambda reading: reading.of(Threads).any,
+    ),
+    threads.end_thread.name: (
+        (threads.create_thread.name,),
+        lambda reading: reading.of(Threads).any,
+    ),
+}
+
+
+def _has_ids(name: str, reading: Reading) -> bool:
+    """Tell whether the model can know an id that a tool needs."""
+    givers, shown = IDS.get(name, ((), lambda _: True))
+    return shown(reading) or not set(givers).isdisjoint(reading.agent.enabled_tools)
 
 
 def written() -> dict[str, Tool]:
@@ -63,7 +101,8 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
     not offered if each other chat has readers who may not see this one, and no person to ask.
     `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
-    is the way to say nothing.
+    is the way to say nothing. A tool that needs an id is offered if the prompt shows such an id, or
+    another tool returns one.
     """
     own = reading.of(OwnToolItems).tools
     return (*_built_in(reading), *own)
@@ -71,11 +110,11 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
 
 def _built_in(reading: Reading) -> tuple[Tool, ...]:
     """Return the built-in tools that the model is offered."""
-    tools = enabled(reading.agent.enabled_tools)
+    tools = [each for each in enabled(reading.agent.enabled_tools) if _has_ids(each.name, reading)]
     in_text = reading.chat is not None and speaks_in_text(reading)
     asks = bool(askable_elsewhere(reading))
     if not in_text and not asks:
-        return tools
+        return tuple(tools)
     others = any(may_show(reading.destination, chat.readers) for chat in listed_elsewhere(reading))
     speaks = asks or others or not in_text
     instead: dict[str, Sequence[Tool]] = {

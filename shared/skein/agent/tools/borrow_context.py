@@ -23,7 +23,7 @@ from skein.services.runs.disclosure import check_effect
 
 @tool(effect="save")
 def borrow_context(call: ToolContext, chat_id: Id) -> str:
-    """Show another chat's newest messages in your next prompt here."""
+    """Show another chat's newest messages when you are next started here."""
     run = call.activation.run
     here = call.target(None)
     if chat_id == here:
@@ -47,6 +47,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
         source_title=chat.display_title,
         messages=tuple(
             BorrowedMessage(
+                seq=m.seq,
                 author=m.sender.name,
                 sender=m.sender.ref,
                 text=f"{m.text}{attached(m)}".strip()[:MAX_CHARACTERS],
@@ -60,7 +61,11 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     )
     call.service(OwnChats).stage(borrowed, call.activation.claim)
     count = len(borrowed.messages)
-    return f"{count} messages of {quoted(borrowed.source_title)} will be shown at your next turn"
+    title = quoted(borrowed.source_title)
+    return (
+        f"nothing is shown yet: the {count} newest messages of {title} will be shown when you are "
+        "next started here; to read them now, call read_messages"
+    )
 
 
 def _active_chat(call: ToolContext, chat_id: str) -> Chat:

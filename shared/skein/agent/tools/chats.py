@@ -28,8 +28,8 @@ def enter_chat(
     limit: Count = MAX_MESSAGES,
 ) -> str:
     """Make another chat the active one, and read it."""
-    chat, member = own_chat(call, chat_id)
-    shown = _shown(call, chat, member, limit, before=None)
+    chat, _ = own_chat(call, chat_id)
+    shown = _shown(call, chat, limit, before=None)
     call.activation.claim = call.activation.claim.with_run(active_chat_id=chat.id)
     title = chat.titled_by(call.reading.insiders).display_title
     return f"ACTIVE CHAT: {quoted(title)}\n{shown}"
@@ -45,8 +45,8 @@ def read_messages(
     ] = None,
 ) -> str:
     """Read older messages, or another chat by chat_id."""
-    chat, member = own_chat(call, call.target(chat_id))
-    return _shown(call, chat, member, limit, before=before)
+    chat, _ = own_chat(call, call.target(chat_id))
+    return _shown(call, chat, limit, before=before)
 
 
 def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
@@ -64,9 +64,7 @@ def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
     return chat, member
 
 
-def _shown(
-    call: ToolContext, chat: Chat, member: Membership, limit: int, *, before: int | None
-) -> str:
+def _shown(call: ToolContext, chat: Chat, limit: int, *, before: int | None) -> str:
     """Render the messages of a chat as a timeline.
 
     Raises:
@@ -85,7 +83,7 @@ def _shown(
         destination=call.reading.destination,
         now=call.reading.now,
         zone=call.reading.entries_zone,
-        seen_seq=member.seen_seq,
+        marked=False,
     )
     shown: list[tuple[Message, str]] = []
     left = MAX_BYTES

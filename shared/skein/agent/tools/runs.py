@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import WithJsonSchema
+from pydantic import Field
 
 from skein.errors import Conflict, Correctable, Failed, Forbidden, NotFound
-from skein.interface.arguments import Count, Id
+from skein.interface.arguments import NOT_SHOWN, Count, Id
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext
 from skein.models.common.base import rfc3339
@@ -17,17 +17,11 @@ from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_effect, may_affect
 from skein.services.runs.queries import OwnRuns
 
-# The model is shown an example in place of the six values, which take 30 tokens.
-Status = Annotated[
-    RunStatus | None,
-    WithJsonSchema({"type": "string", "maxLength": 10}),
-]
-
 
 @tool(effect="read")
 def get_my_runs(
     call: ToolContext,
-    status: Status = None,
+    status: Annotated[RunStatus | None, Field(json_schema_extra={NOT_SHOWN: True})] = None,
     limit: Count = 10,
 ) -> str:
     """List your recent runs, with what you sent and did."""

@@ -10,6 +10,7 @@ from pydantic import Field, create_model
 
 from skein.agent.sections.participants import speakers_in
 from skein.agent.sections.trigger import ShownTrigger
+from skein.agent.sections.your_chats import others_listed
 from skein.agent.spoken_text import spoken
 from skein.errors import (
     Conflict,
@@ -36,8 +37,10 @@ from skein.services.chat_state.audience import audience_of, destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.choices.proposals import Proposals
+from skein.services.common.quoting import quoted, quoted_id
 from skein.services.replies.ask_and_wait import Questions
 from skein.services.runs.disclosure import NeedsConsent, check_post
+from skein.services.runs.policy import WAIT_SECONDS
 
 MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), TEXT]
 
@@ -53,6 +56,10 @@ NOTHING_TO_SAY = (
     "send_message"
 )
 
+WAIT = (
+    "true pauses this run until someone else writes there, or for "
+    f"{WAIT_SECONDS // 60} minutes. Call it last."
+)
 WAITS_IN_ONE = "nothing was sent: a run waits for a reply in one chat only, so leave also_in out"
 ANOTHER_WAIT = "; this run already waits for another question of the same step"
 ASKED = (
@@ -67,11 +74,11 @@ def send_message(
     text: MessageText,
     reply_to: Annotated[
         MessageNumber | None,
-        Field(description="Such as 43 for msg:43."),
+        Field(description="Its number there, such as 43 for msg:43."),
     ] = None,
     wait: Annotated[
         JsonBool | None,
-        Field(description="true pauses this run until a reply or a timeout. Call it last."),
+        Field(description=WAIT),
     ] = None,
     chat_id: Id | None = None,
     also_in: Annotated[
@@ -193,7 +200,16 @@ def _say(call: ToolContext, new: NewMessage) -> str:
 
     posted = call.service(Chats).post_message(new, extra_writes=extra_writes).message
     remember_sent(call, posted, heard_by)
-    return f"sent as msg:{posted.seq}"
+    return _sent(call, posted.chat_id, posted.seq)
+
+
+def _sent(call: ToolContext, chat_id: str, seq: int) -> str:
+    """Return the result of a post; the number of a message elsewhere names its chat."""
+    here = call.reading.chat
+    if here is not None and here.id == chat_id:
+        return f"sent as msg:{seq}"
+    listed = {chat.id: quoted(chat.display_title) for chat in others_listed(call.reading)}
+    return f"sent to {listed.get(chat_id, quoted_id(chat_id))} as msg:{seq}"
 
 
 def remember_sent(call: ToolContext, posted: Message, heard_by: Audience) -> None:
@@ -220,7 +236,7 @@ def _ask(call: ToolContext, new: NewMessage) -> str:
     )
     call.activation.claim = asked.claim
     call.activation.over = asked.waiting
-    return f"sent as msg:{asked.seq}; " + (
+    return f"{_sent(call, new.chat_id, asked.seq)}; " + (
         "this run waits for a reply" if asked.waiting else "a reply was already there"
     )
 

@@ -31,6 +31,7 @@ class ConsolidationResource(Resource):
     superseded: Annotated[
         int, Field(description="Number of older memories that the new ones replaced.")
     ]
+    removed: Annotated[int, Field(description="Number of memories that were removed as wrong.")]
     doubles: Annotated[int, Field(description="Number of duplicates of existing memories.")]
     profile: Annotated[int, Field(description="Number of fields set in the person's profile.")]
     usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]

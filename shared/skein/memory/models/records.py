@@ -45,6 +45,7 @@ class KeptCounts(Value):
         core: How many core memories were stored.
         journal: How many journal entries were stored.
         superseded: How many older memories were superseded.
+        removed: How many memories were removed because they are wrong.
         doubles: How many memories were not stored, because the agent already had the same one.
         profile: How many fields of the person's profile were set.
     """
@@ -52,6 +53,7 @@ class KeptCounts(Value):
     core: int = 0
     journal: int = 0
     superseded: int = 0
+    removed: int = 0
     doubles: int = 0
     profile: int = 0
 

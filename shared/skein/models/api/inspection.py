@@ -56,7 +56,8 @@ PROVENANCES: dict[str, Provenance] = {
         READERS,
     ),
     "CONVERSATION": Provenance(
-        "In a direct chat, when this session began and when the one before ended.", READERS
+        "In a direct chat, when this session began, and how: after a gap or with a reset.",
+        READERS,
     ),
     "CONVERSATION SUMMARY": Provenance(
         "The summary of the messages before the history window.", READERS

@@ -28,11 +28,13 @@ class BorrowedMessage(Value):
     """A message of the other chat.
 
     Attributes:
+        seq: The number of the message in its chat.
         author: The sender's name when the context was borrowed.
         text: The text, at most 2,000 characters.
         authors: The people whose words the message, or the title of its chat, may hold, by digest.
     """
 
+    seq: int
     author: str
     sender: MemberRef
     text: Annotated[str, Field(max_length=MAX_CHARACTERS)]

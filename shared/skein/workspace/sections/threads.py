@@ -14,6 +14,7 @@ from skein.interface.section import Section, SectionInput, listing
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
 from skein.ports import TokenCounter
+from skein.prompts import render
 from skein.services.common.quoting import quoted, quoted_id
 from skein.workspace.models.thread import ACTIVE_THREAD, DEFAULT_PRIORITY, ActiveThread, Thread
 from skein.workspace.sections.document_text import (
@@ -25,6 +26,7 @@ from skein.workspace.sections.document_text import (
 )
 from skein.workspace.thread_changes import document_in, document_keys
 
+SWITCH = "switch_thread"
 PENDING_TOKENS = 60  # the limit of a pending thread's line
 MAX_PART = 200  # the most characters of each text in that line
 MIN_PART = 8  # with fewer characters per text, the line shows no text
@@ -129,7 +131,7 @@ def thread_text(
     types = {each.document.media_type for each in documents if each.document is not None}
     if tags := [quoted(tag) for tag in thread.skill_tags if tag not in types]:
         facts.append(f"tags: {', '.join(tags)}")
-    suffix = " [pinned to this chat]" if pinned else ""
+    suffix = " [this chat starts with it]" if pinned else ""
     lines = [f"ACTIVE THREAD: {quoted_id(thread.id)}{suffix}", f"  ({', '.join(facts)})"]
     lines += [f"  {name}: {quoted(text)}" for name in FIELDS if (text := getattr(thread, name))]
     return lambda characters: "\n".join([*lines, *texts_of(documents, characters)])
@@ -141,6 +143,8 @@ def pending_threads(given: SectionInput) -> Section | None:
     if not threads:
         return None
     lines = [pending_line(thread, counter) for thread in threads]
+    if given.offers(SWITCH):
+        lines.insert(0, f"  {render('pending_threads_hint')}")
     return listing("PENDING THREADS", lines, limit, counter)
 
 

@@ -20,6 +20,7 @@ from skein.workspace.sections.document_text import (
     ShownDocument,
     texts_of,
 )
+from skein.workspace.sections.skills import Skills as ShownSkills
 from skein.workspace.sections.skills import skill_text
 from skein.workspace.sections.threads import thread_text
 from skein.workspace.skills import Skills
@@ -46,18 +47,22 @@ Evidence = Annotated[Finding | None, Field(description="What shows that it is do
 @tool(effect="save")
 def create_thread(
     call: ToolContext,
-    concern: Concern,
-    goal: Aim | None = None,
-    deliverable: Aim | None = None,
-    kind: ThreadKind | None = None,
-    documents: DocumentNames | None = None,
-    mode: SkillLabel | None = None,
-    skill_tags: SkillLabels | None = None,
-    skills: SkillNames | None = None,
-    priority: Priority | None = None,
-    approach: ThreadNote | None = None,
+    concern: Annotated[Concern, Field(description="What it is about.")],
+    goal: Annotated[Aim | None, Field(description="What it achieves.")] = None,
+    deliverable: Annotated[Aim | None, Field(description="What it produces.")] = None,
+    kind: Annotated[
+        ThreadKind | None, Field(description="exploratory: finds out; deliverable: produces.")
+    ] = None,
+    documents: Annotated[DocumentNames | None, Field(description="Names of its documents.")] = None,
+    mode: Annotated[
+        SkillLabel | None, Field(description="Kind of work, such as writing; adds its skills.")
+    ] = None,
+    skill_tags: Annotated[SkillLabels | None, Field(description="Add skills by tag.")] = None,
+    skills: Annotated[SkillNames | None, Field(description="Add skills by name.")] = None,
+    priority: Annotated[Priority | None, Field(description="1 is highest, 5 lowest.")] = None,
+    approach: Annotated[ThreadNote | None, Field(description="How you go about it.")] = None,
 ) -> str:
-    """Create a thread for new work of several runs, not yet active. Mode and tags give skills."""
+    """Create a thread: work of several runs. switch_thread makes it active."""
     fields = {
         "concern": concern,
         "goal": goal,
@@ -229,14 +234,15 @@ def _within(most_bytes: int, render: Callable[[int], str]) -> str:
 
 
 def _skills(call: ToolContext, thread: Thread) -> str:
-    """Render the skills of a thread that fit, without `core`, which each prompt shows."""
+    """Render the skills of a thread that fit, without `core` and those that the prompt shows."""
+    shown = call.reading.of(ShownSkills).chosen.skills
     chosen = call.service(Skills).selected(
         thread.tenant, bound=thread.bound_skills, mode=thread.mode, tags=thread.skill_tags
     )
     lines: list[str] = []
     left, bytes_left = [], SKILL_BYTES
     for skill in chosen.skills:
-        if skill.name == CORE:
+        if skill.name == CORE or skill in shown:
             continue
         text = skill_text(skill)
         bytes_left -= len(text.encode())
