@@ -112,7 +112,7 @@ BENCH_recall-writes = bench.recall.writes "$(DATA)"
 BENCH_recall-speed = bench.recall.speed
 
 .PHONY: bench
-bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prefix, ONLY=recall DATA=folder, ONLY=recall-speed ...)
+bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prefix, ONLY=prompts, ONLY=recall DATA=folder, ONLY=recall-speed ...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(or $(BENCH_$(ONLY)),bench $(ONLY))
 
 .PHONY: eval

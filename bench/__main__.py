@@ -31,6 +31,8 @@ from bench.starts import imports
 from bench.turns.engines import engines
 from local.template import ROOT
 from skein.adapters.tokens import Tokens
+from tests.support.prompt_overhead import overhead
+from tests.support.prompt_situations import SITUATIONS
 from tools.install.dynamodb_local import VERSION
 
 FOLDER = ROOT / "bench"
@@ -54,11 +56,13 @@ class Bench:
     shares: dict[str, dict[str, float]] = field(default_factory=dict)
     memory: dict[str, float] | None = None
     failures: list[str] = field(default_factory=list)
+    overheads: dict[str, int] = field(default_factory=dict)
 
     def run(self, *parts: str) -> Results:
         """Measure the named parts, or all parts."""
         known = {
             "prefix": self._prefix,
+            "prompts": self._prompts,
             "imports": self._imports,
             "turns": self._turns,
             "memory": self._memory,
@@ -72,6 +76,7 @@ class Bench:
             self.memory,
             self.shares,
             self.failures,
+            self.overheads,
         )
 
     def _prefix(self) -> None:
@@ -82,6 +87,12 @@ class Bench:
             self.shares[name] = prefix.shares(conversation, tokens)
             recalling = prefix.conversation(kind, prompt, tokens, tools=tools, indexed=True)
             self.shares[name]["recalling"] = prefix.shares(recalling, tokens)["ideal"]
+
+    def _prompts(self) -> None:
+        print("bench: prompts of four situations", flush=True)
+        tokens = Tokens()
+        for name, situation in SITUATIONS.items():
+            self.overheads[name] = overhead(situation(), tokens).total
 
     def _imports(self) -> None:
         print("bench: cold starts", flush=True)

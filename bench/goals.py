@@ -1,7 +1,7 @@
 """The goals of the benchmarks, each with the measured figure and a verdict."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.cost import Row
@@ -21,6 +21,16 @@ PREFIX_SHARES = {
     "direct, every tool": 0.939,
     "group, short system prompt": 0.913,
     "group, long system prompt": 0.944,
+}
+
+
+# Tokens of a request that are neither people's words nor the operator's: 5 % above the counts
+# before prompts named all open questions, both chats after a wait, and each field of a tool.
+OVERHEAD_LIMITS = {
+    "SMS after a day": 700,
+    "busy group of three agents": 1_843,
+    "agent with threads": 2_328,
+    "plan in a direct chat": 648,
 }
 
 
@@ -53,6 +63,7 @@ class Results:
         prefix: Shares by conversation (`prefix.shares`), of prompts without RECALLED; `recalling`
             is the ideal share of prompts with it.
         failures: The parts that could not be measured, with the reason.
+        overheads: Tokens of prompts that are nobody's words, by situation.
     """
 
     rows: Sequence[Row]
@@ -61,6 +72,7 @@ class Results:
     memory: Mapping[str, float] | None
     prefix: Mapping[str, Mapping[str, float]]
     failures: Sequence[str]
+    overheads: Mapping[str, int] = field(default_factory=dict)
 
     def row(self, who: str, messages: int) -> Row | None:
         """Return a row of the table; None if its turns failed or were not measured."""
@@ -82,6 +94,7 @@ def goals(results: Results) -> list[Goal]:
         *_imports(results.imports),
         _memory(results.memory),
         *_prefix(results.prefix),
+        *_overhead(results.overheads),
     ]
 
 
@@ -162,6 +175,14 @@ def _prefix(prefix: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
         if "recalling" in found:
             told += f", {found['recalling']:.1%} with RECALLED"
         yield Goal(f"{name}, {conversation}: {least:.1%}", told, found["ideal"] >= least)
+
+
+def _overhead(overheads: Mapping[str, int]) -> Iterator[Goal]:
+    for situation, most in OVERHEAD_LIMITS.items():
+        tokens = overheads.get(situation)
+        name = f"tokens of a request that are nobody's words, {situation}: at most {most:,}"
+        found = "-" if tokens is None else f"{tokens:,}"
+        yield Goal(name, found, None if tokens is None else tokens <= most)
 
 
 def _at_most(name: str, value: float | None, most: float) -> Goal:

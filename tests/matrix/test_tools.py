@@ -276,7 +276,7 @@ def test_tool_neither_reveals_nor_changes_items_beyond_reach(
     allowed = {_partition(home)}
     for (place, each), result in zip(named, results, strict=True):
         if (home, tool, place) in SPEAKING_UP:
-            assert (result.status, result.content[:11]) == ("done", "sent as msg")
+            assert (result.status, result.content[:8]) == ("done", "sent to ")
             allowed.add(_partition(each))
         elif result.content.startswith("not posted: the person is asked"):
             allowed.update(_own_partitions(world, home))

@@ -98,7 +98,7 @@ def test_chat_that_needs_no_yes_gets_the_words_at_once() -> None:
 
     assert world.texts("chat_own") == [LATE]
     assert '"Own"' not in choice_of(question(world)).question
-    assert results_of(world, run)[0].content.startswith("sent as msg:1; not posted")
+    assert results_of(world, run)[0].content.startswith('sent to "Own" as msg:1; not posted')
 
 
 @pytest.mark.parametrize("beyond", ["chat_ann", "chat_agent", "chat_none"])

@@ -240,7 +240,7 @@ def test_send_message_from_a_private_chat_of_one_reaches_only_private_chats_of_t
     world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
     world.chat(HUSAM, COACH, chat_id="chat_den", respond="mention", **PRIVATE)
     run = _ask(world, "chat_husam", says("Psst", chat_id=target), END)
-    assert results_of(world, run)[0].content == (refused or "sent as msg:1")
+    assert results_of(world, run)[0].content == (refused or 'sent to "Project Alpha" as msg:1')
     assert world.texts(target) == ([] if refused else ["Psst"])
 
 
