@@ -22,7 +22,7 @@ from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.guarded_reads import GuardedReads
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.order import ITEMS
-from skein.agent.sections.other_conversations import OtherSummaries
+from skein.agent.sections.other_conversations import LastSession, OtherSummaries
 from skein.interface.history import History, asked_refs, first_seq_to_read
 from skein.interface.names import shown_origin
 from skein.interface.reading import (
@@ -52,7 +52,6 @@ from skein.models.runs.run import Run
 from skein.ports import Clock
 from skein.recall.search import late_joining
 from skein.recall.sections import PromptRecall, StartedRecall
-from skein.recall.words import stems_of
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from skein.services.chat_state.insiders import (
     holds_insiders_alone,
@@ -401,20 +400,19 @@ def _repeats_in(read: SectionReads, items: Sequence[SectionItems]) -> Callable[[
     An entry of the history can quote the message of another chat that asked for it. LAST
     CONVERSATION tells a message of its chat if it has all its words and numbers.
     """
-    origins = set[tuple[str, str]]()
-    last, stems = None, frozenset[str]()
+    origins, agent = set[tuple[str, str]](), MemberRef(kind="agent", id=read.run.agent_id)
+    last: LastSession | None = None
     for each in items:
         if isinstance(each, History):
             messages = each.messages
-            shown = (shown_origin(one, one.sender.ref, read.readers) for one in messages)
+            shown = (shown_origin(one, agent, read.readers) for one in messages)
             origins |= {(origin.chat_id, origin.text) for origin in shown if origin is not None}
-        if isinstance(each, OtherSummaries) and each.last_session is not None:
-            last = each.last_session.chat.id
-            stems = frozenset(stems_of(each.last_session.summary.text))
+        if isinstance(each, OtherSummaries):
+            last = each.last_session
 
     def repeats(message: Message) -> bool:
         if any(message.chat_id == chat and message.text.startswith(t) for chat, t in origins):
             return True
-        return message.chat_id == last and stems.issuperset(stems_of(message.text))
+        return last is not None and message.chat_id == last.chat.id and last.repeats(message.text)
 
     return repeats

@@ -44,6 +44,10 @@ class LastSession:
     chat: Chat
     summary: Summary
 
+    def repeats(self, text: str) -> bool:
+        """Tell whether the summary has all words and numbers of a text."""
+        return set(stems_of(self.summary.text)).issuperset(stems_of(text))
+
 
 @dataclass(frozen=True, slots=True)
 class OtherSummaries(SectionItems):
@@ -131,11 +135,8 @@ def last_session(given: SectionInput) -> Section | None:
     )
 
     own = [each.text for chat, each in found.chats if chat.chat.id == last.chat.id]
-    known = set(stems_of(last.summary.text))
     further = "".join(
-        f"\n  your summary: {quoted(on_one_line(text))}"
-        for text in own
-        if not known.issuperset(stems_of(text))
+        f"\n  your summary: {quoted(on_one_line(text))}" for text in own if not last.repeats(text)
     )
 
     def frame(words: str) -> str:
