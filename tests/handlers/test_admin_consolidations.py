@@ -44,6 +44,7 @@ def test_a_chat_is_consolidated_on_request_and_its_history_says_so(
         "core": 1,
         "journal": 1,
         "superseded": 0,
+        "removed": 0,
         "doubles": 0,
         "profile": 0,
         "usage": {"input_tokens": 10, "output_tokens": 5, "cached_tokens": 0},
