@@ -135,7 +135,7 @@ lint: $(DEVELOPMENT) ## Check style, types and the template
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy $(foreach folder,$(CODE),$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
 	@PYTHONPATH=shared $(BIN)/lint-imports --no-cache >.cache/imports.log || { cat .cache/imports.log; exit 1; }
-	@$(BIN)/cfn-lint template.yaml ops.yaml
+	@$(BIN)/cfn-lint template.yaml ops.yaml domains.yaml backups.yaml
 	@if test -x $(SAM); then AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint; fi
 
 .PHONY: format

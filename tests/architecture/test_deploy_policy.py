@@ -33,7 +33,7 @@ def test_policy_reaches_no_resources_of_other_stacks(service: str) -> None:
         for arn in each["Resource"]
         if arn.startswith(f"arn:aws:{service}:")
     ]
-    own = ("skein-staging-", "SkeinLayer", "event-source-mapping")
+    own = ("skein-staging-", "SkeinLayer", "event-source-mapping", "aws-service-role")
     assert named
     assert all(any(name in arn for name in own) for arn in named)
 

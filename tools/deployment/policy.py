@@ -100,7 +100,8 @@ BESIDES = (
         ("kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey*"),
         ("kms:*:*:key/*",),
     ),
-    # EventBridge keeps a secret for the connection of the smoke test.
+    # EventBridge keeps a secret for the connection of the smoke test, by a role of its own.
+    Grant((), ("iam:CreateServiceLinkedRole",), ("iam::*:role/aws-service-role/*",)),
     Grant((), ("secretsmanager:*",), ("secretsmanager:*:*:secret:events!connection/{stack}-*",)),
     Grant(
         (),
