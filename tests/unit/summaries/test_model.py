@@ -71,3 +71,14 @@ def test_renamed_person_is_shown_with_the_former_name() -> None:
     said = [_said(1, "I only drink tea.", nina)]
     for _, asked in (ask_agent(world.agent(), renamed, None, said), ask_chat(renamed, None, said)):
         assert "Who wrote: Nina (human, formerly Ann)\n" in asked.content
+
+
+def test_question_for_a_note_says_who_sees_it_and_asks_to_mark_confidences() -> None:
+    agent = World().agent(system_prompt="Answer in one sentence.")
+    system = ask_agent(agent, _world(ANN).stored_chat(), None, TALK[:1])[0].content
+    assert "shown it in your other conversations, if all who read there may know it" in system
+    assert "Say what was told in confidence, and by whom." in system
+    assert "one or two lines" in system
+    assert 'Replace words such as "today"' in system
+    form = "What it says about the form of answers is for conversations, not for this note:"
+    assert f"{form}\nAnswer in one sentence." in system

@@ -116,6 +116,19 @@ def test_switched_thread_changes_the_same_run_and_the_next_prompt() -> None:
     assert agrees("threads/after_switch", "\n\n".join(after))
 
 
+def test_switch_does_not_repeat_a_skill_that_the_prompt_shows() -> None:
+    world = on_stage()
+    first, second = (begin(world, concern, mode="writing") for concern in ("Letter", "Speech"))
+    for_data = begin(world, "Survey", mode="analysis")
+    world.app.threads.switch(OWNER.reach, first.id)
+    ids = (second.id, for_data.id)
+    switches = (("switch_thread", {"thread_id": each}) for each in ids)
+    world.model.script.extend([calls(*switches), END])
+    writing, analysis = told(world, asked(world))[:2]
+    assert "[writing]" not in writing
+    assert "[data-analysis]" in analysis
+
+
 @pytest.mark.parametrize("end", ["completed", "archived"])
 def test_switch_to_unknown_or_ended_thread_is_refused(end: Any) -> None:
     world = on_stage()
