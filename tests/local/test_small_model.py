@@ -83,9 +83,9 @@ def test_run_without_a_message_to_answer_is_silent() -> None:
 @pytest.mark.parametrize(
     ("schema", "answer"),
     [
-        (AGENT_SCHEMA, {"lines": ["", ""]}),
+        (AGENT_SCHEMA, {"lines": [""]}),
         (CHAT_SCHEMA, {"summary": ""}),
-        (MEMORY_SCHEMA, {"journal": [], "core": []}),
+        (MEMORY_SCHEMA, {"journal": [], "core": [], "remove": []}),
     ],
 )
 def test_answer_by_a_schema_makes_nothing_up(schema: Any, answer: object) -> None:
