@@ -61,6 +61,7 @@ CONTESTED: dict[str, Story] = {
         MakeOwner(by=BOB.id, who=BOB.id, chat=TEAM.id),
         Remove(by=BOB.id, who=ALICE.id, chat=TEAM.id),
     ),
+    "member_removes_themselves": (Remove(by=BOB.id, who=BOB.id, chat=TEAM.id),),
     "linked_number_has_no_role": (
         Text(phone=STRANGERS_PHONE),
         Merge(who=BOB.id),

@@ -164,7 +164,7 @@ class Rights:
                 grown.discard(step.who)
             if isinstance(step, Leave | Erase):
                 gone -= self._ids.get(step.who, {step.who})
-            if isinstance(step, Remove) and step.by in owners:
+            if isinstance(step, Remove) and step.by in {step.who, *owners}:  # all may leave
                 gone.discard(step.who)
         if grown:
             raise Wrong(f"{_names(grown)} became an owner of {titled(chat.id)}")
