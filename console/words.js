@@ -179,6 +179,7 @@ export const words = {
         outsidersHint: "Outsiders are people of none of the chats for which the agent works.",
         quoted: "Quoted",
         noOutsiders: "Left out",
+        byTools: "Left out if a tool of yours writes",
         whoMayAdd: "Who may add it to chats",
         asListed: (listed) => (listed ? "Anyone, since it is listed" : "Operators, since it is unlisted"),
         anyone: "Anyone",

@@ -26,6 +26,7 @@ MODULES = {
     "inbound.services": ("/v1/services",),
     "operations.settings": ("/v1/settings",),
     "workspace.skills": ("/v1/skills",),
+    "own_tools.approvals": ("/v1/approvals",),
     "own_tools.tools": ("/v1/tools",),
     "operations.system": ("/v1/system",),
     "workspace.threads": ("/v1/agents/*/threads", "/v1/chats/*/agents"),

@@ -15,14 +15,15 @@ export async function systemPrompt(api, agent, _scope, again) {
   const prompt = el("textarea", { rows: 10, value: agent.system_prompt });
   const model = el("input", { value: agent.model ?? "", autocomplete: "off", maxlength: 200 });
   const mode = select([["", said.ofDeployment], ["text", said.text], ["tools", said.tools]], agent.reply_mode ?? "", () => {});
-  const outsiders = select([["quoted", said.quoted], ["none", said.noOutsiders]], agent.outsiders, () => {});
+  const outsiders = select([["", said.byTools], ["quoted", said.quoted], ["none", said.noOutsiders]],
+    agent.outsiders ?? "", () => {});
   const adders = select([["", said.asListed(agent.listed)], ["anyone", said.anyone], ["operators", said.operators]],
     agent.who_may_add ?? "", () => {});
   const versions = await api.get(`${path}/versions`);
 
   async function save() {
     Object.assign(agent, await api.patch(path, {
-      system_prompt: prompt.value, model: model.value.trim() || null, reply_mode: mode.value || null, outsiders: outsiders.value,
+      system_prompt: prompt.value, model: model.value.trim() || null, reply_mode: mode.value || null, outsiders: outsiders.value || null,
       who_may_add: adders.value || null,
     }));
     await again();

@@ -89,6 +89,7 @@ OTHERS = {
     "agent/training_export.py": "a completed thread, for operators",
     "own_tools/asking.py": "the run's own call, for the person who agreed to it",
     "own_tools/calls.py": "the run's own steps",
+    "own_tools/operator_approvals.py": "the call that waits, for operators",
     "services/choices/answering.py": "the question, for the person who answers it",
     "services/choices/ending.py": "whether a question is open; no words",
     "services/choices/invitations.py": "the question of an invitation, to record its answer",

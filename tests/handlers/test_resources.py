@@ -109,7 +109,7 @@ KINDS = {
             "reply_mode": None,
             "history_format": None,
             "enabled_tools": BASIC_TOOLS,
-            "outsiders": "quoted",
+            "outsiders": None,
             "summary_instruction": None,
             "profile_fields": ["goals", "skill_level", "recent_topics", "preferences"],
             "time_zone": "UTC",

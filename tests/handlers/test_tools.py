@@ -109,3 +109,13 @@ def test_agent_has_only_tools_that_exist(admin: Client) -> None:
     assert admin.patch("/v1/agents/agt_a", {"enabled_tools": both}).body["enabled_tools"] == both
     shown = admin.get("/v1/agents/agt_a").body
     assert shown["enabled_tools"] == both
+
+
+def test_operator_tries_a_tool_with_arguments(world: World, admin: Client) -> None:
+    admin.post(TOOLS, LOOK_UP)
+    tried = admin.post(f"{NAMED}/try", {"arguments": {"order": "17"}})
+    assert (tried.status, tried.body["status"]) == (200, "done")
+    assert world.service.requests[0].url == "https://shop.example/orders/17"
+    assert tried.body["usage"]["http_status"] == 200
+    refused = admin.post(f"{NAMED}/try", {"arguments": {}})
+    assert (refused.status, len(world.service.requests)) == (422, 1)

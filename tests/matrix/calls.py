@@ -28,6 +28,7 @@ PATHS: dict[str, dict[str, str]] = {
     "/v1/pauses/{kind}": {"kind": "=background"},
     "/v1/skills/{name}": {"name": "skill_name"},
     "/v1/tools/{name}": {"name": "tool_name"},
+    "/v1/tools/{name}/try": {"name": "tool_name"},
     "/v1/tools/{name}/secret": {"name": "tool_name"},
     "/v1/tools/{name}/versions": {"name": "tool_name"},
     "/v1/tools/{name}/versions/{version}/restore": {"name": "tool_name", "version": "=1"},
@@ -106,6 +107,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "PlanChange": {"status": "canceled"},
     "TenantOverridesChange": {"reply_debounce_seconds": 3},
     "ThreadChange": {"progress": "Half"},
+    "ToolDecision": {"decision": "approved"},
+    "ToolTrial": {"arguments": {"order": "17"}},
     "ToolChange": {"enabled": False},
     "UserChange": {"time_zone": "Europe/Berlin"},
 }

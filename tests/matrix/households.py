@@ -37,7 +37,7 @@ from tests.support.agents import END, actor, results_of, settle
 from tests.support.builders import INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.choices import ask
 from tests.support.fakes import ScriptedModel, calls
-from tests.support.own_tools import LOOK_UP, own_tool
+from tests.support.own_tools import LOOK_UP, own_tool, waiting_call
 
 PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct", "respond": "mention"}
@@ -170,6 +170,7 @@ class _Furnisher:
         for skill in (self.skill, self.free_skill):
             head = SkillHead(name=skill, description=f"About citron{self.words}")
             world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
+        self.approval = waiting_call(world, self.coach.id, tool=self.tool)
         own_tool(world, LOOK_UP, name=self.tool, description=f"About citron{self.words}")
         self._furnish()
         team = self.places["team"].ids
@@ -434,6 +435,7 @@ class _Furnisher:
             "document_id": Document.id_of(name),
             "skill_name": self.skill,
             "tool_name": self.tool,
+            "approval_id": self.approval,
         }
 
 

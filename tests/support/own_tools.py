@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from skein.models.common.audience import OPEN
+from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Put
+from skein.models.runs.run import run_id_in
+from skein.own_tools.models.approval import DECIDE_WITHIN, ToolApproval
 from skein.own_tools.models.tool import OwnTool, OwnToolVersion
 from skein.own_tools.signed_context import new_nonce
 from tests.support.builders import NOON, TENANT, World
@@ -44,3 +48,21 @@ def own_tool(world: World, fields: dict[str, Any], **changes: Any) -> OwnTool:
     world.table.write(Put(tool.key, tool.attributes()))
     world.table.write(Put(version.key, version.attributes()))
     return tool
+
+
+def waiting_call(world: World, agent_id: str, *, tool: str) -> str:
+    """Store an open call that waits for an operator, and return its id."""
+    call = RequestedCall(
+        run_id=run_id_in(agent_id, "1"), step=1, position=0, tool=tool, version=1, readers=OPEN
+    )
+    approval = ToolApproval(
+        tenant=TENANT,
+        id=f"apr_{tool}",
+        agent_id=agent_id,
+        call=call,
+        private=False,
+        created_at=NOON,
+        expires_at=int((NOON + DECIDE_WITHIN).timestamp()),
+    )
+    world.table.write(Put(approval.key, approval.to_item()))
+    return approval.id

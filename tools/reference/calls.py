@@ -33,7 +33,7 @@ GROUPS = {
     "Memories and recall": ("memories", "recall"),
     "Goals, plans and threads": ("goals", "plans", "threads"),
     "Documents and skills": ("documents", "skills"),
-    "Tools of your own": ("tools",),
+    "Tools of your own": ("tools", "approvals"),
     "People": ("users", "privacy"),
     "Phone lines and webhook services": ("lines", "services"),
     "Runs": ("runs",),

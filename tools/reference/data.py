@@ -37,7 +37,7 @@ from skein.models.outbox import due
 from skein.models.quotas import limit, usage
 from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
-from skein.own_tools.models import tool
+from skein.own_tools.models import approval, tool
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
 from skein.recall.models import stored
@@ -231,6 +231,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`OwnTool`": Row(tool.OwnTool.key_of(TENANT, "{tool}"), tool.OwnTool),
         "`OwnToolVersion`": Row(
             tool.OwnToolVersion.key_of(TENANT, "{tool}", 7), tool.OwnToolVersion
+        ),
+        "`ToolApproval`": Row(
+            approval.ToolApproval.key_of(TENANT, "{approval}"), approval.ToolApproval
         ),
         "`WebhookService`": Row(
             webhook_service.WebhookService.key_of("{source}"), webhook_service.WebhookService

@@ -1303,6 +1303,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/approvals/{approval_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a call that waits for an operator
+         * @description Arguments from a private chat need the role `privacy` and a reason; else they are null.
+         */
+        get: operations["get_approval"];
+        put?: never;
+        /**
+         * Decide on a call
+         * @description The decision starts a run, which makes exactly this call or tells of the refusal.
+         *
+         *     A call from a private chat needs the role `privacy` and a reason.
+         */
+        post: operations["decide"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tools/{name}": {
         parameters: {
             query?: never;
@@ -1345,6 +1371,26 @@ export interface paths {
          * @description The new secret is shown only once. The old one becomes invalid.
          */
         post: operations["rotate_tool_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tools/{name}/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a tool
+         * @description Calls the service once with these arguments, as the operator. A write has its effect.
+         */
+        post: operations["try_tool"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1842,6 +1888,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List calls that wait for an operator, oldest first
+         * @description Calls of tools with `approval: operator`. A call waits for seven days.
+         */
+        get: operations["list_approvals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tools": {
         parameters: {
             query?: never;
@@ -2236,6 +2302,16 @@ export interface components {
              * @description When the item was created.
              */
             created_at: string;
+        };
+        /**
+         * DecidedCall
+         * @description A call on which an operator has decided.
+         */
+        DecidedCall: {
+            /** @description The call. */
+            call: components["schemas"]["RequestedCall"];
+            /** @description Whether the operator approved it. */
+            approved: boolean;
         };
         /**
          * DirectoryPage
@@ -2863,6 +2939,28 @@ export interface components {
             at: string;
         };
         /**
+         * RequestedCall
+         * @description A recorded call of a tool that is made if somebody agrees.
+         *
+         *     It names the call and holds none of its words.
+         */
+        RequestedCall: {
+            /** @description The run that asked. */
+            run_id: string;
+            /** @description The step of that run. */
+            step: number;
+            /** @description The position of the call in the step. */
+            position: number;
+            /** @description The name of the tool. */
+            tool: string;
+            /** @description The version of the tool; the call is made with no other. */
+            version: number;
+            /** @description The people who were to see the result. */
+            readers: components["schemas"]["Audience"];
+            /** @description The person for whom it is made: who agreed, or who asked an operator. */
+            person?: string | null;
+        };
+        /**
          * RespondNow
          * @description The agents that respond now: one agent, or all agents in turn.
          */
@@ -3002,6 +3100,8 @@ export interface components {
             payload: string;
             /** @description The chat that the payload names; the service reports to its members. The run belongs to it if the agent is a member. */
             chat_id?: string | null;
+            /** @description The call on which an operator decided, in place of a service. */
+            decided?: components["schemas"]["DecidedCall"] | null;
         };
         /**
          * ShownStaging
@@ -3182,8 +3282,8 @@ export interface components {
          * @description Changes to an agent. Omitted fields stay unchanged.
          *
          *     Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
-         *     `max_prompt_tokens`, `max_concurrent_runs`, `description` and `who_may_add`. Null leaves
-         *     the other fields unchanged.
+         *     `max_prompt_tokens`, `max_concurrent_runs`, `description`, `outsiders` and `who_may_add`.
+         *     Null leaves the other fields unchanged.
          */
         AgentChange: {
             /** @description The instructions for the agent, which each prompt contains. */
@@ -3196,7 +3296,7 @@ export interface components {
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools?: (components["schemas"]["ToolName"] | string)[] | null;
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
             outsiders?: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;
@@ -3267,8 +3367,8 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
-            outsiders: components["schemas"]["Outsiders"];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            outsiders: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
@@ -3309,8 +3409,8 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
-            outsiders: components["schemas"]["Outsiders"];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            outsiders: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
@@ -3400,8 +3500,8 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
-            outsiders: components["schemas"]["Outsiders"];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            outsiders: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
@@ -3466,6 +3566,50 @@ export interface components {
             code: components["schemas"]["WarningCode"];
             /** @description Explanation for people; its wording may change. */
             message: string;
+        };
+        /**
+         * ApprovalList
+         * @description The calls that wait for an operator, oldest first.
+         */
+        ApprovalList: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ApprovalResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * ApprovalResource
+         * @description A call that waits for an operator, without its arguments.
+         */
+        ApprovalResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The chat in which the agent was asked. */
+            chat_id: string | null;
+            /** @description The name of the tool. */
+            tool: string;
+            /** @description The run that made the call. */
+            run_id: string;
+            /** @description For whom the call is; null if unclear. */
+            person: string | null;
+            /** @description Whether the arguments are private content. */
+            private: boolean;
+            /** @description Null before the decision. */
+            decision: components["schemas"]["Decision"] | null;
+            /** @description The operator who decided. */
+            decided_by: string | null;
+            /**
+             * Format: date-time
+             * @description When the operator decided.
+             */
+            decided_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
         };
         /**
          * AuditPage
@@ -4364,8 +4508,8 @@ export interface components {
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. Default: `["send_message", "enter_chat", "read_messages", "get_my_runs", "save_memory", "search_memories", "recall", "end_run"]`. */
             enabled_tools?: (components["schemas"]["ToolName"] | string)[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Default: `"quoted"`. */
-            outsiders?: components["schemas"]["Outsiders"];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            outsiders?: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. Default: `["goals", "skill_level", "recent_topics", "preferences"]`. */
@@ -5404,6 +5548,14 @@ export interface components {
             python?: components["schemas"]["PythonCall"] | null;
         };
         /**
+         * ToolDecision
+         * @description An operator's decision on a call.
+         */
+        ToolDecision: {
+            /** @description Whether the call is made. */
+            decision: components["schemas"]["Decision"];
+        };
+        /**
          * ToolPage
          * @description A page of tools, by name.
          */
@@ -5466,6 +5618,16 @@ export interface components {
             changed_at: string | null;
             /** @description The operator who changed it. */
             changed_by: string | null;
+        };
+        /**
+         * ToolTrial
+         * @description Arguments with which an operator tries a tool.
+         */
+        ToolTrial: {
+            /** @description The arguments of the call. */
+            arguments: {
+                [key: string]: unknown;
+            };
         };
         /**
          * ToolVersionPage
@@ -5585,6 +5747,18 @@ export interface components {
             visibility: components["schemas"]["Visibility"];
             /** @description The members of the chat, and the people who are invited. */
             members: components["schemas"]["ChatMemberResource"][];
+        };
+        /**
+         * TrialResource
+         * @description The result of a call that an operator tried, as a model would get it.
+         */
+        TrialResource: {
+            /** @description Whether the tool did its work. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description The text that a model would be shown. */
+            content: string;
+            /** @description Time, tries and size; null if nothing was sent. */
+            usage: components["schemas"]["CallUsage"] | null;
         };
         /**
          * UsageReportResource
@@ -5719,6 +5893,42 @@ export interface components {
             phones: string[];
         };
         /**
+         * WaitingCallResource
+         * @description A call that waits for an operator, with its arguments.
+         */
+        WaitingCallResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The chat in which the agent was asked. */
+            chat_id: string | null;
+            /** @description The name of the tool. */
+            tool: string;
+            /** @description The run that made the call. */
+            run_id: string;
+            /** @description For whom the call is; null if unclear. */
+            person: string | null;
+            /** @description Whether the arguments are private content. */
+            private: boolean;
+            /** @description Null before the decision. */
+            decision: components["schemas"]["Decision"] | null;
+            /** @description The operator who decided. */
+            decided_by: string | null;
+            /**
+             * Format: date-time
+             * @description When the operator decided.
+             */
+            decided_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /** @description The arguments as JSON text; null if withheld or erased. */
+            arguments: string | null;
+        };
+        /**
          * StartedRuns
          * @description The runs that a webhook started.
          */
@@ -5791,7 +6001,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "audit" | "chat" | "consent" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -5824,7 +6034,7 @@ export interface components {
         Visibility: "open" | "private";
         /**
          * ChoicePurpose
-         * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether the person joins a chat (`invitation`) or whether a number is still theirs (`number`).
+         * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether a tool is called (`tool`), whether the person joins a chat (`invitation`) or whether a number is still theirs (`number`).
          * @enum {string}
          */
         ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number";
@@ -5902,7 +6112,7 @@ export interface components {
         AnswerFault: "empty" | "cut_off" | "refused" | "filtered" | "unspoken";
         /**
          * ToolStatus
-         * @description How a tool call ended. After `correctable`, the model can try other arguments.
+         * @description How a tool call ended. After `correctable`, the model can try other arguments. `asked` waits for a yes; `unknown` may or may not have had its effect.
          * @enum {string}
          */
         ToolStatus: "done" | "correctable" | "failed" | "asked" | "unknown";
@@ -5949,6 +6159,12 @@ export interface components {
          */
         WarningCode: "unlisted_model" | "no_tool_called";
         /**
+         * Decision
+         * @description What an operator decided on a call.
+         * @enum {string}
+         */
+        Decision: "approved" | "refused";
+        /**
          * AuditScope
          * @description The scope that a call needs.
          * @enum {string}
@@ -5986,6 +6202,7 @@ export interface components {
         ErasureStage: "find" | "close" | "quotes" | "chats" | "kept" | "runs" | "rest" | "resting" | "done";
         /**
          * HttpMethod
+         * @description The method of a request.
          * @enum {string}
          */
         HttpMethod: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -6003,21 +6220,25 @@ export interface components {
         ThreadKind: "exploratory" | "deliverable";
         /**
          * OwnToolEffect
+         * @description Whether a call only reads, or has effects (`write`).
          * @enum {string}
          */
         OwnToolEffect: "read" | "write";
         /**
          * ToolPrivacy
+         * @description What a service promises: nothing (`shared`), or that data comes back only to the readers that the context names (`keeps_by_person`).
          * @enum {string}
          */
         ToolPrivacy: "shared" | "keeps_by_person";
         /**
          * FromPrivate
+         * @description Whether private content may reach a service after a yes (`ask`), or never.
          * @enum {string}
          */
         FromPrivate: "never" | "ask";
         /**
          * Approval
+         * @description Who agrees to each call of a tool.
          * @enum {string}
          */
         Approval: "none" | "person" | "operator";
@@ -9817,6 +10038,84 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_approval: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an approval. */
+                approval_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingCallResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    decide: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an approval. */
+                approval_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "decision": "approved"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ToolDecision"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingCallResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_tool: {
         parameters: {
             query?: never;
@@ -9935,6 +10234,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ToolWithSecret"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    try_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "arguments": {
+                 *         "order": "1234"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ToolTrial"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialResource"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -11209,6 +11551,44 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_approvals: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalList"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

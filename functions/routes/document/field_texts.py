@@ -12,24 +12,28 @@ ENUMS = {
     "the model, filtered by the provider, or text that reaches nobody.",
     "AnswerMark": "A note on an answer: the model was asked again, it was told that its text "
     "reaches nobody (`nudged`), or its last text reached nobody.",
+    "Approval": "Who agrees to each call of a tool.",
     "AuditKind": "The kind of item that a call reads or changes.",
     "AuditScope": "The scope that a call needs.",
     "AuditVerb": "What a call does.",
     "BacklogKind": "The kind of work that waits.",
     "ChatKind": "A `direct` chat has one person and one agent; a `group` has any members.",
     "ChoicePurpose": "Who asks: an agent (`question`), or Skein, whether words may be posted "
-    "(`consent`), whether the person joins a chat (`invitation`) or whether a number is still "
-    "theirs (`number`).",
+    "(`consent`), whether a tool is called (`tool`), whether the person joins a chat "
+    "(`invitation`) or whether a number is still theirs (`number`).",
     "ChoiceStatus": "Whether a question is open, answered or expired.",
+    "Decision": "What an operator decided on a call.",
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
     "`delivered` ones have reached the phone.",
     "EntryKind": "What an entry of a prompt comes from.",
     "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
     "`resting`.",
     "ErrorCode": "The kind of error, for programs. More may be added.",
+    "FromPrivate": "Whether private content may reach a service after a yes (`ask`), or never.",
     "GoalStatus": "Whether a goal is active, reached or given up.",
     "HistoryFormat": "How prompts show the history: as one list of messages with times "
     "(`timeline`), or as messages with roles.",
+    "HttpMethod": "The method of a request.",
     "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
     "(`api`), or a reflection.",
     "MemberKind": "Whether a member is a person (`user`) or an agent.",
@@ -45,6 +49,7 @@ ENUMS = {
     "NameSource": "Whether a name is `given` by the issuer or an operator, or was `chosen`.",
     "Outsiders": "Whether private prompts show words of people outside of the chat: `none`, or "
     "`quoted` with their source.",
+    "OwnToolEffect": "Whether a call only reads, or has effects (`write`).",
     "PauseKind": "The kind of work that is paused: runs of agents, SMS to people (`texts`), or "
     "summaries and memories (`background`).",
     "PlanOutcome": "Whether a plan is to be due again, or is canceled.",
@@ -62,7 +67,10 @@ ENUMS = {
     "ThreadKind": "Whether a thread explores a subject or produces a deliverable.",
     "ThreadStatus": "The state of a thread. An `archived` thread ended without a result.",
     "ToolName": "A tool of agents.",
-    "ToolStatus": "How a tool call ended. After `correctable`, the model can try other arguments.",
+    "ToolPrivacy": "What a service promises: nothing (`shared`), or that data comes back only to "
+    "the readers that the context names (`keeps_by_person`).",
+    "ToolStatus": "How a tool call ended. After `correctable`, the model can try other arguments. "
+    "`asked` waits for a yes; `unknown` may or may not have had its effect.",
     "TriggerType": "What started a run: a message, a person's request (`manual`), a plan or a "
     "webhook service.",
     "TurnRole": "The role of a message in the chat-completion API.",

@@ -51,6 +51,7 @@ TAGS = {
     "services": "Services whose webhooks start runs of agents.",
     "settings": "Settings of a tenant.",
     "skills": "Skills: instructions that agents load when they need them.",
+    "approvals": "Calls of tools that wait for an operator.",
     "tools": "Tools of your own: services that agents call.",
     "threads": "Threads: pieces of work of an agent.",
     "usage": "Tokens, SMS and money.",

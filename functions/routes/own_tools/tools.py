@@ -14,11 +14,14 @@ from skein.own_tools.api import (
     ToolChange,
     ToolPage,
     ToolResource,
+    ToolTrial,
     ToolVersionPage,
     ToolWithSecret,
+    TrialResource,
 )
 from skein.own_tools.models.tool import LAST_TOOL_VERSION
 from skein.own_tools.records import OwnTools
+from skein.own_tools.trials import ToolTrials
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter("tools", "tool", made="name", role="support", writes="owner")
@@ -68,6 +71,14 @@ def delete_tool(name: Named) -> Response[None]:
 def rotate_tool_secret(name: Named) -> ToolWithSecret:
     """The new secret is shown only once. The old one becomes invalid."""
     return ToolWithSecret.of(service(OwnTools).rotate(router.caller.tenant, name))
+
+
+@router.post("/v1/tools/<name>/try", "Try a tool", status=200)
+def try_tool(name: Named, body: ToolTrial) -> TrialResource:
+    """Calls the service once with these arguments, as the operator. A write has its effect."""
+    caller = router.caller
+    made = service(ToolTrials).make(caller.tenant, name, body.arguments, by=caller.user_id)
+    return TrialResource.of(made)
 
 
 @router.get("/v1/tools/<name>/versions", "List a tool's versions, newest first")

@@ -4,4 +4,16 @@ Others use `records.OwnTools` (the tools of a tenant), `items.OwnToolItems` (tho
 call) and `calls.OwnCalls` (which carries out the calls of a step).
 """
 
-__all__ = ["api", "asking", "calls", "items", "models", "records", "sending"]
+__all__ = [
+    "api",
+    "asking",
+    "calls",
+    "functions",
+    "items",
+    "models",
+    "operator_approvals",
+    "records",
+    "sending",
+    "signed_context",
+    "trials",
+]

@@ -4,9 +4,19 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from skein.models.api.base import ChangeRequest, CreatedAt, Page, Request, Resource
+from skein.models.api.base import (
+    ChangeRequest,
+    CreatedAt,
+    Id,
+    IdOfAgent,
+    Page,
+    Request,
+    Resource,
+)
 from skein.models.common.base import Instant
 from skein.models.directory.agent import OwnToolName
+from skein.models.runs.step import CallUsage, ToolStatus
+from skein.own_tools.models.approval import Decision, ToolApproval
 from skein.own_tools.models.tool import (
     Approval,
     OwnTool,
@@ -89,3 +99,67 @@ class ToolVersionResource(Resource):
 
 class ToolVersionPage(Page[ToolVersionResource]):
     """A page of versions, newest first."""
+
+
+class ToolDecision(Request):
+    """An operator's decision on a call."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"decision": "approved"}})
+
+    decision: Annotated[Decision, Field(description="Whether the call is made.")]
+
+
+class ApprovalResource(Resource):
+    """A call that waits for an operator, without its arguments."""
+
+    id: Id
+    agent_id: IdOfAgent
+    chat_id: Annotated[str | None, Field(description="The chat in which the agent was asked.")]
+    tool: Annotated[str, Field(description="The name of the tool.")]
+    run_id: Annotated[str, Field(description="The run that made the call.")]
+    person: Annotated[str | None, Field(description="For whom the call is; null if unclear.")]
+    private: Annotated[bool, Field(description="Whether the arguments are private content.")]
+    decision: Annotated[Decision | None, Field(description="Null before the decision.")]
+    decided_by: Annotated[str | None, Field(description="The operator who decided.")]
+    decided_at: Annotated[Instant | None, Field(description="When the operator decided.")]
+    created_at: CreatedAt
+
+    @classmethod
+    def of(cls, source: ToolApproval, /) -> "ApprovalResource":
+        """Build the resource of an approval."""
+        call = source.call
+        shared = {
+            name: getattr(source, name) for name in cls.model_fields if name in source.__dict__
+        }
+        return cls(**shared, tool=call.tool, run_id=call.run_id, person=call.person)
+
+
+class WaitingCallResource(ApprovalResource):
+    """A call that waits for an operator, with its arguments."""
+
+    arguments: Annotated[
+        str | None,
+        Field(description="The arguments as JSON text; null if withheld or erased."),
+    ]
+
+
+class ApprovalList(Page[ApprovalResource]):
+    """The calls that wait for an operator, oldest first."""
+
+
+class ToolTrial(Request):
+    """Arguments with which an operator tries a tool."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"arguments": {"order": "1234"}}})
+
+    arguments: Annotated[dict[str, Any], Field(description="The arguments of the call.")]
+
+
+class TrialResource(Resource):
+    """The result of a call that an operator tried, as a model would get it."""
+
+    status: Annotated[ToolStatus, Field(description="Whether the tool did its work.")]
+    content: Annotated[str, Field(description="The text that a model would be shown.")]
+    usage: Annotated[
+        CallUsage | None, Field(description="Time, tries and size; null if nothing was sent.")
+    ]

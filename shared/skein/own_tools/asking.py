@@ -23,7 +23,8 @@ from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.run import PREVIEW_CHARACTERS, Run, SentMessage
 from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.own_tools.items import CallableTool, OwnToolItems
-from skein.own_tools.rights import Approver, title_of
+from skein.own_tools.operator_approvals import OperatorApprovals
+from skein.own_tools.rights import Approver, only_person, title_of
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot
@@ -35,6 +36,9 @@ from skein.services.runs.disclosure import check_post, made_for_all
 ASKED = (
     "not done yet: the person is asked in msg:{seq} whether to do exactly this. Do not say that it "
     "was done; their answer starts a new run"
+)
+OPERATOR_ASKED = (
+    "not done yet: an operator must agree. Do not say that it was done. The decision starts a run"
 )
 NOBODY_TO_ASK = (
     "refused: somebody must agree to this call first, and there is nobody to ask: this run answers "
@@ -52,6 +56,7 @@ class Approvals:
     table: Table
     clock: Clock
     asking: Asking
+    operators: OperatorApprovals
 
     def ask(
         self,
@@ -74,18 +79,15 @@ class Approvals:
             LostLease: Another worker has taken the run over.
         """
         run = call.activation.run
+        if who == "operator" and run.held is not None:
+            by = only_person(run, call.reading)
+            self.operators.ask(call, _requested(run, step, position, tool, person=by))
+            return OPERATOR_ASKED
         asked = person_to_ask(run)
         if who != "person" or asked is None or run.chat_id is None or run.held is None:
             raise Failed(NOBODY_TO_ASK)
-        present, named = NOBODY, run.held.readers
-        requested = RequestedCall(
-            run_id=run.id,
-            step=step.n,
-            position=position,
-            tool=tool.name,
-            version=tool.tool.version,
-            readers=named,
-        )
+        present = NOBODY
+        requested = _requested(run, step, position, tool, person=asked)
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
             nonlocal present
@@ -137,7 +139,7 @@ class Approvals:
         chat = call.reading.chat
         if held is None or (chat is not None and not made_for_all(approved.readers, chat)):
             raise Failed(JOINED)
-        return approved.agreed_by
+        return approved.person
 
     # ------------------------------------------------------------------ after a yes
 
@@ -185,6 +187,9 @@ class Approvals:
 
     def _agreed(self, run: Run, reading: Reading) -> list[RequestedCall]:
         """Return the calls that people agreed to in the messages that a run answers."""
+        service = run.trigger.service
+        if service is not None and service.decided is not None:
+            return [service.decided.call] if service.decided.approved and reading.chat else []
         chat, first = reading.chat, run.trigger.from_seq or run.trigger.seq
         if chat is None or chat.id != run.own_chat_id:
             return []
@@ -203,7 +208,7 @@ class Approvals:
         known |= {each.seq: each for each in map(Message.from_item, found.values())}
         questions = (known.get(asked) for asked in sorted(wanted))
         return [
-            choice.call.model_copy(update={"agreed_by": choice.addressee})
+            choice.call.model_copy(update={"person": choice.addressee})
             for question in questions
             if question is not None
             and question.sender.id == run.agent_id
@@ -222,3 +227,18 @@ class Approvals:
             return None
         call = calls[requested.position]
         return call if call.name == requested.tool else None
+
+
+def _requested(
+    run: Run, step: Step, position: int, tool: CallableTool, *, person: str | None
+) -> RequestedCall:
+    """Return the request for a call, as the run is now."""
+    return RequestedCall(
+        run_id=run.id,
+        step=step.n,
+        position=position,
+        tool=tool.name,
+        version=tool.tool.version,
+        readers=run.held.readers if run.held is not None else NOBODY,
+        person=person,
+    )

@@ -69,6 +69,7 @@ class OwnTools:
             **{name: getattr(new, name) for name in ("name", *TOOL_FIELDS)},
         )
         self._check(tool)
+        shown = self._with_secret(tool)
         page = self.table.query(Query.under(tools_partition(tenant), OwnTool.PREFIX))
         if len(page.items) >= MAX_TOOLS:
             raise Conflict(f"a tenant has at most {MAX_TOOLS} tools")
@@ -82,7 +83,7 @@ class OwnTools:
             )
         except ConditionFailed:
             raise Conflict("name: there is a tool of this name") from None
-        return self._with_secret(tool)
+        return shown
 
     def get(self, tenant: str, name: str) -> OwnTool:
         """Return a tool.

@@ -23,13 +23,14 @@ class CallContext(Value):
     """The context of a call, which the service may trust.
 
     Attributes:
+        agent_id, chat_id, run_id: None for a call that an operator tries.
         person: The only person whose messages the call answers; None if that is unclear.
         readers: The people who will see the result; None for everybody in the tenant.
         idempotency_key: The same in each retry of the call.
     """
 
     tenant: Tenant
-    agent_id: Identifier
+    agent_id: Identifier | None
     chat_id: Identifier | None
     run_id: Identifier | None
     person: Identifier | None

@@ -19,6 +19,8 @@ NOT_FOR_TOOLS = {
     "RecallRebuilds": "operators rebuild the index of recall",
     "Agents": "a reading has the agent, and its chats name the others",
     "Lines": "operators connect agents with numbers",
+    "OperatorApprovals": "operators decide on calls",
+    "ToolTrials": "operators try tools",
     "OwnTools": "operators add tools; a reading has those of the agent",
     "UsageCounters": "the turn counts what a run uses",
     "Users": "a reading has the person, and profiles changes them",

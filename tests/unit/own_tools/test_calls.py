@@ -16,6 +16,8 @@ from skein.models.chats.chat import Message
 from skein.models.common.http import HttpAnswer
 from skein.models.runs.step import ToolResult
 from skein.own_tools.functions import use_functions_of
+from skein.own_tools.models.approval import Decision
+from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.signed_context import CallContext, secret_of
 from skein.services.choices.answering import Answering, GivenAnswer
 from tests.fakes.outbound_http import json_answer
@@ -369,3 +371,41 @@ def test_function_that_fails_tells_the_model_no_details(functions: list[str]) ->
 def test_tool_without_its_function_is_not_offered() -> None:
     world = asked(LOOK, **PYTHON)
     assert world.model.requests[0].tools == ()
+
+
+# ---------------------------------------------------------------------- an operator agrees
+
+
+@pytest.mark.parametrize("decision", ["approved", "refused"])
+def test_operators_decision_starts_a_run_that_makes_the_call_or_tells_of_the_refusal(
+    decision: Decision,
+) -> None:
+    world = asked(BOOKS, "They look.", "Well.", record=BOOK, approval="operator")
+    approvals = world.app.get(OperatorApprovals)
+    [waiting] = approvals.list(TENANT)
+    assert (waiting.call.tool, waiting.call.person, waiting.private) == (
+        "book_table",
+        HUSAM.id,
+        True,
+    )
+    assert approvals.get(TENANT, waiting.id, private=False).arguments is None
+    shown = approvals.get(TENANT, waiting.id, private=True).arguments
+    assert json.loads(shown or "") == {"day": "Tuesday", "seats": 4}
+    for _ in range(2):
+        approvals.decide(TENANT, waiting.id, decision, by="usr_op")
+        world.drain()
+    assert approvals.list(TENANT) == []
+    keys = [each.headers["Idempotency-Key"] for each in world.service.requests]
+    assert keys == ([waiting.call.key] if decision == "approved" else [])
+    assert world.texts()[-1] == "Well."
+    system = world.model.requests[-1].messages[0].content
+    later = "".join(message.content for message in world.model.requests[-1].messages)
+    assert f"An operator {decision} your call of book_table" in system + later
+
+
+def test_agent_whose_tool_writes_leaves_outsiders_out() -> None:
+    for effect in ("read", "write"):
+        world = asked("Hello.", record=LOOK_UP, effect=effect)
+        run = the_run(world)
+        reading = world.app.reader.read(run, world.stored_chat(), None)
+        assert reading.insiders.alone is (effect == "write")

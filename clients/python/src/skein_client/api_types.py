@@ -188,6 +188,22 @@ class RecordedReason(TypedDict):
     at: str
 
 
+class RequestedCall(TypedDict):
+    """
+    A recorded call of a tool that is made if somebody agrees.
+
+    It names the call and holds none of its words.
+    """
+
+    run_id: str
+    step: int
+    position: int
+    tool: str
+    version: int
+    readers: Audience
+    person: NotRequired[str | None]
+
+
 class RespondNow(TypedDict):
     """
     The agents that respond now: one agent, or all agents in turn.
@@ -205,17 +221,6 @@ class SentCode(TypedDict):
     phone: str
     line: str
     valid_until: str
-
-
-class ServiceTrigger(TypedDict):
-    """
-    The webhook service that triggered a run.
-    """
-
-    id: str
-    name: str
-    payload: str
-    chat_id: NotRequired[str | None]
 
 
 class ShownStaging(TypedDict):
@@ -923,6 +928,14 @@ class TenantOverridesChange(TypedDict):
     operators_read_chats: NotRequired[bool | None]
 
 
+class ToolTrial(TypedDict):
+    """
+    Arguments with which an operator tries a tool.
+    """
+
+    arguments: dict[str, Any]
+
+
 class ToolVersionResource(TypedDict):
     """
     One version of a tool.
@@ -1009,7 +1022,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'tenant']
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'consent', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -1088,6 +1101,9 @@ WhoMayAdd: TypeAlias = Literal['anyone', 'operators']
 
 
 WarningCode: TypeAlias = Literal['unlisted_model', 'no_tool_called']
+
+
+Decision: TypeAlias = Literal['approved', 'refused']
 
 
 AuditScope: TypeAlias = Literal['chat', 'support', 'privacy', 'owner']
@@ -1256,6 +1272,15 @@ class ConsentResource(TypedDict):
     text: str
     posts: list[ConsentPostResource]
     created_at: str
+
+
+class DecidedCall(TypedDict):
+    """
+    A call on which an operator has decided.
+    """
+
+    call: RequestedCall
+    approved: bool
 
 
 class DirectoryPage(TypedDict):
@@ -1470,6 +1495,18 @@ class SectionResource(TypedDict):
     entries: list[EntryResource]
 
 
+class ServiceTrigger(TypedDict):
+    """
+    The webhook service that triggered a run.
+    """
+
+    id: str
+    name: str
+    payload: str
+    chat_id: NotRequired[str | None]
+    decided: NotRequired[DecidedCall | None]
+
+
 class SourceLabel(TypedDict):
     """
     Who wrote the messages of an item's material, and where, as prompts name its source.
@@ -1509,8 +1546,8 @@ class AgentChange(TypedDict):
     Changes to an agent. Omitted fields stay unchanged.
 
     Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
-    `max_prompt_tokens`, `max_concurrent_runs`, `description` and `who_may_add`. Null leaves
-    the other fields unchanged.
+    `max_prompt_tokens`, `max_concurrent_runs`, `description`, `outsiders` and `who_may_add`.
+    Null leaves the other fields unchanged.
     """
 
     system_prompt: NotRequired[str | None]
@@ -1555,7 +1592,7 @@ class AgentConfiguration(TypedDict):
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
-    outsiders: Outsiders
+    outsiders: Outsiders | None
     summary_instruction: str | None
     profile_fields: list[str]
     time_zone: str
@@ -1592,7 +1629,7 @@ class AgentResource(TypedDict):
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
-    outsiders: Outsiders
+    outsiders: Outsiders | None
     summary_instruction: str | None
     profile_fields: list[str]
     time_zone: str
@@ -1624,6 +1661,24 @@ class AgentWarning(TypedDict):
 
     code: WarningCode
     message: str
+
+
+class ApprovalResource(TypedDict):
+    """
+    A call that waits for an operator, without its arguments.
+    """
+
+    id: str
+    agent_id: str
+    chat_id: str | None
+    tool: str
+    run_id: str
+    person: str | None
+    private: bool
+    decision: Decision | None
+    decided_by: str | None
+    decided_at: str | None
+    created_at: str
 
 
 class AuditResource(TypedDict):
@@ -1861,7 +1916,7 @@ class NewAgent(TypedDict):
     reply_mode: NotRequired[ReplyMode | None]
     history_format: NotRequired[HistoryFormat | None]
     enabled_tools: NotRequired[list[ToolName | EnabledTools]]
-    outsiders: NotRequired[Outsiders]
+    outsiders: NotRequired[Outsiders | None]
     summary_instruction: NotRequired[str | None]
     profile_fields: NotRequired[list[ProfileField]]
     time_zone: NotRequired[str]
@@ -2109,6 +2164,14 @@ class ToolChange(TypedDict):
     python: NotRequired[PythonCall | None]
 
 
+class ToolDecision(TypedDict):
+    """
+    An operator's decision on a call.
+    """
+
+    decision: Decision
+
+
 class ToolResource(TypedDict):
     """
     A tool of the tenant.
@@ -2188,6 +2251,16 @@ class TranscriptPage(TypedDict):
     members: list[ChatMemberResource]
 
 
+class TrialResource(TypedDict):
+    """
+    The result of a call that an operator tried, as a model would get it.
+    """
+
+    status: ToolStatus
+    content: str
+    usage: CallUsage | None
+
+
 UsageReportResource = TypedDict(
     'UsageReportResource',
     {
@@ -2226,6 +2299,25 @@ class UserResource(TypedDict):
     id: str
     name_source: NameSource
     phones: list[str]
+
+
+class WaitingCallResource(TypedDict):
+    """
+    A call that waits for an operator, with its arguments.
+    """
+
+    id: str
+    agent_id: str
+    chat_id: str | None
+    tool: str
+    run_id: str
+    person: str | None
+    private: bool
+    decision: Decision | None
+    decided_by: str | None
+    decided_at: str | None
+    created_at: str
+    arguments: str | None
 
 
 class AccessPage(TypedDict):
@@ -2425,7 +2517,7 @@ class AgentDetail(TypedDict):
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
-    outsiders: Outsiders
+    outsiders: Outsiders | None
     summary_instruction: str | None
     profile_fields: list[str]
     time_zone: str
@@ -2465,6 +2557,15 @@ class AgentVersionPage(TypedDict):
     """
 
     items: list[AgentVersionResource]
+    next_cursor: str | None
+
+
+class ApprovalList(TypedDict):
+    """
+    The calls that wait for an operator, oldest first.
+    """
+
+    items: list[ApprovalResource]
     next_cursor: str | None
 
 

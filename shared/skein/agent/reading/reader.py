@@ -49,6 +49,7 @@ from skein.models.directory.user import User
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.run import Run
+from skein.own_tools.items import OwnToolItems
 from skein.ports import Clock
 from skein.recall.search import late_joining
 from skein.recall.sections import PromptRecall, StartedRecall
@@ -233,7 +234,8 @@ class Reader:
         agent, config = found_configuration(run, chat, found, self.settings)
         homes = (Chat.from_item(found[key]) for key in keys_of_insiders(run, chat) if key in found)
         others = (own.chat for own in read.others)
-        alone = holds_insiders_alone(run, agent, read.readers)
+        writes = OwnToolItems.found(read).write
+        alone = holds_insiders_alone(run, agent, read.readers, writes=writes)
         insiders = insiders_of(run, [chat, *homes, *others], alone=alone)
         titled = [replace(own, chat=own.chat.titled_by(insiders)) for own in read.others]
         read = replace(read, insiders=insiders, others=titled)

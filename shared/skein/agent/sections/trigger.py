@@ -28,7 +28,7 @@ from skein.models.common.audience import may_show
 from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
-from skein.models.runs.trigger import PlanTrigger
+from skein.models.runs.trigger import PlanTrigger, ServiceTrigger
 from skein.services.common.quoting import quoted
 from skein.services.delivery.opt_out import mentions_opt_out
 
@@ -160,9 +160,16 @@ def _causes(given: SectionInput, *, last: bool) -> list[str]:
     if plan is not None:
         return [_of_plan(given, home, plan)]
     if service is not None:
-        return [f"The service {quoted(service.name)} sent this webhook{where}."]
+        return [_of_service(service, where)]
     by = _member(home, run.trigger.user_id)
     return [f"{given.names[by] if by else 'Someone'} asked you to respond now{where}."]
+
+
+def _of_service(service: ServiceTrigger, where: str) -> str:
+    if service.decided is None:
+        return f"The service {quoted(service.name)} sent this webhook{where}."
+    decision = "approved" if service.decided.approved else "refused"
+    return f"An operator {decision} your call of {service.decided.call.tool}{where}."
 
 
 def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool) -> list[str]:

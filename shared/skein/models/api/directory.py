@@ -75,8 +75,8 @@ class AgentChange(AgentFields, ChangeRequest):
     """Changes to an agent. Omitted fields stay unchanged.
 
     Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
-    `max_prompt_tokens`, `max_concurrent_runs`, `description` and `who_may_add`. Null leaves
-    the other fields unchanged.
+    `max_prompt_tokens`, `max_concurrent_runs`, `description`, `outsiders` and `who_may_add`.
+    Null leaves the other fields unchanged.
     """
 
     model_config = ConfigDict(json_schema_extra={"example": {"reply_mode": "text"}})

@@ -20,7 +20,7 @@ class RequestedCall(Value):
         tool: The name of the tool.
         version: The version of the tool; the call is made with no other.
         readers: The people who were to see the result.
-        agreed_by: The person who agreed; None before, and for an operator.
+        person: The person for whom it is made: who agreed, or who asked an operator.
     """
 
     run_id: Identifier
@@ -29,9 +29,16 @@ class RequestedCall(Value):
     tool: str
     version: int
     readers: Audience
-    agreed_by: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
+    person: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
 
     @property
     def key(self) -> str:
         """The idempotency key of the call."""
         return f"{self.run_id}:{self.step}:{self.position}"
+
+
+class DecidedCall(Value):
+    """A call on which an operator has decided."""
+
+    call: Annotated[RequestedCall, Field(description="The call.")]
+    approved: Annotated[bool, Field(description="Whether the operator approved it.")]

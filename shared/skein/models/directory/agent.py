@@ -124,12 +124,13 @@ class AgentFields(BaseModel):
         tuple[str, ...], Field(description="The tools that the agent may call.")
     ] = DEFAULT_TOOLS
     outsiders: Annotated[
-        Outsiders,
+        Outsiders | None,
         Field(
             description="Whether private prompts may quote outsiders: people of none of the chats "
-            "for which the run works. `none`: their words are left out, but not operators' items."
+            "for which the run works. `none`: their words are left out, but not operators' items. "
+            "Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`."
         ),
-    ] = "quoted"
+    ] = None
     summary_instruction: Annotated[
         str | None,
         Field(

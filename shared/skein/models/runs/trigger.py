@@ -8,6 +8,7 @@ from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import Identifier, Instant, MemberRef, Value
 from skein.models.common.ownership import StoredAuthors, StoredMadeFrom
 from skein.models.common.provenance import NO_AUTHORS, NOTHING
+from skein.models.common.requested_call import DecidedCall
 
 TriggerType = Literal["chat_message", "manual", "plan", "service"]
 ResumeStatus = Literal["reply", "timeout"]
@@ -42,12 +43,14 @@ class ServiceTrigger(Value):
         payload: The JSON of the webhook, unchanged.
         chat_id: The chat that the payload names; the service reports to its members. The run
             belongs to it if the agent is a member.
+        decided: The call on which an operator decided, in place of a service.
     """
 
     id: Annotated[Identifier, Field(description="The id, an opaque text.")]
     name: Annotated[str, Field(description="The name of the service.")]
     payload: str
     chat_id: Identifier | None = None
+    decided: Annotated[DecidedCall | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class Trigger(Value):

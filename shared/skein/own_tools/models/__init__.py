@@ -1,3 +1,3 @@
 """The stored tools of tenants."""
 
-__all__ = ["tool"]
+__all__ = ["approval", "tool"]

@@ -16,6 +16,7 @@ AuditVerb = Literal["read", "create", "change", "delete"]
 # The kinds of things that calls read or change; the list may grow.
 AuditKind = Literal[
     "agent",
+    "approval",
     "audit",
     "chat",
     "consent",

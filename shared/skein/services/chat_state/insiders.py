@@ -32,17 +32,20 @@ def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
     return [Chat.key_of(run.tenant, each) for each in chats_of_insiders(run) if each != here]
 
 
-def holds_insiders_alone(run: Run, agent: Agent, readers: Audience) -> bool:
+def holds_insiders_alone(
+    run: Run, agent: Agent, readers: Audience, *, writes: bool = False
+) -> bool:
     """Return whether an activation may hold no words of outsiders.
 
     That is so for the runs of plans and services, and in private if the agent says so.
 
     Args:
         readers: The readers of the active chat.
+        writes: Whether the agent may call a tool of the tenant that writes.
     """
     if run.trigger.type in {"plan", "service"}:
         return True
-    return agent.outsiders == "none" and not readers.open
+    return (agent.outsiders or ("none" if writes else "quoted")) == "none" and not readers.open
 
 
 def members_of(chat: Chat | None) -> frozenset[str] | None:

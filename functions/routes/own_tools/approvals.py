@@ -1,0 +1,61 @@
+"""Routes of calls that wait for an operator (function `admin_api`)."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.audited import note_seen
+from routes.router import ApiRouter
+from routes.scope import WhyPrivate, check_private, sees_private
+from skein.bootstrap import service
+from skein.models.common.base import EntityId
+from skein.own_tools.api import ApprovalList, ApprovalResource, ToolDecision, WaitingCallResource
+from skein.own_tools.operator_approvals import OperatorApprovals, WaitingCall
+
+router = ApiRouter("approvals", "approval", role="support")
+
+ApprovalId = Annotated[EntityId, Path(description="The id of an approval.")]
+
+
+@router.get("/v1/approvals", "List calls that wait for an operator, oldest first")
+def list_approvals() -> ApprovalList:
+    """Calls of tools with `approval: operator`. A call waits for seven days."""
+    found = service(OperatorApprovals).list(router.caller.tenant)
+    return ApprovalList(items=tuple(map(ApprovalResource.of, found)), next_cursor=None)
+
+
+@router.get("/v1/approvals/<approval_id>", "Get a call that waits for an operator")
+def get_approval(approval_id: ApprovalId, reason: WhyPrivate = None) -> WaitingCallResource:
+    """Arguments from a private chat need the role `privacy` and a reason; else they are null."""
+    return _shown(_read(approval_id, reason))
+
+
+@router.post("/v1/approvals/<approval_id>", "Decide on a call", 409, status=200)
+def decide(
+    approval_id: ApprovalId, body: ToolDecision, reason: WhyPrivate = None
+) -> WaitingCallResource:
+    """The decision starts a run, which makes exactly this call or tells of the refusal.
+
+    A call from a private chat needs the role `privacy` and a reason.
+    """
+    waiting = _read(approval_id, reason)
+    if waiting.approval.private:
+        check_private(router.caller, reason)
+    caller, approvals = router.caller, service(OperatorApprovals)
+    made = approvals.decide(caller.tenant, approval_id, body.decision, by=caller.user_id)
+    return _shown(WaitingCall(made, waiting.arguments))
+
+
+def _read(approval_id: str, reason: str | None) -> WaitingCall:
+    """Read an approval, and note the people whose private content is shown."""
+    caller = router.caller
+    private = sees_private(caller, reason)
+    waiting = service(OperatorApprovals).get(caller.tenant, approval_id, private=private)
+    if waiting.approval.private and private:
+        note_seen(waiting.approval.call.readers.reader_ids or ())
+    return waiting
+
+
+def _shown(waiting: WaitingCall) -> WaitingCallResource:
+    shared = ApprovalResource.of(waiting.approval).model_dump()
+    return WaitingCallResource(**shared, arguments=waiting.arguments)

@@ -1,0 +1,59 @@
+"""A call that waits for an operator's decision."""
+
+from datetime import timedelta
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
+from skein.models.common.requested_call import RequestedCall
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+
+Decision = Literal["approved", "refused"]
+DECIDE_WITHIN = timedelta(days=7)
+
+
+class ToolApproval(Stored):
+    """A call that waits for an operator; it names the call and holds none of its words.
+
+    Attributes:
+        chat_id: The chat of the run that asked; the run after the decision belongs to it.
+        private: Whether the arguments may hold private content.
+        decision: The decision; None before.
+        version: The optimistic lock: every change raises it.
+        expires_at: When it can be decided no more, in seconds since 1970.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("APPROVAL#")
+
+    tenant: Tenant
+    id: Identifier
+    agent_id: Identifier
+    chat_id: Identifier | None = None
+    call: RequestedCall
+    private: bool
+    decision: Decision | None = None
+    decided_by: Identifier | None = None
+    decided_at: Instant | None = None
+    version: int = 1
+    created_at: Instant
+    expires_at: Annotated[int, Field(ge=0)]
+
+    @staticmethod
+    def key_of(tenant: str, approval_id: str) -> Key:
+        """Return the key of an approval."""
+        return Key(approvals_partition(tenant), f"{ToolApproval.PREFIX}{key_part(approval_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this approval."""
+        return self.key_of(self.tenant, self.id)
+
+    def to_item(self) -> Item:
+        """Return the approval as table attributes."""
+        return self.attributes()
+
+
+def approvals_partition(tenant: str) -> str:
+    """Return the partition key of a tenant's approvals."""
+    return f"{key_part(tenant)}#APPROVALS"

@@ -1,0 +1,158 @@
+"""Calls that wait for an operator: list them, show one, and decide.
+
+A decision starts a run of the agent in the chat. After a yes, the run makes the recorded call
+first, with the rights checked again. After a no, it tells the people there.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from skein.errors import Conflict, NotFound
+from skein.interface.tool_context import ToolContext
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import OPEN
+from skein.models.common.ownership import effect_id
+from skein.models.common.requested_call import DecidedCall, RequestedCall
+from skein.models.common.storage import Missing, Put
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
+from skein.models.runs.trigger import ServiceTrigger, Trigger
+from skein.own_tools.models.approval import (
+    DECIDE_WITHIN,
+    Decision,
+    ToolApproval,
+    approvals_partition,
+)
+from skein.ports import Clock, Table
+from skein.services.common.optimistic import optimistic, revise, transact_guarded
+from skein.services.common.pagination import items_under
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs.background_runs import agent_run
+
+MAX_SHOWN = 200
+NAME = "approvals"  # of the trigger of a run after a decision
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """An approval with the arguments of its call.
+
+    Attributes:
+        approval: The approval.
+        arguments: The arguments as JSON; None if they are withheld or were erased.
+    """
+
+    approval: ToolApproval
+    arguments: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorApprovals:
+    """The service of the calls that wait for an operator."""
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+
+    def ask(self, call: ToolContext, requested: RequestedCall) -> None:
+        """Have a call wait for an operator (idempotent by the call).
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        run, now = call.activation.run, self.clock.now()
+        approval = ToolApproval(
+            tenant=run.tenant,
+            id=effect_id("approval", requested.key),
+            agent_id=run.agent_id,
+            chat_id=run.own_chat_id,
+            call=requested,
+            private=run.private,
+            created_at=now,
+            expires_at=int((now + DECIDE_WITHIN).timestamp()),
+        )
+        if self.table.get(approval.key) is None:
+            write = Put(approval.key, approval.to_item(), Missing())
+            transact_guarded(self.table, [write], call.activation.claim.guard)
+
+    def list(self, tenant: str) -> Sequence[ToolApproval]:
+        """Return the calls that wait for a decision, at most 200, oldest first."""
+        items = items_under(self.table, approvals_partition(tenant), ToolApproval.PREFIX)
+        waiting = [each for each in map(ToolApproval.from_item, items) if each.decision is None]
+        return sorted(waiting, key=lambda each: each.created_at)[:MAX_SHOWN]
+
+    def get(self, tenant: str, approval_id: str, *, private: bool) -> WaitingCall:
+        """Return an approval, with the arguments of its call.
+
+        Args:
+            private: Whether private arguments may be shown.
+
+        Raises:
+            NotFound: There is no such approval.
+        """
+        approval = self._find(tenant, approval_id)
+        if approval.private and not private:
+            return WaitingCall(approval, None)
+        call = approval.call
+        item = self.table.get(Step.key_of(tenant, call.run_id, call.step))
+        calls = Step.from_item(item).tool_calls if item is not None else ()
+        found = calls[call.position].arguments if call.position < len(calls) else None
+        return WaitingCall(approval, found)
+
+    def decide(self, tenant: str, approval_id: str, decision: Decision, *, by: str) -> ToolApproval:
+        """Decide on a call, which starts a run of the agent (idempotent).
+
+        Args:
+            by: The operator.
+
+        Raises:
+            NotFound: There is no such approval.
+            Conflict: It was decided otherwise.
+        """
+
+        def attempt() -> ToolApproval:
+            approval = self._find(tenant, approval_id)
+            if approval.decision is not None:
+                if approval.decision != decision:
+                    raise Conflict(f"the call was {approval.decision} already")
+                return approval
+            return self._decided(approval, decision, by, self.clock.now())
+
+        return optimistic(self.clock, attempt)
+
+    def _decided(
+        self, approval: ToolApproval, decision: Decision, by: str, now: datetime
+    ) -> ToolApproval:
+        tenant, chat_id = approval.tenant, approval.chat_id
+        item = self.table.get(Chat.key_of(tenant, chat_id)) if chat_id else None
+        asked = self.table.get(Run.key_of(tenant, approval.call.run_id))
+        decided = DecidedCall(call=approval.call, approved=decision == "approved")
+        service = ServiceTrigger(
+            id=approval.id,
+            name=NAME,
+            payload=json.dumps({"tool": approval.call.tool, "decision": decision}),
+            chat_id=chat_id,
+            decided=decided,
+        )
+        started = agent_run(
+            tenant=tenant,
+            agent_id=approval.agent_id,
+            trigger=Trigger(type="service", service=service),
+            cause=("approval", approval.id),
+            now=now,
+            audience=Run.from_item(asked).audience if asked is not None else OPEN,
+            chat=Chat.from_item(item) if item is not None else None,
+        )
+        changes = {"decision": decision, "decided_by": by, "decided_at": now}
+        revised, write = revise(approval, changes)
+        self.table.transact([write, *started.writes])
+        self.dispatch.send([started.job])
+        return revised
+
+    def _find(self, tenant: str, approval_id: str) -> ToolApproval:
+        item = self.table.get(ToolApproval.key_of(tenant, approval_id))
+        if item is None:
+            raise NotFound("approval not found")
+        return ToolApproval.from_item(item)
