@@ -56,6 +56,12 @@ def _remembered(world: World, scope: str | None = None) -> list[Memory]:
 # ---------------------------------------------------------------------- save
 
 
+def test_saved_memory_has_an_id_only_for_an_agent_that_can_forget_it() -> None:
+    world = _group()
+    world.agent(COACH.id, reply_mode="tools", enabled_tools=("save_memory", "end_run"))
+    assert _asked(world, _saving("Husam likes tea")) == ["remembered"]
+
+
 def test_saved_memory_has_its_source_and_is_shown() -> None:
     world = _group()
     [told] = _asked(world, _saving("Husam likes tea"))
