@@ -392,6 +392,23 @@ PLAN_HEARS_AN_ORDER: Story = (
     Pass(minutes=12, tactic=does("look", "recall", ("read", HALL.id), ("borrow", HALL.id))),
 )
 
+SERVICES_ARE_TOLD_IN_PRIVATE: Story = (
+    Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=DEN.id,
+        to=COACH.id,
+        tactic=does("tell_shared", "tell_kept", ("send", TEAM.id)),
+    ),
+    Say(
+        who=BOB.id,
+        chat=TEAM.id,
+        to=COACH.id,
+        tactic=does("tell_kept", "tell_shared", ("send", TEAM.id), speaks=True),
+    ),
+    Say(who=CAROL.id, chat=CAROLS.id, tactic=does("tell_kept", "look", speaks=True)),
+)
+
 KNOWN: dict[str, Story] = {
     name.lower(): story
     for name, story in list(globals().items())

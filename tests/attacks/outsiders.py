@@ -68,7 +68,7 @@ def seen_by(stage: Stage, person: str) -> list[View]:
 
 def seen_by_everybody(stage: Stage) -> list[View]:
     """What open chats and open threads show, and what agents would be shown in open places."""
-    views: list[View] = []
+    views: list[View] = [("what the shared service got", "\n".join(stage.services.heard))]
     admin = operator(stage)
     for chat_id in stage.knowledge.chat_ids():
         if stage.knowledge.readers(chat_id) == EVERYBODY:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
+from skein.agent.tools import TOOLS
 from skein.errors import Rejected, Unavailable
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, OwnChange, UserChange
@@ -53,6 +54,7 @@ from tests.attacks.cast import (
 )
 from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
 from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers, people_of
+from tests.attacks.services import KEPT, SHARED, add_services
 from tests.attacks.steps import (
     QUIET,
     Accept,
@@ -202,7 +204,9 @@ class Stage(World):
     def _furnish(self) -> None:
         self.known(*PEOPLE)
         for agent in AGENTS:
-            actor(self, agent, reply_mode=None, history_format=None)
+            tools = (*TOOLS, SHARED, KEPT)
+            actor(self, agent, reply_mode=None, history_format=None, enabled_tools=tools)
+        self.services = add_services(self)
         self.line(COACH.id)
         rules = Owner(tenant=TENANT, agent_id=COACH.id)
         self.app.memories.add(rules, "Refunds need a yes of Alice.", "core", made_by="api")

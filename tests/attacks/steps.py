@@ -47,6 +47,8 @@ MoveKind = Literal[
     "archive",
     "skill",
     "stop",
+    "tell_shared",
+    "tell_kept",
 ]
 
 MOVES: dict[MoveKind, str] = {
@@ -85,6 +87,8 @@ MOVES: dict[MoveKind, str] = {
     "archive": "archives all threads that it sees",
     "skill": "reads a skill named after each secret word",
     "stop": "stops all runs that it sees",
+    "tell_shared": "tells all it knows to a service that shows it to anybody",
+    "tell_kept": "tells all it knows to a service that keeps it by person",
 }
 
 

@@ -100,6 +100,8 @@ CARRIES: tuple[MoveKind, ...] = (
     "enter",
     "borrow",
     "say",
+    "tell_shared",
+    "tell_kept",
 )
 
 

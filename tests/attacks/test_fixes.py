@@ -17,6 +17,7 @@ from skein.live.pushes import Listener, Pushes
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.consent import Consent
 from skein.models.common.address import sms_address
+from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Actor as ItemActor
 from skein.models.common.ownership import Readers
@@ -26,6 +27,7 @@ from skein.models.directory import user as directory_user
 from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import Merge, User
 from skein.models.runs.run import Run
+from skein.own_tools import rights
 from skein.privacy import erasure_rules
 from skein.recall import indexing
 from skein.recall import search as recall_search
@@ -102,6 +104,18 @@ def _to_everybody(finder: ListenerFinder, *, with_words: bool) -> Any:
 
 
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
+    "a service learns for whom it may keep": (
+        Audience,
+        "reader_ids",
+        property(lambda _: None),  # type: ignore[dict-item]
+        "services_are_told_in_private",
+    ),
+    "a shared service is told nothing private": (
+        rights,
+        "_tells_private",
+        lambda *_: False,
+        "services_are_told_in_private",
+    ),
     "content stays with those who were present": (
         disclosure,
         "may_affect",

@@ -22,6 +22,7 @@ from tests.attacks.cast import (
     SECRET_WORD,
     TEAM,
 )
+from tests.attacks.services import KEPT, SHARED
 from tests.attacks.steps import Move, MoveKind, Tactic
 from tests.support.fakes import Calls
 
@@ -172,6 +173,8 @@ def _all_words(seen: Seen) -> Sequence[str]:
 
 
 DEEDS: dict[MoveKind, Deed] = {
+    "tell_shared": _once(SHARED, text=LOOT),
+    "tell_kept": _once(KEPT, text=LOOT),
     "look": _all(
         _once("list_documents", limit=50),
         _once("list_documents", query="know code", limit=50),

@@ -15,6 +15,7 @@ from skein.errors import (
     Correctable,
     Failed,
     MissingSecret,
+    NotFound,
     SkeinError,
     ToolError,
     Transient,
@@ -29,6 +30,7 @@ from skein.own_tools.signed_context import CallContext, context_headers, hash_of
 from skein.ports import Clock, Metrics, ModelTokens, OutboundHttp, Secrets
 from skein.services.common.circuit_breaker import CircuitBreaker
 from skein.services.common.quoting import behind_bars
+from skein.services.config.services_key import services_key
 from skein.settings import Settings
 
 TRIES = 2
@@ -227,13 +229,24 @@ class CallSender:
         """Send a request with its signed context and its credentials."""
         request = request_of(http, arguments)
         digest = hash_of_request(request.method, request.url, request.body)
-        key = self.secrets().get(self.settings.services_secret)["key"]
-        signing = secret_of(record.nonce, key=key)
+        signing = secret_of(record.nonce, key=self._key())
         signed = context_headers(signing, context, digest, self.clock.now())
         own = {record.credentials.header: secret} if record.credentials and secret else {}
         headers = {**request.headers, **signed, **own}
         sent = request.model_copy(update={"headers": headers})
         return self.http().send(sent, seconds=seconds)
+
+    def _key(self) -> str:
+        """Return the key of the secrets that sign contexts.
+
+        Raises:
+            Failed: The deployment has no services, or its secret is missing.
+        """
+        try:
+            return services_key(self.secrets(), self.settings)
+        except (MissingSecret, NotFound) as error:
+            logger.warning("the key of services is missing", exc_info=error)
+            raise Failed("this deployment cannot call services") from None
 
     def _secret(self, credentials: Credentials | None) -> str | None:
         """Return the header of a secret.
