@@ -29,7 +29,7 @@ def world() -> World:
 
 def _texts(answer: Answer) -> dict[str, str]:
     assert answer.status == 200, answer.body
-    assert set(answer.body) == {"sections", "total_tokens", "marks"}
+    assert set(answer.body) == {"sections", "total_tokens", "marks", "tools"}
     assert all(set(section) == SECTION for section in answer.body["sections"])
     assert answer.body["total_tokens"] == sum(s["tokens"] for s in answer.body["sections"])
     return {section["name"]: section["text"] for section in answer.body["sections"]}

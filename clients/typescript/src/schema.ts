@@ -3804,6 +3804,8 @@ export interface components {
             total_tokens: number;
             /** @description Notes on how the prompt was built. */
             marks: components["schemas"]["PromptMark"][];
+            /** @description What each tool adds to a request, besides the sections. */
+            tools: components["schemas"]["ToolTokens"][];
         };
         /**
          * Credentials
@@ -4777,6 +4779,10 @@ export interface components {
             texts: number;
             /** @description The segments of these SMS. */
             segments: number;
+            /** @description The calls of tools of the tenant. */
+            tools: {
+                [key: string]: number;
+            };
         };
         /**
          * Pinning
@@ -5620,6 +5626,16 @@ export interface components {
             changed_by: string | null;
         };
         /**
+         * ToolTokens
+         * @description What a tool adds to each request.
+         */
+        ToolTokens: {
+            /** @description The name of the tool. */
+            name: string;
+            /** @description The tokens of its name, description and schema. */
+            tokens: number;
+        };
+        /**
          * ToolTrial
          * @description Arguments with which an operator tries a tool.
          */
@@ -5820,6 +5836,8 @@ export interface components {
             texts: number;
             /** @description The segments of these SMS. */
             segments: number;
+            /** @description Calls of tools of the tenant. */
+            tool_calls: number;
             /** @description The cost at the tenant's current prices; null: no prices. */
             money: components["schemas"]["Money"] | null;
         };

@@ -1,5 +1,6 @@
 """The preview of an agent's prompt, without a call to the model."""
 
+import json
 from dataclasses import dataclass
 
 from skein.agent.reading.loader import ContextLoader
@@ -8,7 +9,7 @@ from skein.agent.tools import offered
 from skein.errors import NotFound
 from skein.models.common.audience import OPEN
 from skein.models.runs.run import Run, run_id_in
-from skein.models.runs.step import PromptRecord
+from skein.models.runs.step import PromptRecord, ToolTokens
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
@@ -53,4 +54,10 @@ class Preview:
         except NotFound:
             raise NotFound("agent not found") from None
         tools = [tool.spec for tool in offered(reading)]
-        return self.prompt_builder.build(run, reading, tools).readable()
+        record = self.prompt_builder.build(run, reading, tools).readable()
+        counter = self.prompt_builder.tokens
+        sizes = tuple(
+            ToolTokens(name=each.name, tokens=counter.count(json.dumps(each.model_dump())))
+            for each in tools
+        )
+        return record.model_copy(update={"tools": sizes})

@@ -19,7 +19,8 @@ from skein.models.common.audience import OPEN
 from skein.models.common.provenance import Authors
 from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Query, Update
-from skein.models.runs.run import RunMark
+from skein.models.quotas.usage import Payer
+from skein.models.runs.run import Run, RunMark
 from skein.models.runs.step import BegunCall, Step, ToolResult
 from skein.own_tools.asking import Approvals
 from skein.own_tools.items import CallableTool, json_object_of
@@ -28,12 +29,17 @@ from skein.own_tools.sending import UNKNOWN, CallSender, Outcome
 from skein.own_tools.signed_context import CallContext
 from skein.ports import Clock, Metrics, ParallelMap, Table
 from skein.services.common.optimistic import transact_guarded
+from skein.services.quotas.usage import UsageCounters
 
 BEFORE = (
     "error: not called again: this run has called it with these arguments before, for other "
     "readers of the chat"
 )
 
+LIMIT = (
+    "error: {name} was called often enough today. Nothing was done. Say that it works again "
+    "tomorrow"
+)
 MARK: RunMark = "tool_outcome_unknown"
 
 logger = logging.getLogger(__name__)
@@ -89,6 +95,7 @@ class OwnCalls:
     parallel_map: ParallelMap
     approvals: Approvals
     sending: CallSender
+    usage: UsageCounters
 
     def plan(
         self,
@@ -161,6 +168,7 @@ class OwnCalls:
             LostLease: Another worker has taken the run over.
         """
         outcomes = dict(self._known(activation, step, planned))
+        outcomes |= self._over_limit(activation, [e for e in planned if e.position not in outcomes])
         left = [each for each in planned if each.position not in outcomes]
         begun = _Begun({each.position: each for each in step.begun})
         activation.begun.update(begun.calls)
@@ -182,6 +190,10 @@ class OwnCalls:
             return outcome
 
         made = self.parallel_map(make, left)
+        if left:
+            run = activation.run
+            names = [each.tool.name for each in left]
+            self.usage.add_tools(run.tenant, _payer(run), names, spread_by=run.id)
         outcomes |= {each.position: one for each, one in zip(left, made, strict=True)}
         for each in planned:
             self._keep(activation, each, outcomes[each.position])
@@ -208,6 +220,17 @@ class OwnCalls:
         if activation.run.rebuilds and any(each.writes for each in planned):
             known |= self._before_rebuild(activation, step, planned)
         return known
+
+    def _over_limit(
+        self, activation: Activation, planned: Sequence[PlannedCall]
+    ) -> dict[int, Outcome]:
+        """Return refusals of calls beyond a day's limit, which calls in progress may exceed."""
+        run, over = activation.run, dict[int, Outcome]()
+        for each in planned:
+            most = each.tool.tool.max_calls_per_day
+            if most and self.usage.tool_calls(run.tenant, _payer(run), each.tool.name) >= most:
+                over[each.position] = Outcome("failed", LIMIT.format(name=each.tool.name))
+        return over
 
     def _before_rebuild(
         self, activation: Activation, step: Step, planned: Sequence[PlannedCall]
@@ -258,6 +281,10 @@ def _result(step: Step, position: int, outcome: Outcome) -> ToolResult:
         content=outcome.content,
         usage=outcome.usage,
     )
+
+
+def _payer(run: Run) -> Payer:
+    return Payer(run.agent_id, run.trigger.user_id)
 
 
 def _arguments(text: str) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from skein.errors import Ambiguous, Unavailable
 from skein.interface.tool import tool
 from skein.models.chats.chat import Message
 from skein.models.common.http import HttpAnswer
+from skein.models.quotas.usage import Payer
 from skein.models.runs.step import ToolResult
 from skein.own_tools.functions import use_functions_of
 from skein.own_tools.models.approval import Decision
@@ -26,6 +27,7 @@ from tests.support.builders import SERVICES_KEY, TENANT, World
 from tests.support.fakes import calls
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
 
+NAME = "order_status"
 LOOK = calls(("order_status", {"order": "17"}))
 BOOKS = calls(("book_table", {"day": "Tuesday", "seats": 4}))
 PRIVATE: dict[str, Any] = {"visibility": "private"}
@@ -409,3 +411,43 @@ def test_agent_whose_tool_writes_leaves_outsiders_out() -> None:
         run = the_run(world)
         reading = world.app.reader.read(run, world.stored_chat(), None)
         assert reading.insiders.alone is (effect == "write")
+
+
+# ---------------------------------------------------------------------- limits and figures
+
+
+def test_calls_of_a_day_are_counted_and_limited() -> None:
+    world = stage(LOOK, "1", LOOK, "2", LOOK, "3", reply_mode="text", enabled_tools=(NAME,))
+    own_tool(world, LOOK_UP, max_calls_per_day=2)
+    world.chat(HUSAM, COACH, **DIRECT)
+    for text in ("First", "Second", "Third"):
+        world.post(text, HUSAM)
+        world.drain()
+    assert len(world.service.requests) == 2
+    assert "often enough today" in results(world)[-1].content
+    usage = world.app.usage.tool_calls(TENANT, Payer(COACH.id, HUSAM.id), NAME)
+    assert usage == 2
+    world.clock.advance(86_400)
+    assert world.app.usage.tool_calls(TENANT, Payer(COACH.id, HUSAM.id), NAME) == 0
+
+
+def test_service_that_fails_often_is_left_alone_for_a_while() -> None:
+    script: list[Any] = [LOOK, "Sorry."] * 4
+    world = stage(*script, reply_mode="text", enabled_tools=(NAME,))
+    own_tool(world, LOOK_UP)
+    world.service.answer = lambda _: json_answer({}, 503)
+    world.chat(HUSAM, COACH, **DIRECT)
+    for text in ("First", "Second", "Third", "Fourth"):
+        world.post(text, HUSAM)
+        world.drain()
+    assert len(world.service.requests) == 5  # the breaker opens at the fifth failure
+    assert "circuit breaker is open" in results(world)[-1].content
+
+
+def test_preview_shows_what_a_tool_adds_in_tokens() -> None:
+    world = stage(reply_mode="text", enabled_tools=(NAME,))
+    own_tool(world, LOOK_UP)
+    world.chat(HUSAM, COACH, **DIRECT)
+    [shown] = world.app.preview.show(TENANT, COACH.id, "chat_1").tools
+    assert shown.name == NAME
+    assert 20 < shown.tokens < 100

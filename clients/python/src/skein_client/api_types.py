@@ -683,6 +683,7 @@ class PersonUsageResource(TypedDict):
     models: dict[str, ModelUsage]
     texts: int
     segments: int
+    tools: dict[str, int]
 
 
 class Pinning(TypedDict):
@@ -928,6 +929,15 @@ class TenantOverridesChange(TypedDict):
     operators_read_chats: NotRequired[bool | None]
 
 
+class ToolTokens(TypedDict):
+    """
+    What a tool adds to each request.
+    """
+
+    name: str
+    tokens: int
+
+
 class ToolTrial(TypedDict):
     """
     Arguments with which an operator tries a tool.
@@ -981,6 +991,7 @@ class UsageRowResource(TypedDict):
     output_tokens: int
     texts: int
     segments: int
+    tool_calls: int
     money: Money | None
 
 
@@ -1730,6 +1741,7 @@ class ContextResource(TypedDict):
     sections: list[SectionResource]
     total_tokens: int
     marks: list[PromptMark]
+    tools: list[ToolTokens]
 
 
 class DeliveryReasonResource(TypedDict):

@@ -11,7 +11,7 @@ from skein.models.common.reason import Reason, RecordedReason, meaning_of
 from skein.models.quotas.prices import Money
 from skein.models.runs.completion import AnswerFault, TokenUsage, ToolCall
 from skein.models.runs.run import HeldContent, PromptMark, Run, RunMark, RunStatus
-from skein.models.runs.step import PromptRecord, Step, ToolResult
+from skein.models.runs.step import PromptRecord, Step, ToolResult, ToolTokens
 from skein.models.runs.trigger import Trigger
 
 SHOWN_IF_WITHHELD = (
@@ -34,6 +34,10 @@ class ContextResource(Resource):
     marks: Annotated[
         tuple[PromptMark, ...], Field(description="Notes on how the prompt was built.")
     ]
+    tools: Annotated[
+        tuple[ToolTokens, ...],
+        Field(description="What each tool adds to a request, besides the sections."),
+    ]
 
     @classmethod
     def of(cls, prompt: PromptRecord) -> Self:
@@ -41,7 +45,12 @@ class ContextResource(Resource):
         sections = tuple(
             SectionResource.from_parts(each, prompt.entries) for each in prompt.sections
         )
-        return cls(sections=sections, total_tokens=prompt.total_tokens, marks=prompt.marks)
+        return cls(
+            sections=sections,
+            total_tokens=prompt.total_tokens,
+            marks=prompt.marks,
+            tools=prompt.tools,
+        )
 
 
 class StepResource(Resource):

@@ -36,6 +36,7 @@ class UsageRowResource(Resource):
     output_tokens: Annotated[int, Field(description="Tokens of answers.")]
     texts: Annotated[int, Field(description="SMS that the provider accepted.")]
     segments: Annotated[int, Field(description="The segments of these SMS.")]
+    tool_calls: Annotated[int, Field(description="Calls of tools of the tenant.")]
     money: Annotated[
         Money | None, Field(description="The cost at the tenant's current prices; null: no prices.")
     ]
@@ -44,7 +45,14 @@ class UsageRowResource(Resource):
     def from_parts(cls, key: str, usage: Usage, money: Money | None) -> Self:
         """Build the resource of a row."""
         tokens = usage.of_all_models.model_dump()
-        return cls(key=key, texts=usage.texts, segments=usage.segments, money=money, **tokens)
+        return cls(
+            key=key,
+            texts=usage.texts,
+            segments=usage.segments,
+            tool_calls=sum(usage.tools.values()),
+            money=money,
+            **tokens,
+        )
 
 
 class PersonUsageResource(Resource):
@@ -56,11 +64,18 @@ class PersonUsageResource(Resource):
     ]
     texts: Annotated[int, Field(description="SMS that the provider accepted.")]
     segments: Annotated[int, Field(description="The segments of these SMS.")]
+    tools: Annotated[dict[str, int], Field(description="The calls of tools of the tenant.")]
 
     @classmethod
     def from_parts(cls, day: date, usage: Usage) -> Self:
         """Build the resource of a day."""
-        return cls(day=day, models=usage.models, texts=usage.texts, segments=usage.segments)
+        return cls(
+            day=day,
+            models=usage.models,
+            texts=usage.texts,
+            segments=usage.segments,
+            tools=usage.tools,
+        )
 
 
 class UsageReportResource(Resource):

@@ -15,6 +15,7 @@ from skein.models.common.storage import Item, Key, SortKeyPrefix
 USAGE_DAYS = 400  # the counters by agent and by person expire afterwards
 OF_AGENT, OF_USER = SortKeyPrefix("AGENT#"), SortKeyPrefix("USER#")
 NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
+OF_TOOL = "tool_calls#"  # begins the name of the count of a tool of the tenant
 MAX_PAYERS = 20  # of one answer; the part of all others falls to those who wrote most
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
 
@@ -92,11 +93,13 @@ class Usage(Value):
         models: The calls by model.
         texts: The SMS that the provider accepted.
         segments: The segments of these SMS.
+        tools: The calls of tools of the tenant, by name.
     """
 
     models: dict[str, ModelUsage] = Field(default_factory=dict)
     texts: int = 0
     segments: int = 0
+    tools: dict[str, int] = Field(default_factory=dict)
 
     def __add__(self, other: "Usage") -> "Usage":
         models = dict(self.models)
@@ -106,6 +109,7 @@ class Usage(Value):
             models=models,
             texts=self.texts + other.texts,
             segments=self.segments + other.segments,
+            tools=dict(Counter(self.tools) + Counter(other.tools)),
         )
 
     @property
@@ -141,7 +145,12 @@ class UsageCounter(NamedTuple):
                 counts = {each: int(item.get(f"{each}#{group}", 0)) for each in (CALLS, *TOKENS)}
                 models[str(model)] = ModelUsage(**counts)
         texts, segments = (int(item.get(name, 0)) for name in sms_counts(0, 0))
-        usage = Usage(models=models, texts=texts, segments=segments)
+        tools = {
+            name.removeprefix(OF_TOOL): int(n)
+            for name, n in item.items()
+            if name.startswith(OF_TOOL)
+        }
+        usage = Usage(models=models, texts=texts, segments=segments, tools=tools)
         return cls(of, str(item["counted_for"]), usage)
 
 
@@ -188,6 +197,11 @@ def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str],
 def sms_counts(texts: int, segments: int) -> dict[str, int]:
     """Return the counts of SMS as attributes of a counter; their names end in the channel."""
     return {"texts#sms": texts, "segments#sms": segments}
+
+
+def tool_counts(names: Iterable[str]) -> dict[str, int]:
+    """Return the counts of calls of tools as attributes of a counter."""
+    return {f"{OF_TOOL}{name}": n for name, n in Counter(names).items()}
 
 
 def usage_expires_at(day: datetime) -> int:

@@ -36,6 +36,13 @@ class PromptSection(Value):
     text: str
 
 
+class ToolTokens(Value):
+    """What a tool adds to each request."""
+
+    name: Annotated[str, Field(description="The name of the tool.")]
+    tokens: Annotated[int, Field(description="The tokens of its name, description and schema.")]
+
+
 class HistoryTurn(Value):
     """One message of the history, with a role of the chat-completion API."""
 
@@ -57,6 +64,7 @@ class PromptRecord(Value):
         nudge: The text of the final user message, if no message to answer comes last.
         marks: Notes on how the prompt was built, e.g. that content was left out.
         entries: Where single entries of sections come from.
+        tools: What each tool adds, in a preview.
     """
 
     sections: tuple[PromptSection, ...]
@@ -67,6 +75,7 @@ class PromptRecord(Value):
     nudge: str = ""
     marks: tuple[PromptMark, ...] = ()
     entries: tuple[EntryProvenance, ...] = ()
+    tools: Annotated[tuple[ToolTokens, ...], Field(exclude_if=lambda tools: not tools)] = ()
 
     def messages(self) -> tuple[ModelMessage, ...]:
         """Return the prompt as messages of a chat completion.

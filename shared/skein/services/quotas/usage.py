@@ -10,7 +10,7 @@ may exceed the budget. Over the budget, work waits: its due pointer moves to the
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -30,6 +30,7 @@ from skein.models.quotas.usage import (
     agent_usage_key,
     model_counts,
     sms_counts,
+    tool_counts,
     usage_expires_at,
     usage_key,
     usage_partition,
@@ -141,6 +142,39 @@ class UsageCounters:
             self.table.transact(self._by_payer(tenant, payer, shard, {}, counts))
         except Transient:
             self._lost(tenant, counts)
+
+    def add_tools(self, tenant: str, payer: Payer, names: Iterable[str], *, spread_by: str) -> None:
+        """Add calls of tools of the tenant to the counters of today.
+
+        A count that cannot be written is dropped, as in `add`.
+
+        Args:
+            payer: The agent that calls them, and the person for whom it works.
+            names: The name of the tool of each call.
+            spread_by: The run's id, by which the counter is chosen.
+        """
+        counts = tool_counts(names)
+        shard = stable_hash(spread_by) % USAGE_SHARDS
+        try:
+            self.table.transact(self._by_payer(tenant, payer, shard, {}, counts))
+        except Transient:
+            self._lost(tenant, counts)
+
+    def tool_calls(self, tenant: str, payer: Payer, name: str) -> int:
+        """Return how often a tool was called today, for a person or by an agent: the higher number.
+
+        This takes one batch of reads.
+        """
+        now = self.clock.now()
+        agents = [
+            agent_usage_key(tenant, now, payer.agent_id, shard) for shard in range(USAGE_SHARDS)
+        ]
+        person = user_usage_key(tenant, now, payer.user_id) if payer.user_id is not None else None
+        found = self.table.get_many([*agents, *([person] if person is not None else [])])
+        [count] = tool_counts([name])
+        of_agent = sum(int(found[key].get(count, 0)) for key in agents if key in found)
+        of_person = int(found[person].get(count, 0)) if person in found else 0
+        return max(of_agent, of_person)
 
     def _by_payer(
         self,
