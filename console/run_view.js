@@ -148,6 +148,7 @@ function stepOf(step) {
 function toolCall(call, result) {
   return el("div", { class: "tool" },
     el("h4", {}, result ? said.toolWith(call.name, result.status) : said.tool(call.name)),
+    result?.usage ? el("p", { class: "hint" }, said.callUsage(result.usage)) : null,
     verbatim(readable(call.arguments), said.arguments(call.name)),
     result ? verbatim(readable(result.content), said.result(call.name)) : null);
 }

@@ -6,6 +6,7 @@ import { action, card, form, lazy, outcome, part, when } from "../parts.js";
 import { promptCard } from "../run_view.js";
 import { words } from "../words.js";
 
+const MOST_TOOLS = 200;
 const said = words.pages.agent.setup;
 
 // ---------------------------------------------------------------------- system prompt and model
@@ -70,7 +71,8 @@ function text(value) { return typeof value === "string" ? value : JSON.stringify
 export async function tools(api, agent, _scope, again) {
   const document = await api.get("/openapi.json");
   const known = document.components.schemas.ToolName?.enum ?? [];
-  const names = [...new Set([...known, ...agent.enabled_tools])];
+  const own = await api.items("/v1/tools", MOST_TOOLS);
+  const names = [...new Set([...known, ...own.map((tool) => tool.name), ...agent.enabled_tools])];
   const boxes = names.map((name) => el("input", { type: "checkbox", value: name, id: `tool-${name}`,
     checked: agent.enabled_tools.includes(name) }));
 
@@ -79,9 +81,33 @@ export async function tools(api, agent, _scope, again) {
     Object.assign(agent, await api.patch(`/v1/agents/${part(agent.id)}`, { enabled_tools }));
     await again();
   }
-  return card(said.enabledTools, el("p", { class: "hint" }, agent.reply_mode === "text" ? said.textMode : said.toolsHint),
-    form(el("ul", { class: "checks" }, boxes.map((box) => el("li", {}, box, el("label", { for: box.id }, box.value)))),
-      said.save, save));
+  return [
+    card(said.enabledTools, el("p", { class: "hint" }, agent.reply_mode === "text" ? said.textMode : said.toolsHint),
+      form(el("ul", { class: "checks" }, boxes.map((box) => el("li", {}, box, el("label", { for: box.id }, box.value)))),
+        said.save, save)),
+    own.length === 0 ? null : card(said.ownTools, own.map((tool) => trial(api, tool))),
+  ];
+}
+
+/** A tool of the tenant, which an operator can call with arguments. */
+function trial(api, tool) {
+  const place = el("div", { class: "stack" });
+  const given = el("textarea", { rows: 3, value: JSON.stringify(example(tool.parameters), null, 2) });
+
+  async function call() {
+    const made = await api.post(`/v1/tools/${part(tool.name)}/try`, { arguments: JSON.parse(given.value) });
+    fill(place, el("p", { class: "hint" }, said.tried(made.status, made.usage)), el("pre", {}, made.content));
+  }
+  return el("section", {}, el("h3", {}, tool.name), el("p", { class: "text" }, tool.description),
+    el("p", { class: "hint" }, said.toolFacts(tool)),
+    lazy(said.tryIt, () => [form([field(said.arguments, given)], said.call, call), place]));
+}
+
+/** Arguments that fit a schema. */
+function example(schema) {
+  const blank = { string: "", integer: 0, number: 0, boolean: false, array: [], object: {} };
+  const named = Object.entries(schema?.properties ?? {});
+  return Object.fromEntries(named.map(([name, part]) => [name, part.enum?.[0] ?? blank[part.type] ?? ""]));
 }
 
 // ---------------------------------------------------------------------- preview

@@ -79,6 +79,16 @@ def test_tools_are_turned_on_and_off(driver: Driver) -> None:
     assert "recall" not in found["enabled_tools"]
 
 
+def test_tool_of_the_tenant_is_tried_with_arguments(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}/tools")
+    page = driver.page
+    own = page.locator("section").filter(has=page.get_by_role("heading", name="gym_hours"))
+    own.locator("summary").press("Enter")
+    own.get_by_label("Arguments, as JSON").fill('{"day": "sunday"}')
+    own.get_by_role("button", name="Call it as yourself").click()
+    expect(own.locator("pre")).to_contain_text("| On Sunday, the gym is open from 9 to 17.")
+
+
 def test_memory_is_replaced_removed_and_restored(driver: Driver) -> None:
     driver.sign_in(f"#/agent/{make_agent(driver)}/memories")
     page = driver.page
@@ -257,7 +267,7 @@ def test_words_of_outsiders_are_left_out_by_choice(driver: Driver) -> None:
     driver.sign_in(f"#/agent/{agent}/prompt")
     page = driver.page
     choice = page.get_by_label("Words of outsiders in private prompts")
-    expect(choice).to_have_value("quoted")
+    expect(choice).to_have_value("")
     choice.select_option("none")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Version 3 (current)")).to_be_visible()
