@@ -182,6 +182,7 @@ BARE_STEP: dict[str, Any] = {
     "tool_calls": [],
     "results": None,
     "begun": None,
+    "agreed": None,
     "prompt": None,
 }
 

@@ -14,7 +14,9 @@ from skein.errors import Ambiguous, Unavailable
 from skein.interface.tool import tool
 from skein.models.chats.chat import Message
 from skein.models.common.http import HttpAnswer
+from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
+from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import ToolResult
 from skein.own_tools.functions import use_functions_of
 from skein.own_tools.models.approval import Decision
@@ -24,10 +26,10 @@ from skein.services.choices.answering import Answering, GivenAnswer
 from tests.fakes.outbound_http import json_answer
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage, steps_of, the_run
 from tests.support.builders import SERVICES_KEY, TENANT, World
-from tests.support.fakes import calls
+from tests.support.fakes import Calls, calls
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
 
-NAME = "order_status"
+NAME, BOOKING = "order_status", "book_table"
 LOOK = calls(("order_status", {"order": "17"}))
 BOOKS = calls(("book_table", {"day": "Tuesday", "seats": 4}))
 PRIVATE: dict[str, Any] = {"visibility": "private"}
@@ -451,3 +453,40 @@ def test_preview_shows_what_a_tool_adds_in_tokens() -> None:
     [shown] = world.app.preview.show(TENANT, COACH.id, "chat_1").tools
     assert shown.name == NAME
     assert 20 < shown.tokens < 100
+
+
+# ---------------------------------------------------------------------- the run around a call
+
+
+def test_write_is_not_repeated_for_readers_who_joined_meanwhile() -> None:
+    def joins(_: ModelRequest) -> str:
+        world.add(AHMAD)
+        return "Booked!"
+
+    world = stage(BOOKS, joins, BOOKS, "It is booked.", reply_mode="text", enabled_tools=(BOOKING,))
+    own_tool(world, BOOK)
+    world.known(HUSAM, AHMAD)
+    world.chat(HUSAM, COACH, **PRIVATE)
+    world.post("Book Tuesday", HUSAM)
+    world.drain()
+    run = the_run(world)
+    assert (run.rebuilds, run.status) == (1, "done")
+    assert len(world.service.requests) == 1
+    assert "not called again" in results(world)[-1].content
+
+
+def test_call_without_enough_time_left_is_made_by_a_new_invocation() -> None:
+    def late(_: ModelRequest) -> Calls:
+        world.clock.advance(102)  # an invocation has 120 seconds, 10 of which are for writing
+        return LOOK
+
+    world = stage(late, "Here you are.", reply_mode="text", enabled_tools=(NAME,))
+    own_tool(world, LOOK_UP)
+    world.chat(HUSAM, COACH, **DIRECT)
+    world.post("Where is my order?", HUSAM)
+    jobs = len(world.queues.sent)
+    world.drain()
+    assert [each.status for each in results(world)] == ["done"]
+    assert len(world.service.requests) == 1
+    turns = [each.job for each in world.queues.sent[jobs - 1 :] if isinstance(each.job, RunJob)]
+    assert len(turns) == 2
