@@ -25,7 +25,8 @@ def know_dana(client: Client, admin: str) -> str:
     """Give the person on the phone a name and a profile; returns the person's id."""
     [user] = client.ok("GET", f"/v1/users?phone={quote(client.phone)}", token=admin)["items"]
     told = {"name": "Dana", "profile": {"goals": "touch my toes"}}
-    client.ok("PATCH", f"/v1/users/{user['id']}", told, token=admin)
+    path = f"/v1/users/{user['id']}?reason=The+complaint+4711"
+    client.ok("PATCH", path, told, token=admin)
     user_id: str = user["id"]
     return user_id
 

@@ -134,8 +134,8 @@ def slow(*texts: str) -> tuple[SlowIndex, str]:
     made = world_of()
     world = SlowIndex(model=made.model)
     world.table.copy(made.table)
-    for said in texts:
-        chat_id = text(world, said, sid=f"SM{said}")
+    for number, said in enumerate(texts, start=10):
+        chat_id = text(world, said, sid=f"SM{number}")
         settle(world)
     return world, chat_id
 
