@@ -42,6 +42,7 @@ def send(text: str, **others: Any) -> Do:
     return "send_message", {"text": text, **others}
 
 
+ON_IT = send("On it", **{"continue": True})  # the model is asked again
 GOAL: Do = ("set_goal", {"text": "Publish"})
 LEARN: Do = ("save_memory", {"text": "Husam reads every number", "kind": "core"})
 PLAN: Do = ("set_plan", {"name": "Look back", "instruction": "Look", "run_after": "3 days"})
@@ -276,7 +277,13 @@ def asks_here() -> Team:
     return Questions(
         {
             "start": [
-                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN, LEARN],
+                [
+                    ON_IT,
+                    send("Figures, please", chat_id="chat_2"),
+                    GOAL,
+                    PLAN,
+                    LEARN,
+                ],
                 [send("May I publish?", wait=True)],
             ],
             "reply": [[send("Published")], []],
@@ -318,7 +325,7 @@ def asks_elsewhere() -> Team:
     return Questions(
         {
             "start": [
-                [GOAL, send("On it"), PLAN, LEARN],
+                [GOAL, ON_IT, PLAN, LEARN],
                 [send("Which figures?", chat_id="chat_2", wait=True)],
             ],
             "reply": [[send("Thanks"), send("Here they are", chat_id="chat_1")], []],
@@ -336,7 +343,13 @@ def hears_nothing() -> Team:
     return Questions(
         {
             "start": [
-                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN, LEARN],
+                [
+                    ON_IT,
+                    send("Figures, please", chat_id="chat_2"),
+                    GOAL,
+                    PLAN,
+                    LEARN,
+                ],
                 [send("May I publish?", wait=True)],
             ],
             "timeout": [[send("Never mind")], []],
@@ -354,7 +367,13 @@ def hears_the_answer_early() -> Team:
     return Interrupted(
         {
             "start": [
-                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN, LEARN],
+                [
+                    ON_IT,
+                    send("Figures, please", chat_id="chat_2"),
+                    GOAL,
+                    PLAN,
+                    LEARN,
+                ],
                 [send("May I publish?", wait=True)],
             ],
             "reply": [[send("Published")], []],

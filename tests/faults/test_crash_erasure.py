@@ -31,9 +31,7 @@ class Erasing(StruckWorld):
     def script(self) -> ScriptedModel:
         return ScriptedModel.saying(
             calls(("set_goal", {"text": f"Find {MARK}"}), ("send_message", {"text": "Noted"})),
-            calls("end_run"),
             calls(("set_goal", {"text": HELD}), ("send_message", {"text": HELD})),
-            calls("end_run"),
             calls(("read_messages", {"chat_id": OPEN})),
             calls(("set_goal", {"text": HELD}), ("send_message", {"text": HELD})),
             default=calls("end_run"),

@@ -19,7 +19,7 @@ from skein.services.replies.ask_and_wait import Questions
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY, Apologies
 from skein.services.runs.activations import Activations, recording
 from skein.services.runs.background_runs import agent_run
-from skein.services.runs.claim import Claim, membership_elsewhere, read_claim
+from skein.services.runs.claim import Claim, membership_elsewhere, read_claim, with_results
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.policy import WAIT_SECONDS
 from tests.patterns.meter import Meter, Patterns
@@ -195,7 +195,8 @@ def _keep_results(meter: Meter) -> None:
     claim = world.app.get(Activations).record(recording(claim, answer, shown=None))
     result = ToolResult(call_id="1", name="end_run", status="done", content="ended")
     with meter(world):
-        world.app.get(Activations).keep_results(claim, answer, [result], ())
+        done = answer.model_copy(update={"results": (result,)})
+        world.app.get(Activations).keep_results(with_results(claim, ["end_run"], ()), done)
 
 
 @patterns.named("end a run")

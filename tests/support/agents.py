@@ -20,6 +20,7 @@ COACH = bot()
 DESIGNER = bot("agt_b", "Designer")
 
 END: Calls = calls("end_run")
+ASKED_AGAIN: dict[str, Any] = {"continue": True}  # arguments of a call after which the run goes on
 
 
 def stage(*script: Script, settings: Settings | None = None, **agent: Any) -> World:

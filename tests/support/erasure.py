@@ -149,21 +149,15 @@ def plant() -> World:
         ("send_message", {"text": "Yes"}),
     ]
     for chat_id in (OPEN, PRIVATE):
-        world.model.script.extend([calls(*kept), calls("end_run")])
+        world.model.script.append(calls(*kept, "end_run"))
         world.post(f"@Coach remember {MARK}", ZOE, chat_id=chat_id)
         settle(world)
     for chat_id in (ELSEWHERE, BENS):
-        world.model.script.extend(
-            [
-                calls(
-                    ("borrow_context", {"chat_id": OPEN}), ("borrow_context", {"chat_id": PRIVATE})
-                ),
-                calls("end_run"),
-            ]
-        )
+        lent = [("borrow_context", {"chat_id": each}) for each in (OPEN, PRIVATE)]
+        world.model.script.append(calls(*lent, "end_run"))
         world.post("@Coach what is up in the other chats?", BEN, chat_id=chat_id)
         settle(world)
-    world.model.script.extend([calls(*kept), calls("end_run")])
+    world.model.script.append(calls(*kept, "end_run"))
     text(world, f"Text me about {MARK}")
     settle(world)
     for _ in range(3):

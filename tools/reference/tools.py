@@ -18,7 +18,8 @@ its tools (`PATCH /v1/agents/{{agent_id}}`). By default, it has those with "yes"
 "given". [Tool calls](runs.md#tool-calls) has the rules for all tools.
 
 The column "effect" says what a tool does: `read` returns content to the model, `send` posts in
-chats, and `save` changes what Skein keeps.
+chats, `save` changes what Skein keeps, and `end` ends the run. It decides
+[when a run ends](runs.md#the-end-of-a-run).
 
 All {tools} tools take {tokens} tokens of a request, the {given} given ones {given_tokens}. Each
 tool below has the text that the model gets. Arguments with `?` are optional.

@@ -58,12 +58,11 @@ SITUATIONS = (
                         call("borrow_context", chat_id=s.ids["Sales"]),
                         says("I had a look."),
                     ],
-                    call("end_run"),
                     says("2,700."),
                 ]
             }
         ),
-        Script({"Scout": [says("I had a look."), call("end_run"), says("3,000.")]}),
+        Script({"Scout": [says("I had a look."), says("3,000.")]}),
     ),
     Situation(
         "reads far back in another chat",

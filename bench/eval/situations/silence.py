@@ -77,7 +77,7 @@ SITUATIONS = (
         "stays silent",
         _asked_to_be_quiet,
         Script({"Scout": [call("end_run"), call("end_run"), says("Rome.")]}),
-        Script({"Scout": [says("I will."), call("end_run"), says("Rome!")]}),
+        Script({"Scout": [says("I will."), says("Rome!")]}),
     ),
     Situation(
         "leaves a question to the agent that was asked",
@@ -91,7 +91,7 @@ SITUATIONS = (
         "stays silent",
         _thanks_in_a_group,
         Script({"Scout": [says("Four.")]}),
-        Script({"Scout": [says("Four."), call("end_run"), says("Thank you, Ben.")]}),
+        Script({"Scout": [says("Four."), says("Thank you, Ben.")]}),
     ),
     Situation(
         "does not answer a note in a direct chat",

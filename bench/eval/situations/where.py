@@ -157,7 +157,6 @@ SITUATIONS = (
                         ),
                         says("I will."),
                     ],
-                    call("end_run"),
                     says("Please water the plants."),
                 ]
             }

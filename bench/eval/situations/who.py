@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation, call, says
+from bench.eval.situation import Check, Script, Situation, says
 from bench.eval.stage import Stage, matches
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
@@ -119,6 +119,6 @@ SITUATIONS = (
         "knows who asked",
         _agents_words,
         Script({"Ledger": [says("The budget is 900.")], "Scout": [says("Ledger")]}),
-        Script({"Ledger": [says("The budget is 900.")], "Scout": [says("Ann"), call("end_run")]}),
+        Script({"Ledger": [says("The budget is 900.")], "Scout": [says("Ann")]}),
     ),
 )

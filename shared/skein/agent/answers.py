@@ -1,4 +1,4 @@
-"""The review of a model's answer: use it, ask the model again, or end the run without it.
+"""The review of a model's answer: use it, ask the model again, or end the run with or without it.
 
 An answer that is empty, cut off, refused or filtered is never posted, and never ends a run as
 done. The model is asked once more. The same holds for text that reaches nobody
@@ -13,12 +13,14 @@ from typing import NamedTuple
 from skein.agent.reading.expected_answer import answer_expected
 from skein.agent.sections.participants import speakers_in
 from skein.agent.spoken_text import is_silence, spoken, without_labels
+from skein.agent.tools import TOOLS
 from skein.agent.tools.send_message import send_message
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault
+from skein.models.runs.recordable import MAX_ANSWER_TEXT
 from skein.models.runs.run import AnswerMark
 from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.prompts import render
@@ -83,12 +85,36 @@ def review(
     return Review(faulty.model_copy(update={"follow_up": render(f"again_{fault}")}), (noted,))
 
 
+def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
+    """Return whether a run may end after the calls of a step, which read nothing.
+
+    The run goes on while someone expects an answer. Text beside calls that only save is the answer
+    where text is posted; beside calls that send, the model decides again.
+
+    Args:
+        claim: The run's claim, with the messages that the step sent.
+        step: The step with its results.
+    """
+    if step.fault is not None or any(each.status != "done" for each in step.results or ()):
+        return False
+    if speaks_in_text(reading):
+        names = speakers_in(reading)
+        if is_silence(without_labels(step.text, names)):
+            return True
+        if spoken(step.text, names):
+            only_saves = all(TOOLS[call.name].effect == "save" for call in step.tool_calls)
+            return only_saves and len(step.text) <= MAX_ANSWER_TEXT
+    return has_answered(claim.run) or not answer_expected(
+        claim.run, claim.chat or reading.chat, reading
+    )
+
+
 def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
     """Return how a run ends with its last answer, in the chat that its prompt showed.
 
     Args:
         claim: The run's claim, with the answer.
-        step: The answer, which calls no tool and has no follow-up.
+        step: The answer, which has no follow-up, and whose calls sent and saved only.
     """
     if step.fault == "unspoken":
         return Ending(None, Reason.UNSPOKEN_TEXT)
@@ -96,6 +122,8 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
         return _failure(claim, step.fault, reading)
     names, posts = speakers_in(reading), speaks_in_text(reading) or step.model == FIXED_ANSWER
     text = spoken(step.text, names)
+    if step.tool_calls and not posts:
+        return Ending(None, Reason.ENDED_BY_AGENT)
     if not text or reading.chat is None or not posts:
         return Ending(None, _silence(step, text, names, reading))
     return Ending(

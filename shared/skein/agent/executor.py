@@ -17,7 +17,7 @@ from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
 from skein.errors import Correctable, Failed, ToolError
 from skein.interface.reading import Reading
-from skein.interface.tool import Tool, refusals_as_tool_errors
+from skein.interface.tool import CONTINUE, Tool, refusals_as_tool_errors
 from skein.interface.tool_context import Activation, ToolContext
 from skein.models.runs.completion import ToolCall
 from skein.models.runs.recordable import MAX_ANSWER_BYTES
@@ -58,7 +58,8 @@ class ToolExecutor:
         carried out.
 
         If a tool refuses a call, the model gets the error as the result. Any other exception
-        propagates, and the run is retried.
+        propagates, and the run is retried. Afterwards, `Activation.results_wanted` tells whether
+        the model is to see results of calls that succeeded.
 
         Args:
             until: When calls to tools of the tenant must have ended.
@@ -66,7 +67,7 @@ class ToolExecutor:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        activation.enter_chat_failed = False
+        activation.enter_chat_failed = activation.results_wanted = False
         results: dict[int, ToolResult] = {}
 
         def carry(position: int, *, may_wait: bool) -> None:
@@ -120,6 +121,7 @@ class ToolExecutor:
             tool = own.get(step.tool_calls[position].name)
             if tool is None:
                 continue
+            activation.results_wanted = True
             context = self._context(activation, step, position, reading, may_wait=False)
             try:
                 plan = self._plan(context, step, position, tool)
@@ -184,6 +186,8 @@ class ToolExecutor:
                 raise Correctable(f"there is no tool {asked.name!r}")
             arguments = _arguments(tool, asked)
             _check_proven(reading, asked.name, arguments)
+            if tool.effect == "read" or arguments.pop(CONTINUE, None):
+                activation.results_wanted = True
             with refusals_as_tool_errors():
                 content = tool.function(call, **arguments)
         except ToolError as error:

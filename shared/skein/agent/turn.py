@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from skein.agent.answers import NOTICES, ending_of, review
+from skein.agent.answers import NOTICES, ending_of, leaves_no_question, review
 from skein.agent.executor import ToolExecutor
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.loader import ContextLoader
@@ -49,7 +49,7 @@ from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.run import Run, RunStatus, ShownHistory
-from skein.models.runs.step import PromptRecord, Step
+from skein.models.runs.step import BegunCall, PromptRecord, Step
 from skein.own_tools.asking import Approvals
 from skein.own_tools.items import longest_call
 from skein.ports import Clock, Table
@@ -67,7 +67,7 @@ from skein.services.replies.noticed_leases import NoticedLeases
 from skein.services.replies.user_notices import Apologies, FailureNotices, Notices
 from skein.services.runs import policy
 from skein.services.runs.activations import Activations, Recording, recording
-from skein.services.runs.claim import PrefetchedItems, membership_elsewhere
+from skein.services.runs.claim import PrefetchedItems, membership_elsewhere, with_results
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.disclosure import check_readers
@@ -288,21 +288,22 @@ class Turns:
         reading: Reading,
         deadline: datetime,
     ) -> bool:
-        """Carry out the newest step, if that is left to do.
+        """Carry out the newest step, if that is left to do, and end the run after its last step.
 
         Returns:
             Whether this invocation goes on: the run has not ended, and there is time for the calls.
         """
-        if not steps or steps[-1].results is not None:
+        if not steps:
             return True
-        if steps[-1].is_final:
+        if steps[-1].results is None and not steps[-1].is_final:
+            if self._seconds_left(deadline) < longest_call(steps[-1], reading):
+                self.leases.continue_later(activation.claim)
+                return False
+            steps[-1] = self._act(activation, steps[-1], reading, policy.model_deadline(deadline))
+        if steps[-1].is_last:
             self._end_run(activation, steps[-1], reading)
             self._release(activation)
             return False
-        if self._seconds_left(deadline) < longest_call(steps[-1], reading):
-            self.leases.continue_later(activation.claim)
-            return False
-        steps[-1] = self._act(activation, steps[-1], reading, policy.model_deadline(deadline))
         return True
 
     def _record_and_charge(
@@ -423,10 +424,15 @@ class Turns:
         results = self.tool_executor.carry_out(activation, step, reading, until=until)
         if activation.over or activation.run.activation != step.activation:
             return step
-        activation.claim = self.activations.keep_results(
-            activation.claim, step, results, activation.sent, activation.begun
-        )
-        return step.model_copy(update={"results": results})
+        claim = with_results(activation.claim, [each.name for each in results], activation.sent)
+        begun = tuple(BegunCall(position=position) for position in sorted(activation.begun))
+        done = step.model_copy(update={"results": results, "begun": begun})
+        if not (activation.ended or activation.results_wanted):
+            ends = leaves_no_question(claim, done, reading)
+            done = done.model_copy(update={"ends_run": ends})
+        self.activations.keep_results(claim, done)
+        activation.claim = claim
+        return done
 
     def _read(
         self, activation: StreamedActivation, steps: Sequence[Step], prefetched: PrefetchedItems
@@ -454,7 +460,7 @@ class Turns:
             if reaches_nobody(run, reading):
                 raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
             return reading
-        if not steps[-1].is_final and not ended_in(steps[-1]):
+        if not steps[-1].is_last and not ended_in(steps[-1]):
             self._check_readers(run, chat)
         reading = self.context_loader.again(run, chat, member, prefetched)
         if run.held is None:

@@ -60,6 +60,7 @@ class SectionInput:
         names: The names of members in the prompt.
         context: How the entries of the history are rendered.
         tools: The arguments of each offered tool.
+        saves: Whether an offered tool saves something.
         tokens_left: The tokens for all sections together.
         counter: The tokenizer of the agent's model.
         shown: The messages of the history by seq, oldest first.
@@ -74,6 +75,7 @@ class SectionInput:
     tokens_left: int
     counter: TokenCounter
     shown: Sequence[int] = ()
+    saves: bool = False
 
     @property
     def roles(self) -> bool:

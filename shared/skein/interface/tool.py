@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
 from skein.interface.arguments import MAY_BE_EMPTY, NOT_SHOWN
+from skein.models.common.json_types import JsonBool
 from skein.models.runs.completion import ToolSpec, is_strict
 from skein.models.runs.tool_arguments import json_object
 from skein.services.common.quoting import quoted
@@ -22,9 +23,12 @@ MAX_REASONS = 5  # arguments that one error names
 SHOWN = ("type", "enum", "items", "anyOf", "description")  # bounds are checked here, not shown
 NULL = {"type": "null"}
 
-ToolEffect = Literal["read", "send", "save"]
-"""The effect of a tool: `read` returns content to the model, `send` posts in chats, and `save`
-changes what Skein keeps. The model waits for the result of `read` only."""
+ToolEffect = Literal["read", "send", "save", "end"]
+"""The effect of a tool: `read` returns content to the model, `send` posts in chats, `save` changes
+what Skein keeps, and `end` ends the run. The model waits for the result of `read` only."""
+
+CONTINUE = "continue"
+"""The argument of tools that send or save: whether the model is asked again after the call."""
 
 
 class OfferedTool(Protocol):
@@ -56,6 +60,7 @@ class Tool:
             name=self.name,
             description=self.description,
             parameters=schema_for_models(self.arguments.model_json_schema()),
+            saves=self.effect == "save",
         )
 
     def parse(self, arguments: str) -> dict[str, Any]:
@@ -117,7 +122,9 @@ def tool(*, effect: ToolEffect) -> Callable[[Callable[..., str]], Tool]:
     """Return a decorator that makes a tool of a function whose first parameter is `ToolContext`.
 
     The other parameters become the tool's arguments, with the descriptions of their `Annotated`
-    fields. The first paragraph of the docstring is the tool's description for the model.
+    fields. The first paragraph of the docstring is the tool's description for the model. A tool
+    that sends or saves also accepts the argument `CONTINUE`, which the function does not get. Only
+    tools that send show it, because it would make each request longer.
     """
 
     def decorate(function: Callable[..., str]) -> Tool:
@@ -129,6 +136,10 @@ def tool(*, effect: ToolEffect) -> Callable[[Callable[..., str]], Tool]:
             )
             for parameter in parameters
         }
+        if effect in ("send", "save"):
+            shown = JsonBool | None
+            hidden = Annotated[shown, Field(json_schema_extra={NOT_SHOWN: True})]
+            fields[CONTINUE] = (shown if effect == "send" else hidden, None)
         name = function.__name__
         model = create_model(name, __base__=_Arguments, **fields)
         summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]

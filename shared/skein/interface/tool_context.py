@@ -64,6 +64,8 @@ class Activation:
         begun: The positions of the current step's writes to services that have begun.
         enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
             chat is not the intended one.
+        results_wanted: Whether the model is to see the results of the current step: it has read
+            something, a call said `continue`, or a tool asks for it.
         permit: Whether the activation holds a permit of the concurrency limit.
         ended: Whether the agent ended the run.
         over: Whether the run waits or has ended, so that this worker may write nothing more.
@@ -74,6 +76,7 @@ class Activation:
     sent: list[SentMessage] = field(default_factory=list)
     begun: set[int] = field(default_factory=set)
     enter_chat_failed: bool = False
+    results_wanted: bool = False
     permit: bool = False
     ended: bool = False
     over: bool = False

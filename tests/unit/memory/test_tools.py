@@ -27,7 +27,7 @@ def _asked(world: World, *tools: tuple[str, dict[str, Any]], chat_id: str = "cha
 def _results(
     world: World, *tools: tuple[str, dict[str, Any]], chat_id: str = "chat_1"
 ) -> list[ToolResult]:
-    world.model.script.extend([calls(*tools), calls("end_run")])
+    world.model.script.append(calls(*tools, "end_run"))
     world.post("Hi", HUSAM, chat_id=chat_id)
     settle(world)
     newest = max(world.runs(chat_id), key=lambda run: run.id)

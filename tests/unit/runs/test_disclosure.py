@@ -311,7 +311,7 @@ def test_send_message_when_an_agent_asked_traces_back_to_the_person() -> None:
         ("send_message", {"text": "Hi", "chat_id": "chat_husam"}),
         ("send_message", {"text": "Hi", "chat_id": "chat_sarah"}),
     )
-    world.model.script.extend([says("@Coach, write to them"), END, to_both])
+    world.model.script.extend([says("@Coach, write to them"), to_both])
     world.post("@Designer, let the coach write to us", HUSAM, chat_id="chat_team")
     settle(world)
     assert (world.texts("chat_husam"), world.texts("chat_sarah")) == (["Hi"], [])

@@ -83,7 +83,7 @@ def test_the_home_chats_queued_run_is_not_swallowed_by_one_that_looks_elsewhere(
         world.post("Three", HUSAM)
         return says("To one")
 
-    world.model.script.extend([busy, END, says("Thanks", chat_id="chat_2"), END])
+    world.model.script.extend([busy, says("Thanks", chat_id="chat_2"), END])
     world.model.script.append(says("To two and three"))
     world.post("One", HUSAM)
     settle(world)

@@ -12,7 +12,18 @@ from skein.models.common.base import NamedMember
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
-from tests.support.agents import AHMAD, COACH, DESIGNER, END, HUSAM, job_of, rival, settle, stage
+from tests.support.agents import (
+    AHMAD,
+    COACH,
+    DESIGNER,
+    END,
+    HUSAM,
+    job_of,
+    results_of,
+    rival,
+    settle,
+    stage,
+)
 from tests.support.builders import NOON, TENANT, World, person
 from tests.support.examples import examples
 from tests.support.fakes import calls, says
@@ -81,7 +92,7 @@ class House:
         settle(self.world)
         run = self.world.runs(place.id)[0]
         self.runs[place.name] = run.id
-        [made, *_] = self.told_last()
+        made = results_of(self.world, run)[0].content
         self.goals[place.name] = made.removeprefix("goal set, id: ")
 
     def told_last(self) -> list[str]:

@@ -13,6 +13,7 @@ from skein.models.common.storage import Page, Query
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
     AHMAD,
+    ASKED_AGAIN,
     COACH,
     END,
     HUSAM,
@@ -34,8 +35,8 @@ DIRECT = {"kind": "direct", "visibility": "private"}
 PRIVATE = {"visibility": "private"}
 
 
-def borrow(chat_id: str) -> Any:
-    return calls(("borrow_context", {"chat_id": chat_id}))
+def borrow(chat_id: str, **arguments: Any) -> Any:
+    return calls(("borrow_context", {"chat_id": chat_id, **arguments}))
 
 
 def _world(*script: Script, people: Any = (HUSAM,), **here: Any) -> World:
@@ -224,7 +225,7 @@ def test_borrow_context_checks_the_active_chat_instead_of_the_shown_one() -> Non
 
 def _lent(*script: Script, **here: Any) -> World:
     """The agent has borrowed from Sales, and its run is over."""
-    world = _world(borrow("chat_2"), END, *script, **here)
+    world = _world(borrow("chat_2", **ASKED_AGAIN), END, *script, **here)
     _say(world, "We sold ten")
     _ask(world)
     assert the_run(world).status == "done"

@@ -124,7 +124,7 @@ def test_get_my_runs_after_a_reset_previews_nothing_that_was_sent_before(
     reset_in: str | None, *, shown: bool
 ) -> None:
     world = _world()
-    world.model.script.extend([says(f"You said: {SORE}"), END])
+    world.model.script.append(says(f"You said: {SORE}"))
     _say(world, "What did I say?", OTHER)
     if reset_in is not None:
         _say(world, "Start over!", reset_in)

@@ -17,6 +17,7 @@ from skein.models.runs.trigger import Trigger
 from skein.services.runs.policy import MAX_STEPS
 from tests.support.agents import (
     AHMAD,
+    ASKED_AGAIN,
     COACH,
     DESIGNER,
     END,
@@ -57,7 +58,7 @@ def test_only_send_message_speaks_in_tools_mode() -> None:
 
 
 def test_text_beside_tool_calls_is_private() -> None:
-    world = _asked(calls(("send_message", {"text": "Hi"}), text="He seems nice"), END)
+    world = _asked(calls(("send_message", {"text": "Hi"}), text="He seems nice"))
     assert world.texts() == ["Hello", "Hi"]
 
 
@@ -69,17 +70,17 @@ def test_in_text_mode_the_final_text_is_posted_and_the_text_beside_calls_is_not(
 
 
 def test_message_has_its_run_chain_depth_and_reply() -> None:
-    world = _asked(says("Hi", reply_to=1), END)
+    world = _asked(says("Hi", reply_to=1))
     run, message = the_run(world), world.messages()[-1]
     assert (message.run_id, message.depth, message.reply_to) == (run.id, 1, 1)
     assert [(sent.chat_id, sent.seq, sent.preview) for sent in run.sent] == [("chat_1", 2, "Hi")]
-    assert run.tools == ("send_message", "end_run")
+    assert run.tools == ("send_message",)
 
 
 def test_several_calls_of_one_answer_are_carried_out_in_order() -> None:
-    world = _asked(calls(("send_message", {"text": "One"}), ("send_message", {"text": "Two"})), END)
+    world = _asked(calls(("send_message", {"text": "One"}), ("send_message", {"text": "Two"})))
     assert world.texts() == ["Hello", "One", "Two"]
-    assert _told(world)[:2] == [("done", "sent as msg:2"), ("done", "sent as msg:3")]
+    assert _told(world) == [("done", "sent as msg:2"), ("done", "sent as msg:3")]
 
 
 # ---------------------------------------------------------------------- refusals
@@ -102,13 +103,13 @@ def test_several_calls_of_one_answer_are_carried_out_in_order() -> None:
 def test_wrong_arguments_are_shown_to_the_model_which_tries_again(
     arguments: dict[str, Any] | str, why: str
 ) -> None:
-    world = _asked(calls(("send_message", arguments)), says("Better"), END)
+    world = _asked(calls(("send_message", arguments)), says("Better"))
     status, content = _told(world)[0]
     assert status == "correctable"
     assert why in content
     assert world.texts() == ["Hello", "Better"]
     run = the_run(world)
-    assert (run.status, run.attempts, run.steps_taken) == ("done", 1, 3)
+    assert (run.status, run.attempts, run.steps_taken) == ("done", 1, 2)
 
 
 def test_correctable_error_is_in_the_next_request() -> None:
@@ -201,7 +202,7 @@ def test_nothing_is_borrowed_for_a_chat_that_the_agent_was_about_to_leave() -> N
 
 
 def test_unexpected_error_ends_the_attempt_and_the_next_one_does_the_rest_once() -> None:
-    world = stage(calls(("send_message", {"text": "One"}), ("send_message", {"text": "Two"})), END)
+    world = stage(calls(("send_message", {"text": "One"}), ("send_message", {"text": "Two"})))
     world.chat(HUSAM, COACH)
 
     def bug() -> None:
@@ -213,7 +214,7 @@ def test_unexpected_error_ends_the_attempt_and_the_next_one_does_the_rest_once()
     run = the_run(world)
     assert (run.status, run.attempts) == ("done", 2)
     assert world.texts() == ["Hello", "One", "Two"]
-    assert len(world.model.requests) == 2
+    assert len(world.model.requests) == 1
     assert [sent.preview for sent in run.sent] == ["One", "Two"]
 
 
@@ -222,7 +223,7 @@ def test_unexpected_error_ends_the_attempt_and_the_next_one_does_the_rest_once()
 
 def test_run_ends_after_twenty_steps_and_keeps_its_effects() -> None:
     world = stage()
-    world.model.default = says("Again")
+    world.model.default = says("Again", **ASKED_AGAIN)
     world.chat(HUSAM, COACH)
     world.post("Hello", HUSAM)
     world.drain()
@@ -386,7 +387,7 @@ def test_a_worker_that_takes_over_in_the_middle_sends_every_call_with_its_result
     world = stage(
         calls("get_my_runs", "get_my_runs"),
         RuntimeError("a bug"),
-        calls(("send_message", {"text": "Hi"}), ("send_message", {"text": "Ho"})),
+        calls(("send_message", {"text": "Hi"}), ("send_message", {"text": "Ho", **ASKED_AGAIN})),
         Unavailable("503"),
         END,
     )
@@ -406,11 +407,11 @@ def test_a_run_that_hands_itself_on_repeats_its_prompt_and_its_steps() -> None:
         world.clock.advance(95)
         return calls("get_my_runs")
 
-    world.model.script.extend([slow, says("At last"), END])
+    world.model.script.extend([slow, says("At last")])
     world.chat(HUSAM, COACH)
     world.post("Hello", HUSAM)
     world.drain()
-    first, second, _ = world.model.requests
+    first, second = world.model.requests
     assert second.messages[: len(first.messages)] == first.messages
     assert the_run(world).attempts == 1
     assert world.texts() == ["Hello", "At last"]
@@ -441,7 +442,7 @@ def test_a_run_that_hands_itself_on_after_entering_another_chat_still_knows_wher
 
 
 def test_get_my_runs_lists_messages_and_tools_of_each_run() -> None:
-    world = _asked(says("Hi" * 80), END)
+    world = _asked(says("Hi" * 80))
     world.model.script.append(calls("get_my_runs"))
     world.post("And now?", HUSAM)
     world.drain()
@@ -450,7 +451,7 @@ def test_get_my_runs_lists_messages_and_tools_of_each_run() -> None:
         "(this run): running, chat_message, 2026-02-18T12:00:01.000Z"
     )
     assert f'sent msg:2 in chat_1: "{"Hi" * 50}"' in told
-    assert "tools: send_message, end_run" in told
+    assert "tools: send_message" in told
 
 
 def test_get_my_runs_by_status_and_number() -> None:

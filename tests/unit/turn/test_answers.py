@@ -12,7 +12,7 @@ from skein.models.runs.recordable import MAX_ANSWER_TEXT
 from skein.models.runs.run import Run
 from skein.prompts import render
 from skein.services.runs.policy import MAX_STEPS
-from tests.support.agents import asked_by_service, settle, steps_of, stored
+from tests.support.agents import ASKED_AGAIN, asked_by_service, settle, steps_of, stored
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Killed, Said, Script, ScriptedModel, calls, faulty, says
 
@@ -277,7 +277,7 @@ def test_agent_that_is_named_in_a_group_is_nudged() -> None:
 
 
 def test_agent_that_is_replied_to_in_a_group_is_nudged() -> None:
-    world = team(says("Rest."), "Done.", "Yes.", says("Yes, on Monday."), "Done.")
+    world = team(says("Rest."), "Yes.", says("Yes, on Monday."))
     asked(world, "Coach, what is the plan? @Coach")
     world.post("Really?", HUSAM, reply_to=2)
     settle(world)
@@ -323,7 +323,7 @@ def test_agent_without_send_message_is_not_nudged() -> None:
 
 
 def test_text_after_a_message_is_not_nudged() -> None:
-    world = direct(says("Rest on Monday."), "I have told him.", reply_mode="tools")
+    world = direct(says("Rest on Monday.", **ASKED_AGAIN), "I have told him.", reply_mode="tools")
     run = asked(world)
     assert (world.texts()[1:], run.marks) == (["Rest on Monday."], ())
     assert (run.status, run.reason) == ("done", None)
@@ -331,7 +331,7 @@ def test_text_after_a_message_is_not_nudged() -> None:
 
 @pytest.mark.parametrize("last", ["", "[silence]"])
 def test_run_that_has_spoken_may_end_with_an_empty_answer(last: str) -> None:
-    world = direct(says("Rest on Monday."), last, reply_mode="tools")
+    world = direct(says("Rest on Monday.", **ASKED_AGAIN), last, reply_mode="tools")
     run = asked(world)
     assert (run.status, run.reason, run.marks) == ("done", None, ())
     assert len(world.model.requests) == 2

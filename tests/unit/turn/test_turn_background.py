@@ -333,7 +333,7 @@ def test_rebuilt_run_of_plan_leaves_message_of_newcomer_to_its_own_run() -> None
         world.post("Hello?", AHMAD, chat_id="chat_2")
         return says("Nobody here")
 
-    world.model.script += [joins, says("Time to stretch!"), END, says("Hello!"), END]
+    world.model.script += [joins, says("Time to stretch!"), says("Hello!")]
     assert due(world).rebuilds == 1
     assert world.texts("chat_2") == ["Hello?", "Time to stretch!", "Hello!"]
     assert statuses(world.runs("chat_2")) == ["done"]

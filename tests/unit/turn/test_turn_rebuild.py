@@ -13,6 +13,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.services.runs.policy import MAX_REBUILDS
 from tests.support.agents import (
+    ASKED_AGAIN,
     COACH,
     DESIGNER,
     END,
@@ -134,7 +135,7 @@ def test_a_message_sent_before_someone_joined_stays_and_is_remembered() -> None:
         _lets_in(world, BOB)
         return calls(("send_message", {"text": SECRET}))
 
-    world = _private(says("One moment."), joins, says("Welcome, Bob."), END)
+    world = _private(says("One moment.", **ASKED_AGAIN), joins, says("Welcome, Bob."))
     run = _asked(world)
     assert _said(world) == ["One moment.", "Welcome, Bob."]
     assert [sent.preview for sent in run.sent] == ["One moment.", "Welcome, Bob."]

@@ -20,7 +20,16 @@ from skein.workspace.models.skill import Skill, SkillHead
 from skein.workspace.sections.document_text import SHOWN_CHARACTERS
 from skein.workspace.sections.skills import Skills, skills
 from skein.workspace.skill_selection import Selection
-from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage, the_run
+from tests.support.agents import (
+    AHMAD,
+    ASKED_AGAIN,
+    COACH,
+    HUSAM,
+    results_of,
+    settle,
+    stage,
+    the_run,
+)
 from tests.support.builders import NOON, TENANT, World
 from tests.support.examples import examples
 from tests.support.fakes import Calls, Script, calls
@@ -77,12 +86,14 @@ def prompt(world: World, chat_id: str = "chat_1", agent_id: str = COACH.id) -> s
 
 def test_an_agent_writes_reads_appends_edits_and_deletes() -> None:
     world = talking(
-        does("write_document", name="plan", text="One"),
-        does("append_document", name="plan", text="\nTwo"),
-        does("edit_document", name="plan", find="One", replace="1"),
+        does("write_document", name="plan", text="One", **ASKED_AGAIN),
+        does("append_document", name="plan", text="\nTwo", **ASKED_AGAIN),
+        does("edit_document", name="plan", find="One", replace="1", **ASKED_AGAIN),
         does("read_document", name="plan"),
-        does("write_document", name="plan", text="All new", media_type="text/plain", version=3),
-        does("delete_document", name="plan"),
+        calls(
+            ("write_document", {"name": "plan", "text": "All new", "version": 3}),
+            ("delete_document", {"name": "plan"}),
+        ),
     )
     assert told(world) == [
         ("done", "document plan created, v1, 3 characters"),

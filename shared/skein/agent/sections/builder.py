@@ -87,6 +87,7 @@ class PromptBuilder:
             tokens_left=tokens_left,
             counter=self.tokens,
             shown=[entry.seq for entry in entries],
+            saves=any(tool.saves for tool in tools),
         )
         stable, volatile = _rendered(STABLE, given), _rendered(VOLATILE, given)
         head = history_head(reading, context)

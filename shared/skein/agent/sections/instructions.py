@@ -25,10 +25,7 @@ def instructions(given: SectionInput) -> Section:
 def _parts(given: SectionInput) -> Iterator[str]:
     tools, in_text, reading = given.tools, given.manner.reply_mode == "text", given.reading
     readers, group = reading.destination, reading.chat is not None and reading.chat.kind == "group"
-    if in_text:
-        yield render("instructions_speak_in_text")
-    else:
-        yield render("instructions_speak_by_tool" if SEND in tools else "instructions_no_speech")
+    yield from _ways_to_act(given, in_text=in_text)
     if in_text and SEND in tools:
         yield render("instructions_other_chats")
     if any(not may_show(readers, chat.readers) for chat in listed_elsewhere(reading)):
@@ -59,3 +56,17 @@ def _format(given: SectionInput, *, group: bool) -> Iterator[str]:
         marks = ["instructions_timeline"]
         marks += ["instructions_trigger_mark"] if given.context.trigger_seq is not None else []
         yield " ".join(map(render, marks))
+
+
+def _ways_to_act(given: SectionInput, *, in_text: bool) -> Iterator[str]:
+    """Render how to speak and save with as few answers of the model as possible."""
+    if in_text:
+        yield render("instructions_speak_in_text")
+        if given.saves:
+            yield render("instructions_save_beside_text")
+    else:
+        yield render(
+            "instructions_speak_by_tool" if given.offers(SEND) else "instructions_no_speech"
+        )
+        if given.saves or given.offers(SEND):
+            yield render("instructions_end_by_tool")

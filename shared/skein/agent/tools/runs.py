@@ -67,7 +67,7 @@ def stop_run(call: ToolContext, run_id: Id) -> str:
     return "stopped"
 
 
-@tool(effect="save")
+@tool(effect="end")
 def end_run(call: ToolContext) -> str:
     """End this run without another message."""
     call.activation.ended = True

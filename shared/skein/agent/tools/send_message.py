@@ -185,6 +185,7 @@ def _propose(call: ToolContext, messages: Sequence[NewMessage]) -> str:
         client_id=call.effect,
     )
     call.activation.sent.append(asked)
+    call.activation.results_wanted = True  # the model must not say that the text was posted
     return ASKED.format(seq=asked.seq)
 
 

@@ -60,11 +60,16 @@ class ToolCall(Value):
 
 
 class ToolSpec(Value):
-    """A tool that the model may call, with its arguments as a JSON schema."""
+    """A tool that the model may call, with its arguments as a JSON schema.
+
+    Attributes:
+        saves: Whether its calls save something; the model is not told.
+    """
 
     name: str
     description: str
     parameters: dict[str, object]
+    saves: Annotated[bool, Field(exclude=True)] = False
 
     @property
     def function(self) -> dict[str, object]:

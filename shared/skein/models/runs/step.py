@@ -208,6 +208,8 @@ class Step(Stored):
         begun: The writes to services that have begun. A worker that takes over makes none of them
             again unless the service is idempotent.
         agreed: For a step that no model made, the requests to which people agreed, by position.
+        ends_run: Whether the run ends after these calls without asking the model again. It is
+            recorded with the results, so that a worker that takes over decides alike.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
     """
@@ -224,6 +226,7 @@ class Step(Stored):
     results: tuple[ToolResult, ...] | None = None
     begun: Annotated[tuple[BegunCall, ...], Field(exclude_if=lambda begun: not begun)] = ()
     agreed: Annotated[tuple[RequestedCall, ...], Field(exclude_if=lambda calls: not calls)] = ()
+    ends_run: Annotated[bool, Field(exclude_if=lambda ends: not ends)] = False
     usage: TokenUsage
     prompt: bytes | None = None
     expires_at: int | None = None
@@ -260,6 +263,11 @@ class Step(Stored):
     def is_final(self) -> bool:
         """Whether the run ends with this answer: it calls no tool and has no follow-up."""
         return not self.tool_calls and self.follow_up is None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the run ends with this answer, now or after its calls."""
+        return self.is_final or self.ends_run
 
     @property
     def prompt_bytes_left(self) -> int:

@@ -5,7 +5,7 @@ token of the claim, so a worker whose run was taken over cannot write any more.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
 from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
-from skein.models.runs.step import Step, ToolResult
+from skein.models.runs.step import Step
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.runs.claim import (
@@ -25,6 +25,8 @@ from skein.services.runs.claim import (
     write_claimed,
 )
 from skein.services.runs.slots import RunMerge, merge_queued_run
+
+RESULT_FIELDS = ("results", "begun", "ends_run")  # of a step, written after its calls
 
 logger = logging.getLogger(__name__)
 
@@ -117,33 +119,21 @@ class Activations:
         )
         return step_recording.claim
 
-    def keep_results(
-        self,
-        claim: Claim,
-        step: Step,
-        results: Sequence[ToolResult],
-        sent: Sequence[SentMessage],
-        begun: Collection[int] = (),
-    ) -> Claim:
+    def keep_results(self, claim: Claim, step: Step) -> None:
         """Record the results of a step's tool calls, after all have been carried out.
 
         Args:
-            begun: The positions of the writes to services.
+            claim: The claim with the tools and the sent messages of the step (`with_results`).
+            step: The step with its results, and with the writes to services that have begun.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        changed = with_results(claim, [result.name for result in results], sent)
-        kept = Update(
-            step.key,
-            set={
-                "results": [result.model_dump(mode="json") for result in results],
-                "begun": [{"position": position} for position in sorted(begun)] or None,
-            },
-        )
+        item = step.to_item()
+        made: dict[str, Any] = {name: item.get(name) for name in RESULT_FIELDS}
+        kept = Update(step.key, set=made)
         names = ("sent", "tools", "active_chat_id", "active_thread_id", "held", "marks")
-        write_claimed(self.table, claim, stored_of(changed, *names), own=[kept])
-        return changed
+        write_claimed(self.table, claim, stored_of(claim, *names), own=[kept])
 
     def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
         """Drop the newest activation and begin a new one for the chat's current readers.

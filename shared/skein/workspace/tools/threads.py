@@ -207,6 +207,8 @@ def _added(
     """Render the documents and skills that were added to the active thread, as far as they fit."""
     if not _is_active(call, thread):
         return []
+    if documents or skills:
+        call.activation.results_wanted = True
     found = call.service(Threads).documents(reach_at(call), thread, documents)
     call.activation.add_items(found.values())
     shown = [ShownDocument(name, found[name]) for name in documents]
