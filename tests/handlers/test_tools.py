@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+import admin_api
 from tests.support.api_client import Client
 from tests.support.builders import World
-from tests.support.own_tools import BOOK, LOOK_UP
+from tests.support.own_tools import BOOK, LOOK_UP, waiting_call
 
 TOOLS = "/v1/tools"
 NAMED = f"{TOOLS}/order_status"
@@ -119,3 +120,22 @@ def test_operator_tries_a_tool_with_arguments(world: World, admin: Client) -> No
     assert tried.body["usage"]["http_status"] == 200
     refused = admin.post(f"{NAMED}/try", {"arguments": {}})
     assert (refused.status, len(world.service.requests)) == (422, 1)
+
+
+def test_private_call_is_decided_with_the_role_privacy_and_a_reason(world: World) -> None:
+    path = f"/v1/approvals/{waiting_call(world, 'agt_a', tool='book_table', private=True)}"
+    approved, why = {"decision": "approved"}, "The team asked me to look"
+    support, privacy = (
+        Client(world, api=admin_api, sub="usr_op", scope=scope, claims={})
+        for scope in ("support", "support privacy")
+    )
+    [listed] = support.get("/v1/approvals").body["items"]
+    assert (listed["tool"], listed["private"], listed["decision"]) == ("book_table", True, None)
+    assert support.post(path, approved).status == 403
+    assert support.post(path, approved, reason=why).status == 403
+    assert privacy.post(path, approved).status == 403
+    decided = privacy.post(path, approved, reason=why)
+    assert (decided.status, decided.body["decided_by"]) == (200, "usr_op")
+    assert privacy.post(path, approved, reason=why).status == 200
+    assert privacy.post(path, {"decision": "refused"}, reason=why).status == 409
+    assert support.get("/v1/approvals").body["items"] == []

@@ -50,7 +50,7 @@ def own_tool(world: World, fields: dict[str, Any], **changes: Any) -> OwnTool:
     return tool
 
 
-def waiting_call(world: World, agent_id: str, *, tool: str) -> str:
+def waiting_call(world: World, agent_id: str, *, tool: str, private: bool = False) -> str:
     """Store an open call that waits for an operator, and return its id."""
     call = RequestedCall(
         run_id=run_id_in(agent_id, "1"), step=1, position=0, tool=tool, version=1, readers=OPEN
@@ -60,7 +60,7 @@ def waiting_call(world: World, agent_id: str, *, tool: str) -> str:
         id=f"apr_{tool}",
         agent_id=agent_id,
         call=call,
-        private=False,
+        private=private,
         created_at=NOON,
         expires_at=int((NOON + DECIDE_WITHIN).timestamp()),
     )
