@@ -74,7 +74,13 @@ def test_export_has_the_usage_of_all_ids_by_day(world: World) -> None:
     add(world, ZOE.id)
     add(world, BEN.id)
     old, today = operator(world).get(EXPORT).body["usage"]
-    assert old == {"day": "2026-02-15", "models": {}, "texts": 1, "segments": 1}
+    assert old == {
+        "day": "2026-02-15",
+        "models": {},
+        "texts": 1,
+        "segments": 1,
+        "tools": {},
+    }
     assert (today["day"], today["texts"], today["segments"]) == ("2026-02-18", 2, 4)
     assert today["models"] == {
         "large": {"calls": 2, "input_tokens": 200, "cached_tokens": 40, "output_tokens": 20}
