@@ -37,9 +37,9 @@ from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
 from skein.models.outbox.jobs import RecallJob
-from skein.recall.block_commit import BlockCommits
 from skein.recall.candidates import RecallRequest
 from skein.recall.indexing import RecallIndexing
+from skein.recall.passage_commit import PassageCommits
 from skein.recall.passages import Passage, joined_parts, passages_of
 from skein.recall.search import Recall, RecallResult
 from skein.recall.words import stems_of
@@ -52,6 +52,7 @@ from tests.fakes.system import MemoryMetrics, MemoryQueues
 BUDGETS = (500, 1_000, 2_000, 4_000)
 REQUIRED, GOAL = {1_000: 0.78, 4_000: 0.88}, {1_000: 0.80, 4_000: 0.92}
 LEAST_LINE = 12  # tokens; less room holds no further message
+AGENTS = {"agent", "assistant", "ai"}  # names of speakers that are the agent
 SHOWN_CHARACTERS = 500  # of a message, or half of it
 K1, B = 1.2, 0.75  # of BM25
 TENANT, AGENT = "bench", NamedMember(kind="agent", id="agt_bench", name="Agent")
@@ -120,8 +121,12 @@ def conversation(name: str, data: dict[str, Any]) -> Conversation:
         tuple(_time_of(turn, position) for position, turn in enumerate(turns)),
         tuple(turn["session"] for turn in turns),
         tuple(question for question in questions if question.evidence or question.kind),
-        frozenset(turn["speaker"] for turn in turns if turn.get("agent")),
+        frozenset(turn["speaker"] for turn in turns if _is_of_agent(turn)),
     )
+
+
+def _is_of_agent(turn: dict[str, Any]) -> bool:
+    return bool(turn.get("agent", turn["speaker"].casefold() in AGENTS))
 
 
 def _time_of(turn: dict[str, Any], position: int) -> datetime:
@@ -151,7 +156,7 @@ class Stand:
             embeddings=embeddings,
             vocabulary=embeddings,
             dispatch=Dispatch(queues=MemoryQueues(clock), metrics=MemoryMetrics()),
-            commits=BlockCommits(table=self.table, clock=clock),
+            commits=PassageCommits(table=self.table, clock=clock),
             usage=UsageCounters(table=self.table, clock=clock, metrics=MemoryMetrics()),
             settings=Settings(),
         )
@@ -162,7 +167,6 @@ class Stand:
             vocabulary=embeddings,
             tokens=tokens,
             parallel_map=map_threads,
-            settings=Settings(),
         )
 
     def hold(self, known: Conversation) -> None:

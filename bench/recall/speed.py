@@ -165,7 +165,7 @@ def main(messages: int = MESSAGES) -> int:
         first, *others = searches
         print(timed("first search of a process", [lambda: vectors.nearest(first)]).line())
         calls = [lambda search=search: vectors.nearest(search) for search in others]
-        print(timed("vector search, 100 blocks", calls).line())
+        print(timed("vector search, 100 passages", calls).line())
         for tokens in BUDGETS:
             print(recalls(world, database, vectors, queries, tokens).line())
         database.close()

@@ -79,7 +79,7 @@ class Cost:
         units: The write units.
         calls: The calls of the table, reads included.
         seconds: The CPU time.
-        stored: The bytes of blocks and postings afterwards.
+        stored: The bytes of passages and postings afterwards.
     """
 
     messages: int

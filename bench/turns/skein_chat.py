@@ -25,7 +25,7 @@ TENANT = "bench"
 BETWEEN_MESSAGES = timedelta(seconds=30)
 SECONDS_BETWEEN_TURNS = 60
 INVOCATION = timedelta(seconds=120)
-INDEXED = 1_000  # the oldest messages of a chat; a search returns the blocks of 800
+INDEXED = 1_000  # the oldest messages of a chat; a search returns 100 passages
 
 Kind = Literal["direct", "group"]
 

@@ -1,6 +1,6 @@
 """Vector index of the benchmark, because DynamoDB Local has none.
 
-Skein's own adapter makes the requests. They are answered in its client, with the blocks that were
+Skein's own adapter makes the requests. They are answered in its client, with the passages that were
 written to the table, so they are counted like all other requests.
 """
 
@@ -18,7 +18,7 @@ from skein.adapters.dynamodb.attributes import marshal_item, unmarshal_item
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 from skein.models.common.storage import Put, Write
-from skein.models.common.vector_search import VectorSearch
+from skein.models.common.vector_search import DISTANCE, VectorSearch
 from skein.ports import Clock
 from tests.fakes.table import MemoryTable
 
@@ -28,20 +28,20 @@ OPERATION = "before-send.dynamodb.SearchVectors"
 
 @dataclass(frozen=True)
 class IndexedTable(DynamoTable):
-    """A table on DynamoDB Local whose blocks can be searched.
+    """A table on DynamoDB Local whose passages can be searched.
 
     Attributes:
-        blocks: The blocks, with their vectors.
+        passages: The passages, with their vectors.
     """
 
-    blocks: MemoryTable = field(default_factory=MemoryTable)
+    passages: MemoryTable = field(default_factory=MemoryTable)
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`; the written blocks are indexed."""
+        """See `skein.ports.Table`; the written passages are indexed."""
         super().transact(writes)
         for write in writes:
             if isinstance(write, Put) and VECTORS.vector in write.item:
-                self.blocks.write(Put(write.key, write.item))
+                self.passages.write(Put(write.key, write.item))
 
     def index(self, clock: Clock) -> DynamoVectorIndex:
         """Return the adapter of the index, whose requests this table answers from now on."""
@@ -52,7 +52,10 @@ class IndexedTable(DynamoTable):
 
     def _answer(self, request: Any, **_: Any) -> AWSResponse:
         search = _search(json.loads(request.body))
-        results = [{"Item": marshal_item(block)} for block in self.blocks.vectors.nearest(search)]
+        results = [
+            {"Score": found.pop(DISTANCE), "Item": marshal_item(found)}
+            for found in self.passages.vectors.nearest(search)
+        ]
         body = json.dumps({"SearchResults": results}, default=_encoded).encode()
         headers = HTTPHeaders.from_dict({"content-type": "application/x-amz-json-1.0"})
         return AWSResponse(request.url, 200, headers, _Body(body))

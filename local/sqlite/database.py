@@ -16,7 +16,7 @@ MEMORY = ":memory:"
 # The format of the data folder, kept as `user_version` of its databases. Raise it with each change
 # after which this code cannot use a folder of the code before: other keys, required attributes,
 # tables of SQLite or files. A folder of another format is refused.
-STORAGE_FORMAT = 5
+STORAGE_FORMAT = 6
 SCHEMA = """
 CREATE TABLE items (
   pk TEXT NOT NULL,
@@ -52,8 +52,8 @@ CREATE TABLE vectors (
   model TEXT NOT NULL,
   pk TEXT NOT NULL,
   sk TEXT NOT NULL,
-  first_at REAL NOT NULL,
-  last_at REAL NOT NULL,
+  author TEXT NOT NULL,
+  month TEXT NOT NULL,
   vector BLOB NOT NULL,
   UNIQUE (pk, sk)
 );

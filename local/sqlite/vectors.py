@@ -21,7 +21,7 @@ from local.sqlite.items import from_text
 from skein.adapters.aws.rules import VECTORS, check_search
 from skein.adapters.dynamodb.attributes import StoredItem, unmarshal_item
 from skein.models.common.storage import Item, Key
-from skein.models.common.vector_search import DIMENSIONS, VectorSearch
+from skein.models.common.vector_search import DIMENSIONS, DISTANCE, VectorSearch
 from skein.ports import Clock
 
 COMPONENT_BYTES = 4
@@ -29,7 +29,7 @@ VECTOR_BYTES = DIMENSIONS * COMPONENT_BYTES
 MAX_CACHED_VECTORS = 200_000  # 200 MB
 
 ADD = (
-    "INSERT OR REPLACE INTO vectors (partition, model, pk, sk, first_at, last_at, vector)"
+    "INSERT OR REPLACE INTO vectors (partition, model, pk, sk, author, month, vector)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 MARK_CHANGED = (
@@ -49,7 +49,7 @@ DROP_EXPIRED = (
 )
 MARKS = "SELECT changed, removed FROM vector_partitions WHERE partition = ? AND model = ?"
 NEW_ROWS = (
-    "SELECT id, pk, sk, first_at, last_at, vector FROM vectors"
+    "SELECT id, pk, sk, author, month, vector FROM vectors"
     " WHERE partition = ? AND model = ? AND id > ? ORDER BY id"
 )
 LIVING_ITEM = (
@@ -63,8 +63,8 @@ class _Row(NamedTuple):
 
     partition: str
     model: str
-    first_at: float
-    last_at: float
+    author: str
+    month: str
     vector: bytes
 
 
@@ -102,8 +102,8 @@ def _row(item: StoredItem | None) -> _Row | None:
     return _Row(
         item[VECTORS.partition]["S"],
         item[VECTORS.model]["S"],
-        float(item[VECTORS.first_at]["N"]),
-        float(item[VECTORS.last_at]["N"]),
+        item[VECTORS.author]["S"],
+        item[VECTORS.month]["S"],
         vector.tobytes(),
     )
 
@@ -121,7 +121,7 @@ class _Partition:
         self._last_id = 0
         self._vectors = bytearray()
         self._keys: list[Key] = []
-        self._times: list[tuple[float, float]] = []
+        self._filters: list[tuple[str, str]] = []
         self._positions: dict[Key, int] = {}
 
     def __len__(self) -> int:
@@ -135,40 +135,38 @@ class _Partition:
             return
         if removed != self._removed:
             self._clear()
-        for row_id, pk, sk, first_at, last_at, vector in connection.execute(
+        for row_id, pk, sk, author, month, vector in connection.execute(
             NEW_ROWS, [*name, self._last_id]
         ):
             self._last_id = row_id
-            self._keep(Key(pk, sk), (first_at, last_at), vector)
+            self._keep(Key(pk, sk), (author, month), vector)
         self.changed, self._removed = changed, removed
 
-    def _keep(self, key: Key, times: tuple[float, float], vector: bytes) -> None:
+    def _keep(self, key: Key, filters: tuple[str, str], vector: bytes) -> None:
         position = self._positions.setdefault(key, len(self._keys))
         if position == len(self._keys):
             self._keys.append(key)
-            self._times.append(times)
+            self._filters.append(filters)
             self._vectors += vector
         else:
-            self._times[position] = times
+            self._filters[position] = filters
             self._vectors[position * VECTOR_BYTES : (position + 1) * VECTOR_BYTES] = vector
 
-    def nearest(self, search: VectorSearch) -> list[Key]:
-        """Return the keys of the nearest vectors, nearest first."""
+    def nearest(self, search: VectorSearch) -> list[tuple[Key, float]]:
+        """Return the keys of the nearest vectors with their distances, nearest first."""
         if not self._keys:
             return []
-        first_at = -math.inf if search.first_at is None else search.first_at
-        last_at = math.inf if search.last_at is None else search.last_at
         positions: Sequence[int] = range(len(self._keys))
-        if search.first_at is not None or search.last_at is not None:
+        if search.author is not None or search.month is not None:
             positions = [
                 position
-                for position, (first, last) in enumerate(self._times)
-                if first <= last_at and last >= first_at
+                for position, (author, month) in enumerate(self._filters)
+                if search.author in {None, author} and search.month in {None, month}
             ]
         distances = self._distances(search.vector)
         near = heapq.nsmallest(search.limit, positions, key=distances.__getitem__)
         near.sort(key=lambda position: (distances[position], self._keys[position]))
-        return [self._keys[position] for position in near]
+        return [(self._keys[position], distances[position]) for position in near]
 
     def _distances(self, vector: Sequence[float]) -> list[float]:
         query = memoryview(array("f", vector).tobytes()).cast("f", (1, DIMENSIONS))
@@ -211,11 +209,15 @@ class SqliteVectors:
         now = -math.inf if self._clock is None else self._clock.now().timestamp()
         with self._database.reading() as connection:
             with self._lock:
-                keys = self._partition(connection, search).nearest(search)
-            rows = [connection.execute(LIVING_ITEM, [*key, now]).fetchone() for key in keys]
-        found = [row for row in rows if row is not None]
-        self._called(Call("nearest", len(found), sum(size for size, _ in found)))
-        return [unmarshal_item(from_text(text, without=VECTORS.vector)) for _, text in found]
+                near = self._partition(connection, search).nearest(search)
+            rows = [connection.execute(LIVING_ITEM, [*key, now]).fetchone() for key, _ in near]
+        pairs = zip(rows, near, strict=True)
+        found = [(*row, distance) for row, (_, distance) in pairs if row is not None]
+        self._called(Call("nearest", len(found), sum(size for size, _, _ in found)))
+        return [
+            unmarshal_item(from_text(text, without=VECTORS.vector)) | {DISTANCE: distance}
+            for _, text, distance in found
+        ]
 
     def forget(self) -> None:
         """Forget all vectors in memory; needed after the file was replaced by another one."""

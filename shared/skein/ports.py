@@ -228,10 +228,12 @@ class TextEmbeddings(Embeddings, Protocol):
 
 
 class VectorIndex(Protocol):
-    """The index of the vectors of blocks. A write of a block enters the index soon afterwards."""
+    """The index of the vectors of passages. A write enters the index soon afterwards."""
 
     def nearest(self, search: VectorSearch) -> list[Item]:
-        """Return the blocks nearest to a vector by cosine, nearest first, without their vectors.
+        """Return the passages nearest to a vector by cosine, nearest first, without vectors.
+
+        Each has its `distance`: 1 minus the cosine.
 
         Raises:
             NoVectorIndex: The table has no vector index, or the index is not ready.

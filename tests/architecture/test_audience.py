@@ -106,7 +106,6 @@ OTHERS = {
     "services/delivery/rest.py": "the rest of a text, for the phone that got its beginning",
     "services/delivery/sender.py": "the text, for the phone it is meant for",
     "feed/feed.py": "which messages changed; only their numbers are passed on",
-    "recall/candidates.py": "which messages to read, for `recall/search.py`",
     "recall/sweep.py": "which messages are in the index, by number",
     "recall/indexing.py": "words and vectors of messages, in the scope of their chat",
     "recall/pruning.py": "whether messages are still there",

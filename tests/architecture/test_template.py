@@ -472,8 +472,8 @@ def test_vector_index_has_the_attributes_that_the_adapters_use() -> None:
         element["AttributeName"]: element["SearchSchemaElementType"]
         for element in index["SearchSchema"]
     }
-    # Of times, DynamoDB could filter equal ones only; a schema cannot be changed later.
-    assert kinds == {VECTORS.partition: "HASH", VECTORS.model: "INLINE_FILTER"}
+    filters = (VECTORS.model, VECTORS.author, VECTORS.month)
+    assert kinds == {VECTORS.partition: "HASH", **dict.fromkeys(filters, "INLINE_FILTER")}
     assert index["VectorAttribute"] == {"AttributeName": VECTORS.vector}
     assert (index["Dimensions"], index["DistanceFunction"]) == (DIMENSIONS, "COSINE")
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from skein.adapters.aws.clients import Aws
 from skein.adapters.dynamodb.table import dynamo_client
 from skein.adapters.dynamodb.vectors import RETRY_SECONDS, DynamoVectorIndex
 from skein.errors import NoVectorIndex, Throttled
-from skein.models.common.vector_search import BLOCK_ATTRIBUTES, DIMENSIONS, VectorSearch
+from skein.models.common.vector_search import DIMENSIONS, PASSAGE_ATTRIBUTES, VectorSearch
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 from tests.support.builders import NOON
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 TABLE_NAME = Settings().table_name
 ZEROS = (0.0,) * (DIMENSIONS - 2)
 SEARCH = VectorSearch("acme#AGENT#agt_a", "static", (0.0125, -0.5, *ZEROS), limit=3)
-RANGED = VectorSearch(
-    "acme#AGENT#agt_a", "static", (0.0125, -0.5, *ZEROS), limit=3, first_at=50, last_at=150.5
-)
+FILTERED = replace(SEARCH, author="usr_ann", month="2026-02")
 
 
 @pytest.fixture
@@ -55,38 +54,41 @@ def index(client: "DynamoDBClient", clock: FixedClock) -> DynamoVectorIndex:
     return DynamoVectorIndex(client, TABLE_NAME, "recall", clock)
 
 
-def request(top: int = 3) -> dict[str, Any]:
-    """The parameters of a search, whose names begin with two placeholders."""
-    names = ["recall_scope", "recall_model"]
-    names += [name for name in BLOCK_ATTRIBUTES if name not in names]
+def request(condition: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a search with this condition, whose names begin with four placeholders."""
+    filters = ["recall_author", "recall_month"] if ":v2" in values else []
+    names = ["recall_scope", "recall_model", *filters]
+    names += [name for name in PASSAGE_ATTRIBUTES if name not in names]
     placeholders = {name: f"#n{position}" for position, name in enumerate(names)}
     return {
         "TableName": TABLE_NAME,
         "IndexName": "recall",
         "SearchVector": [{"N": "0.0125"}, {"N": "-0.5"}, *[{"N": "0"}] * (DIMENSIONS - 2)],
-        "SearchConditionExpression": "#n0 = :v0 AND #n1 = :v1",
-        "ProjectionExpression": ", ".join(placeholders[name] for name in BLOCK_ATTRIBUTES),
-        "TopK": top,
+        "SearchConditionExpression": condition,
+        "ProjectionExpression": ", ".join(placeholders[name] for name in PASSAGE_ATTRIBUTES),
+        "TopK": 3,
         "ExpressionAttributeNames": {to: name for name, to in placeholders.items()},
         "ExpressionAttributeValues": {
             ":v0": {"S": "acme#AGENT#agt_a"},
             ":v1": {"S": "static"},
+            **values,
         },
     }
 
 
-PLAIN_REQUEST = request()
-FILTERED_REQUEST = request(top=100)
+PLAIN_REQUEST = request("#n0 = :v0 AND #n1 = :v1", {})
+FILTERED_REQUEST = request(
+    "#n0 = :v0 AND #n1 = :v1 AND #n2 = :v2 AND #n3 = :v3",
+    {":v2": {"S": "usr_ann"}, ":v3": {"S": "2026-02"}},
+)
 
 
-def result(name: str, *, first_at: int = 100, **more: Any) -> dict[str, Any]:
+def result(name: str, **more: Any) -> dict[str, Any]:
     item = {
         "pk": {"S": f"acme#CHAT#{name}"},
-        "sk": {"S": "RECALL#agt_a#000000000"},
+        "sk": {"S": "RECALL#agt_a#000000000001#00"},
         "chat_id": {"S": name},
-        "first_at": {"N": str(first_at)},
-        "last_at": {"N": str(first_at + 10)},
-        "steps": {"B": b"\x01\xff"},
+        "created_at": {"N": "100"},
         **more,
     }
     return {"Item": item, "Score": 0.25}
@@ -107,31 +109,29 @@ def names(items: list[dict[str, Any]]) -> list[str]:
     return [item["chat_id"] for item in items]
 
 
-def test_search_asks_for_the_nearest_blocks_of_one_scope_and_model(
+def test_search_asks_for_the_nearest_passages_of_one_scope_and_model(
     index: DynamoVectorIndex, stub: Stubber
 ) -> None:
     stub.add_response("search_vectors", found(result("a"), result("b")), PLAIN_REQUEST)
     first, second = index.nearest(SEARCH)
     assert first == {
         "pk": "acme#CHAT#a",
-        "sk": "RECALL#agt_a#000000000",
+        "sk": "RECALL#agt_a#000000000001#00",
         "chat_id": "a",
-        "first_at": 100,
-        "last_at": 110,
-        "steps": b"\x01\xff",
+        "created_at": 100,
+        "distance": 0.25,
     }
     assert second["chat_id"] == "b"
 
 
-def test_search_between_two_times_filters_the_nearest_hundred(
+def test_search_of_an_author_and_a_month_compares_for_equality(
     index: DynamoVectorIndex, stub: Stubber
 ) -> None:
-    results = found(*(result(str(day), first_at=day * 20) for day in range(10)))
-    stub.add_response("search_vectors", results, FILTERED_REQUEST)
-    assert names(index.nearest(RANGED)) == ["2", "3", "4"]
+    stub.add_response("search_vectors", found(result("a")), FILTERED_REQUEST)
+    assert names(index.nearest(FILTERED)) == ["a"]
 
 
-def test_search_leaves_out_expired_blocks(index: DynamoVectorIndex, stub: Stubber) -> None:
+def test_search_leaves_out_expired_passages(index: DynamoVectorIndex, stub: Stubber) -> None:
     expired = result("a", expires_at={"N": str(int(NOON.timestamp()))})
     stub.add_response("search_vectors", found(expired, result("b")), PLAIN_REQUEST)
     assert names(index.nearest(SEARCH)) == ["b"]

@@ -10,7 +10,7 @@ import pytest
 from skein.errors import ConditionFailed
 from skein.models.common.embedding import Vector
 from skein.models.common.storage import Delete, Item, Key, Missing, Put, Update
-from skein.models.common.vector_search import DIMENSIONS, VectorSearch
+from skein.models.common.vector_search import DIMENSIONS, DISTANCE, VectorSearch
 from skein.ports import Table, VectorIndex
 from tests.fakes.system import FixedClock
 
@@ -25,8 +25,8 @@ class Indexed(NamedTuple):
     partition: str
 
     def put(self, name: str, degrees: float, **more: Any) -> Key:
-        """Write a block whose vector points in a direction."""
-        key, item = block(self.partition, name, degrees, **more)
+        """Write a passage whose vector points in a direction."""
+        key, item = passage(self.partition, name, degrees, **more)
         self.table.write(Put(key, item))
         return key
 
@@ -38,17 +38,17 @@ class Indexed(NamedTuple):
         return [item["chat_id"] for item in self.nearest(degrees, **more)]
 
 
-def block(partition: str, name: str, degrees: float, **more: Any) -> tuple[Key, Item]:
-    return Key(f"{partition}#CHAT#{name}", "RECALL#agt_a#000000000"), {
+def passage(partition: str, name: str, degrees: float, **more: Any) -> tuple[Key, Item]:
+    return Key(f"{partition}#CHAT#{name}", "RECALL#agt_a#000000000001#00"), {
         "chat_id": name,
-        "number": 0,
+        "seq": 1,
         "recall_scope": partition,
         "recall_model": MODEL,
         "vector": list(direction(degrees)),
-        "first_at": 100,
-        "last_at": 200,
-        "names": {"usr_1": "Ann"},
-        "lines": [{"seq": 1, "stems": ["walk", "dog"], "steps": b"\x01\xff", "scale": 0.0125}],
+        "recall_author": "usr_ann",
+        "recall_month": "2026-02",
+        "stems": "walk dog",
+        "weight": 0.0125,
         **more,
     }
 
@@ -64,7 +64,7 @@ def indexed(vector_engine: tuple[Table, VectorIndex]) -> Indexed:
     return Indexed(*vector_engine, f"test#AGENT#{uuid4().hex}")
 
 
-def test_nearest_blocks_come_in_order_of_their_cosine(indexed: Indexed) -> None:
+def test_nearest_passages_come_in_order_of_their_cosine(indexed: Indexed) -> None:
     for name, degrees in (("far", 170), ("near", 10), ("middle", 80)):
         indexed.put(name, degrees)
     assert indexed.names() == ["near", "middle", "far"]
@@ -77,11 +77,13 @@ def test_nearest_lengths_of_vectors_do_not_matter(indexed: Indexed) -> None:
     assert indexed.names(vector=direction(0, 7)) == ["short", "long"]
 
 
-def test_nearest_returns_the_block_without_its_vector(indexed: Indexed) -> None:
+def test_nearest_returns_the_passage_without_its_vector(indexed: Indexed) -> None:
     key = indexed.put("a", 0)
-    _, item = block(indexed.partition, "a", 0)
+    _, item = passage(indexed.partition, "a", 0)
     del item["vector"]
-    assert indexed.nearest() == [item | {"pk": key.pk, "sk": key.sk}]
+    [found] = indexed.nearest(60)
+    assert found.pop(DISTANCE) == pytest.approx(0.5, abs=0.001)
+    assert found == item | {"pk": key.pk, "sk": key.sk}
 
 
 def test_nearest_returns_at_most_the_limit(indexed: Indexed) -> None:
@@ -110,23 +112,22 @@ def test_nearest_of_an_empty_partition_is_empty(indexed: Indexed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "found"),
+    ("filters", "found"),
     [
-        ({"first_at": 150}, ["early", "late"]),
-        ({"first_at": 201}, ["late"]),
-        ({"first_at": 200}, ["early", "late"]),
-        ({"last_at": 299}, ["early"]),
-        ({"last_at": 300}, ["early", "late"]),
-        ({"first_at": 201, "last_at": 299}, []),
-        ({"last_at": 99.5}, []),
+        ({"author": "usr_ann"}, ["a", "c"]),
+        ({"month": "2026-02"}, ["a", "b"]),
+        ({"author": "usr_ann", "month": "2026-02"}, ["a"]),
+        ({"author": "usr_cem"}, []),
     ],
 )
-def test_nearest_between_two_times_returns_blocks_that_overlap(
-    indexed: Indexed, times: Mapping[str, float], found: list[str]
+def test_nearest_of_an_author_or_a_month_returns_those_alone(
+    indexed: Indexed, filters: Mapping[str, Any], found: list[str]
 ) -> None:
-    indexed.put("early", 0)
-    indexed.put("late", 20, first_at=300, last_at=400.5)
-    assert indexed.names(**times) == found
+    indexed.put("a", 0)
+    indexed.put("b", 10, recall_author="usr_ben")
+    indexed.put("c", 20, recall_month="2026-03")
+    assert indexed.names(**filters) == found
+    assert indexed.names(**filters, limit=1) == found[:1]
 
 
 def test_nearest_after_an_overwrite_uses_the_new_vector(indexed: Indexed) -> None:
@@ -140,12 +141,14 @@ def test_nearest_after_an_overwrite_uses_the_new_vector(indexed: Indexed) -> Non
 def test_nearest_after_an_update_of_the_vector_uses_the_new_vector(indexed: Indexed) -> None:
     key = indexed.put("a", 0)
     indexed.put("b", 30)
-    indexed.table.write(Update(key, set={"vector": list(direction(90)), "last_at": 250}))
+    indexed.table.write(
+        Update(key, set={"vector": list(direction(90)), "recall_author": "usr_ben"})
+    )
     assert indexed.names() == ["b", "a"]
-    assert indexed.names(first_at=240) == ["a"]
+    assert indexed.names(author="usr_ben") == ["a"]
 
 
-def test_nearest_does_not_return_a_deleted_block(indexed: Indexed) -> None:
+def test_nearest_does_not_return_a_deleted_passage(indexed: Indexed) -> None:
     key = indexed.put("a", 0)
     indexed.put("b", 30)
     assert indexed.names() == ["a", "b"]
@@ -155,13 +158,13 @@ def test_nearest_does_not_return_a_deleted_block(indexed: Indexed) -> None:
     assert indexed.names() == ["c", "b"]
 
 
-def test_nearest_does_not_return_a_block_that_lost_its_vector(indexed: Indexed) -> None:
+def test_nearest_does_not_return_a_passage_that_lost_its_vector(indexed: Indexed) -> None:
     key = indexed.put("a", 0)
     indexed.table.write(Update(key, set={"vector": None, "recall_scope": None}))
     assert indexed.names() == []
 
 
-def test_nearest_after_a_move_finds_the_block_in_its_new_partition_only(indexed: Indexed) -> None:
+def test_nearest_after_a_move_finds_the_passage_in_its_new_partition_only(indexed: Indexed) -> None:
     moved = indexed._replace(partition=f"{indexed.partition}#user:2")
     key = indexed.put("a", 0)
     assert indexed.names() == ["a"]
@@ -170,7 +173,7 @@ def test_nearest_after_a_move_finds_the_block_in_its_new_partition_only(indexed:
     assert moved.names() == ["a"]
 
 
-def test_nearest_does_not_return_an_expired_block(indexed: Indexed, clock: FixedClock) -> None:
+def test_nearest_does_not_return_an_expired_passage(indexed: Indexed, clock: FixedClock) -> None:
     indexed.put("a", 0, expires_at=int(clock.now().timestamp()) + 60)
     indexed.put("b", 30)
     assert indexed.names() == ["a", "b"]
@@ -180,8 +183,8 @@ def test_nearest_does_not_return_an_expired_block(indexed: Indexed, clock: Fixed
 
 def test_nearest_after_a_refused_transaction_finds_what_was_there(indexed: Indexed) -> None:
     indexed.put("a", 0)
-    key, item = block(indexed.partition, "b", 5)
-    refused = Put(*block(indexed.partition, "a", 90), condition=Missing())
+    key, item = passage(indexed.partition, "b", 5)
+    refused = Put(*passage(indexed.partition, "a", 90), condition=Missing())
     with pytest.raises(ConditionFailed):
         indexed.table.transact([Put(key, item), refused])
     assert indexed.names() == ["a"]

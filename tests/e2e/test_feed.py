@@ -4,7 +4,7 @@ from pathlib import Path
 
 from local.config import Config
 from local.sqlite.engine import SqliteEngine
-from skein.recall.models.stored import RecallBlock
+from skein.recall.models.stored import RecallPassage
 from tests.e2e.client import Client
 from tests.e2e.process import LocalProcess
 from tests.e2e.watched import WatchedStack
@@ -13,8 +13,8 @@ from tests.support.scripted_openai import ScriptedOpenAI
 
 def indexed(engine: SqliteEngine) -> list[int]:
     """The numbers of the messages that are in the index."""
-    blocks = [item for item in engine.all_items() if RecallBlock.PREFIX.holds(item)]
-    lines = [line for item in blocks for line in RecallBlock.from_item(item).lines]
+    items = [item for item in engine.all_items() if RecallPassage.PREFIX.holds(item)]
+    lines = map(RecallPassage.from_item, items)
     return sorted(line.seq for line in lines)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
-from skein.recall.models.stored import Posting, RecallBlock
+from skein.recall.models.stored import Posting, RecallPassage
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
 from tests.e2e.test_remembering import group, say
@@ -14,12 +14,12 @@ def indexed(data_dir: Path) -> tuple[list[int], set[str]]:
     """The messages and the rare words in the index."""
     database = Database(data_dir / "skein.db")
     items = SqliteTable(database).all_items()
-    blocks = [RecallBlock.from_item(item) for item in items.values() if "recall_scope" in item]
+    found = [RecallPassage.from_item(item) for item in items.values() if "recall_scope" in item]
     words = {
         Posting.from_item(item).stem for key, item in items.items() if key.pk.endswith("#WORDS")
     }
     database.close()
-    return [line.seq for block in blocks for line in block.lines], words
+    return [passage.seq for passage in found], words
 
 
 def test_message_is_indexed_soon_and_discarded_chat_is_not(

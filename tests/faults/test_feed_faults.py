@@ -10,7 +10,7 @@ from local.events import Event
 from skein.errors import Unavailable
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.common.storage import Item, Key, Query, Update
-from skein.recall.models.stored import Posting, RecallBlock
+from skein.recall.models.stored import Posting, RecallPassage
 from tests.faults.deployment import FEED_SECONDS, Deployment, Strike, deaths
 from tests.support.builders import TENANT, bot, person
 
@@ -43,7 +43,7 @@ def talk(world: Deployment) -> None:
 def index(world: Deployment) -> dict[Key, Item]:
     """All items of the index, without what a repeated write may change."""
     pages = [
-        world.table.query(Query.under(chat_partition(TENANT, "chat_1"), RecallBlock.PREFIX)),
+        world.table.query(Query.under(chat_partition(TENANT, "chat_1"), RecallPassage.PREFIX)),
         world.table.query(Query(Posting.partition_of(TENANT, "agt_a", None))),
     ]
     return {

@@ -10,7 +10,7 @@ from skein.models.chats.chat import Chat, chat_partition
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Query, Update
 from skein.models.outbox.jobs import RecallJob
-from skein.recall.models.stored import RecallBlock
+from skein.recall.models.stored import RecallPassage
 from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke
@@ -35,13 +35,13 @@ def world() -> World:
 
 
 def indexed(world: World) -> set[tuple[str, str]]:
-    """The chats and agents that have blocks."""
+    """The chats and agents that have passages."""
     found = set()
     for chat_id in ("chat_1", "chat_2", "chat_3"):
-        query = Query.under(chat_partition(TENANT, chat_id), RecallBlock.PREFIX)
+        query = Query.under(chat_partition(TENANT, chat_id), RecallPassage.PREFIX)
         for item in world.table.query(query).items:
-            block = RecallBlock.from_item(item)
-            found.add((block.chat_id, block.agent_id))
+            passage = RecallPassage.from_item(item)
+            found.add((passage.chat_id, passage.agent_id))
     return found
 
 

@@ -16,14 +16,14 @@ from tests.support.builders import NOON
 
 
 def put(table: SqliteTable, name: str, *components: float, partition: str = "p") -> Key:
-    key = Key(f"acme#CHAT#{name}", "RECALL#agt_a#000000000")
+    key = Key(f"acme#CHAT#{name}", "RECALL#agt_a#000000000001#00")
     item = {
         "chat_id": name,
         "recall_scope": partition,
         "recall_model": "m",
         "vector": vector(*components),
-        "first_at": 1,
-        "last_at": 2,
+        "recall_author": "usr_ann",
+        "recall_month": "2026-02",
         "expires_at": NOON.timestamp() + 60,
     }
     table.write(Put(key, item))
@@ -132,8 +132,8 @@ def test_put_with_a_vector_of_other_dimensions_writes_nothing() -> None:
         "recall_scope": "p",
         "recall_model": "m",
         "vector": [1.0],
-        "first_at": 1,
-        "last_at": 2,
+        "recall_author": "usr_ann",
+        "recall_month": "2026-02",
     }
     with pytest.raises(ValueError, match="256 dimensions"):
         table.write(Put(Key("p", "s"), item))
@@ -148,12 +148,13 @@ def test_nearest_does_not_parse_the_vector_whatever_the_texts_contain() -> None:
         "recall_scope": "p",
         "recall_model": "m",
         "vector": vector(1, 0.5),
-        "first_at": 1,
-        "last_at": 2,
+        "recall_author": "usr_ann",
+        "recall_month": "2026-02",
         "lines": quoting,
         "steps": b"]}",
     }
     table.write(Put(Key("k", "s"), item))
     [found] = table.vectors.nearest(VectorSearch("p", "m", vector(1)))
     del item["vector"]
+    assert found.pop("distance") > 0
     assert found == {"pk": "k", "sk": "s", **item}

@@ -8,7 +8,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Key, Put, Query, Update
 from skein.models.outbox.jobs import RecallJob
-from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallBlock
+from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallPassage
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World
 
 ANN = NamedMember(kind="user", id="usr_ann", name="Ann")
@@ -48,12 +48,12 @@ class Indexed(World):
         job = RecallJob(first_seq=first, last_seq=last, **(values | more))
         self.app.recall_worker.take(job, deadline=self.clock.now() + LONG_INVOCATION)
 
-    def blocks(self, agent_id: str = "agt_a", chat_id: str = "chat_1") -> list[RecallBlock]:
-        query = Query.under(chat_partition(TENANT, chat_id), RecallBlock.prefix_of(agent_id))
-        return [RecallBlock.from_item(item) for item in self.table.query(query).items]
+    def passages(self, agent_id: str = "agt_a", chat_id: str = "chat_1") -> list[RecallPassage]:
+        query = Query.under(chat_partition(TENANT, chat_id), RecallPassage.prefix_of(agent_id))
+        return [RecallPassage.from_item(item) for item in self.table.query(query).items]
 
     def seqs(self, agent_id: str = "agt_a") -> list[int]:
-        return [line.seq for block in self.blocks(agent_id) for line in block.lines]
+        return list(dict.fromkeys(passage.seq for passage in self.passages(agent_id)))
 
     def postings(self, scope: str | None = None, agent_id: str = "agt_a") -> dict[str, list[int]]:
         page = self.table.query(Query(Posting.partition_of(TENANT, agent_id, scope)))
@@ -68,18 +68,16 @@ class Indexed(World):
         self.table.write(Update(Membership.key_of(TENANT, "chat_1", member.ref), set=changes))
 
     def check_index(self) -> None:
-        """Fail unless blocks and postings say the same, whatever job they have come from."""
+        """Fail unless passages and postings say the same, whatever job they have come from."""
         items = self.table.all_items()
         lines: dict[Key, set[PostingRef]] = {}
         for key, item in items.items():
-            if RecallBlock.PREFIX.holds({"sk": key.sk}):
-                block = RecallBlock.from_item(item)
-                assert block.lines
-                for line in block.lines:
-                    ref = PostingRef(block.chat_id, line.seq, line.created_at, line.expires_at)
-                    for stem in line.posted:
-                        posting = Posting.key_of(TENANT, block.agent_id, block.scope, stem)
-                        lines.setdefault(posting, set()).add(ref)
+            if RecallPassage.PREFIX.holds({"sk": key.sk}):
+                one = RecallPassage.from_item(item)
+                ref = PostingRef(one.chat_id, one.seq, one.created_at, one.expires_at)
+                for stem in one.posted:
+                    posting = Posting.key_of(TENANT, one.agent_id, one.scope, stem)
+                    lines.setdefault(posting, set()).add(ref)
         postings = {
             key: Posting.from_item(item) for key, item in items.items() if key.pk.endswith("#WORDS")
         }

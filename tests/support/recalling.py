@@ -55,7 +55,6 @@ def recall_of(world: World, **others: Any) -> Recall:
         "vocabulary": ports.vocabulary,
         "tokens": ports.tokens,
         "parallel_map": ports.parallel_map,
-        "settings": ports.settings,
     }
     return Recall(**given | others)
 

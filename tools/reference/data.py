@@ -201,11 +201,11 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             borrowed.BorrowedContext.key_of(TENANT, CHAT, AGENT), borrowed.BorrowedContext
         ),
         "document of a chat": Row(_named_document(CHAT_FOLDER.key("plan.md")), document.Document),
-        "`RecallBlock`": Row(
-            stored.RecallBlock.key_of(TENANT, CHAT, AGENT, 7)._replace(
-                sk="RECALL#{agent}#{number}"
+        "`RecallPassage`": Row(
+            stored.RecallPassage.key_of(TENANT, CHAT, AGENT, 7)._replace(
+                sk="RECALL#{agent}#{seq}#{part}"
             ),
-            stored.RecallBlock,
+            stored.RecallPassage,
         ),
         "`Consolidation`": Row(Consolidation.key_of(TENANT, CHAT), Consolidation),
         "`ConsolidationRecord`": Row(

@@ -282,7 +282,7 @@ class PhoneLinks:
     def _move_owned(self, merge: Merge, user: User) -> None:
         """Move the items of each agent that shares a private chat with the user.
 
-        The blocks of recall move when the chats are indexed again. Each attempt at the merge sends
+        Passages of recall move when the chats are indexed again. Each attempt at the merge sends
         those jobs, so a lost one is no harm.
         """
         moved: set[str] = set()

@@ -30,10 +30,10 @@ from skein.models.common.storage import META, Item, key_kind
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import Job, PushJob, QueueName, RecallJob
 from skein.models.runs.run import Run
-from skein.recall.models.block import BLOCK_MESSAGES
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
+NEAR_MESSAGES = 8  # between two ranges of messages that one job indexes
 WORDS = ("text", "kind", "sender")  # the attributes of a message that recall indexes
 
 Handler = Callable[[ItemChange], Iterator[Job]]
@@ -193,7 +193,7 @@ def _merged(found: Iterable[_FollowingJob]) -> Iterator[_FollowingJob]:
         (first, positions), *rest = jobs
         for job, more in rest:
             last_seq = first.last_seq or 0
-            if job.first_seq <= last_seq + BLOCK_MESSAGES:
+            if job.first_seq <= last_seq + NEAR_MESSAGES:
                 newest = max(last_seq, job.last_seq or 0)
                 first = first.model_copy(update={"last_seq": newest})
                 positions += more

@@ -1,4 +1,4 @@
-"""Chat erasure: messages, deliveries, runs and recall blocks of a person or a deleted message."""
+"""Chat erasure: messages, deliveries, runs and recall of a person or a deleted message."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,9 +23,8 @@ from skein.privacy.erasure_sweep import Sweep
 from skein.privacy.erasure_words import quotes_in
 from skein.privacy.message_changes import FORGOTTEN, SUMMARY_WORK, covers
 from skein.privacy.models.erasure import DeletedMessage, ErasedChat, Quotes
-from skein.recall.models.block import BLOCK_MESSAGES
-from skein.recall.models.stored import RecallBlock
-from skein.recall.pruning import BlockPruning
+from skein.recall.models.stored import RecallPassage
+from skein.recall.pruning import PassagePruning
 from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import items_under
@@ -37,23 +36,23 @@ MAX_HASHES = 10_000  # of a record of quotes, and those of one more message
 class ChatEraser:
     """The stage `chats` of an erasure: content in the person's chats.
 
-    The messages of a chat sort before its recall blocks. So each block is pruned after its messages
-    were erased.
+    The messages of a chat sort before the passages of recall. So each passage is pruned after its
+    message was erased.
     """
 
     def __init__(
-        self, *, table: Table, clock: Clock, runs: RunEraser, blocks: BlockPruning
+        self, *, table: Table, clock: Clock, runs: RunEraser, passages: PassagePruning
     ) -> None:
         self._table = table
         self._clock = clock
         self._runs = runs
-        self._blocks = blocks
+        self._passages = passages
         self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
             BorrowedContext.PREFIX.kind: self._borrowed,
             IdempotencyRecord.PREFIX.kind: self._idempotency_record,
             Delivery.PREFIX.kind: self._delivery,
             Message.PREFIX.kind: self._message,
-            RecallBlock.PREFIX.kind: self._block,
+            RecallPassage.PREFIX.kind: self._passage,
             Run.PREFIX.kind: self._run,
         }
 
@@ -159,9 +158,9 @@ class ChatEraser:
         staged = BorrowedContext.from_item(item)
         self._runs.unborrow(sweep, chat_id, staged.agent_id)
 
-    def _block(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+    def _passage(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         del chat_id
-        sweep.unsaved.counts["recall_lines"] += self._blocks.prune(item)
+        sweep.unsaved.counts["recall_lines"] += self._passages.prune(item)
 
     def _run(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         if Step.is_stored_as(item):
@@ -185,13 +184,13 @@ class DeletedMessageEraser:
         clock: Clock,
         runs: RunEraser,
         search: RunSearch,
-        blocks: BlockPruning,
+        passages: PassagePruning,
     ) -> None:
         self._table = table
         self._clock = clock
         self._runs = runs
         self._search = search
-        self._blocks = blocks
+        self._passages = passages
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the words of runs that may have been shown the message; yield positions.
@@ -221,13 +220,9 @@ class DeletedMessageEraser:
         )
         self._forget(sweep, snapshot, message)
         self._forget_consent(sweep, message)
-        number = message.seq // BLOCK_MESSAGES
-        keys = [
-            RecallBlock.key_of(sweep.tenant, message.chat_id, agent_id, number)
-            for agent_id in agents
-        ]
-        for block in self._table.get_many(keys).values() if keys else ():
-            sweep.unsaved.counts["recall_lines"] += self._blocks.prune(block)
+        sweep.unsaved.counts["recall_lines"] += self._passages.prune_message(
+            sweep.tenant, message.chat_id, message.seq, agents
+        )
         pk = chat_partition(sweep.tenant, message.chat_id)
         in_chat = items_under(self._table, pk, Run.PREFIX, after=after or None)
         for number, item in enumerate(in_chat, 1):

@@ -15,9 +15,7 @@ from skein.ports import Clock, Table
 from skein.privacy.erasure_rules import may_hold_their_words, message_after, without_their_words
 from skein.privacy.erasure_sweep import Sweep
 from skein.privacy.message_changes import chat_changed, summaries_changed
-from skein.recall.models.block import BLOCK_MESSAGES
-from skein.recall.models.stored import RecallBlock
-from skein.recall.pruning import BlockPruning
+from skein.recall.pruning import PassagePruning
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 
@@ -28,13 +26,13 @@ class MessageEraser:
 
     table: Table
     clock: Clock
-    blocks: BlockPruning
+    passages: PassagePruning
 
     def rewrite(self, sweep: Sweep, chat_id: str, seq: int) -> None:
         """Apply the rules to a message, its summaries, deliveries and recall (idempotent).
 
         What was derived from the message is changed with it, in one transaction. Its SMS and its
-        lines of recall lose the words afterwards, also if an earlier worker died in between.
+        passages of recall lose the words afterwards, also if an earlier worker died in between.
         """
         try:
             attempt = partial(self._rewrite_once, sweep, chat_id, seq)
@@ -84,10 +82,8 @@ class MessageEraser:
             self.table.write(Update(delivery.key, set={"parts": parts}, condition=Exists()))
 
     def _prune(self, sweep: Sweep, message: Message) -> None:
-        """Remove the lines of a changed message from recall."""
-        chat_id, number = message.chat_id, message.seq // BLOCK_MESSAGES
-        agents = read_snapshot(self.table, sweep.tenant, chat_id).agents
-        ids = [each.member.id for each in agents]
-        keys = [RecallBlock.key_of(sweep.tenant, chat_id, each, number) for each in ids]
-        for block in self.table.get_many(keys).values() if keys else ():
-            sweep.unsaved.counts["recall_lines"] += self.blocks.prune(block)
+        """Remove the passages of a changed message from recall."""
+        agents = read_snapshot(self.table, sweep.tenant, message.chat_id).agents
+        sweep.unsaved.counts["recall_lines"] += self.passages.prune_message(
+            sweep.tenant, message.chat_id, message.seq, [each.member.id for each in agents]
+        )

@@ -2,11 +2,11 @@
 
 __all__ = [
     "api",
-    "block_commit",
     "candidates",
     "indexing",
     "message_search",
     "models",
+    "passage_commit",
     "passages",
     "preview",
     "pruning",

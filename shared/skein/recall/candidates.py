@@ -1,11 +1,11 @@
-"""Candidates of a recall: the lines that may be used, and the messages to read.
+"""Candidates of a recall: the passages that may be used, and the messages to read.
 
-Lines that the readers may not see are dropped before anything is computed from them.
+Passages that the readers may not see are dropped before anything is computed from them.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -16,24 +16,26 @@ from skein.models.common.base import MemberRef
 from skein.models.common.person_names import untagged
 from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
-from skein.recall.models.block import Block, BlockLine, assembled, block_number
-from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallBlock
+from skein.models.common.vector_search import DISTANCE
+from skein.recall.models.stored import (
+    AGENT,
+    MAX_REFS,
+    Posting,
+    PostingRef,
+    RecallPassage,
+    recall_partition,
+)
 from skein.recall.query import people_named
-from skein.recall.ranking import Hit
+from skein.recall.ranking import Hit, Line, MessageRef
 from skein.services.chat_state.audience import audience_of, everybody_since, scope_of
 from skein.services.chat_state.closed_memberships import membership_keys
 from skein.services.chat_state.insiders import members_of
 from skein.services.chat_state.sessions import reset_in
 
-MAX_POSTED = 30  # messages that are read because of a rare word alone
-READ_AHEAD = 1.4  # tokens read per token of the budget, since some messages may not be shown
-CHARACTERS_PER_TOKEN = 4.0
-LINE_TOKENS = 11  # of a line without its text
-AGENT = "agt_"  # how the ids of agents begin
-ONE_BATCH_TOKENS = 2_500  # a larger budget takes a second batch of messages
-
-MessageRef = tuple[str, int]
-"""A message: the id of its chat, and its number."""
+MAX_POSTED = 30  # messages that are read because of a rare word
+NEIGHBOURS = 2  # messages on each side of a found one that are read with it
+ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
+LARGE_BATCHES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +55,7 @@ class RecallRequest:
         person: Only messages of this person or agent, by id or name.
         only_chat_id: Only messages of this chat.
         shown: The messages that the readers are shown anyway.
-        private_from: The time from which all readers of a private chat were present, in seconds
-            since 1970; None if all of them always were.
+        thorough: Whether the long messages of agents are searched by meaning, too.
         insiders: The insiders of the run that recalls; they decide whose words it may be shown.
     """
 
@@ -73,13 +74,34 @@ class RecallRequest:
     person: str | None = None
     only_chat_id: str | None = None
     shown: frozenset[MessageRef] = frozenset()
-    private_from: int | None = None
+    thorough: bool = False
     insiders: Insiders = NO_INSIDERS
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
         """The indexes to search, each as the id of its agent and a scope."""
         return tuple((self.agent_id, scope) for scope in self.scopes)
+
+    @property
+    def author(self) -> str | None:
+        """The id of the only author to search for; None if there are several, or only a name."""
+        ids = {*self.names, self.agent_id}
+        return self.person if self.person in ids else None
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The partitions of the vector index to search."""
+        kinds = (False, True) if self.thorough else (False,)
+        return tuple(
+            recall_partition(self.tenant, agent_id, scope, since=self.since(scope), answers=answers)
+            for agent_id, scope in self.owners
+            for answers in kinds
+        )
+
+    def since(self, scope: str | None) -> int:
+        """Return the first message of a scope that all readers were present for."""
+        private = self.chat is not None and scope is not None and scope == scope_of(self.chat)
+        return everybody_since(self.chat) if private and self.chat is not None else 1
 
     @property
     def names(self) -> dict[str, str]:
@@ -171,6 +193,18 @@ class OwnRequest(RecallRequest):
 
     own: Mapping[str, Chat]
     searched: tuple[tuple[str, str | None], ...]
+    thorough: bool = True
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The partitions to search, with those of private groups that somebody joined later."""
+        later = {scope_of(chat): everybody_since(chat) for chat in self.own.values()}
+        return tuple(
+            recall_partition(self.tenant, agent_id, scope, since=since, answers=answers)
+            for agent_id, scope in self.owners
+            for since in sorted({1, later.get(scope, 1)})
+            for answers in (False, True)
+        )
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
@@ -203,45 +237,47 @@ class OwnRequest(RecallRequest):
         return chat.readers
 
 
-def readable_blocks(
+def readable_lines(
     items: Iterable[Item], request: RecallRequest
-) -> tuple[list[Block], dict[str, str]]:
-    """Return found blocks with their readable lines, and the names of the senders by id.
+) -> tuple[list[Line], dict[str, str]]:
+    """Return the readable ones of found passages, and the names of their senders by id.
 
-    A block that loses lines is assembled again, so that its factors tell nothing about them. If two
-    agents have the same block, the one with more lines is used.
+    If two agents have the same passage, it counts once.
     """
     agents = {agent_id for agent_id, _ in request.owners}
-    blocks: dict[tuple[str, int], Block] = {}
+    lines: dict[tuple[str, int, int], Line] = {}
     names: dict[str, str] = {}
     for item in items:
-        stored = RecallBlock.from_item(item)
-        if stored.agent_id not in agents or stored.tenant != request.tenant:
-            continue
-        lines = [
-            line
-            for line in stored.lines
-            if request.counts(stored.chat_id, line.seq, line.expires_at)
-            and request.may_hold(line.sender_id)
-        ]
-        if not lines:
-            continue
-        block = stored.block
-        if len(lines) < len(stored.lines):
-            block = assembled(stored.chat_id, stored.number, stored.recall_model, lines)
-        other = blocks.get((stored.chat_id, stored.number))
-        if other is None or len(other.lines) < len(lines):
-            blocks[stored.chat_id, stored.number] = block
-        senders = {line.sender_id for line in lines}
-        names |= {sender: name for sender, name in stored.names.items() if sender in senders}
-    return list(blocks.values()), names
+        passage = RecallPassage.from_item(item)
+        readable = (
+            passage.agent_id in agents
+            and passage.tenant == request.tenant
+            and request.counts(passage.chat_id, passage.seq, passage.expires_at)
+            and request.may_hold(passage.recall_author)
+        )
+        if readable:
+            names[passage.recall_author] = passage.name
+            lines[passage.chat_id, passage.seq, passage.part] = Line(
+                passage.chat_id,
+                passage.seq,
+                passage.part,
+                passage.recall_author,
+                frozenset(passage.stems),
+                passage.created_at,
+                is_long_answer(passage.recall_author, passage.parts),
+                cosine=1 - item[DISTANCE],
+                weight=passage.weight,
+            )
+    return list(lines.values()), names
 
 
-def found_refs(
-    items: Iterable[Item], request: RecallRequest, blocks: Sequence[Block]
-) -> list[tuple[PostingRef, float]]:
-    """Return the messages of postings that no found block holds, with their rarity, best first."""
-    numbers = {(block.chat_id, block.number) for block in blocks}
+def is_long_answer(sender_id: str, parts: int) -> bool:
+    """Tell whether a message is one of an agent that has several passages."""
+    return parts > 1 and sender_id.startswith(AGENT)
+
+
+def found_refs(items: Iterable[Item], request: RecallRequest) -> list[MessageRef]:
+    """Return the messages of postings, those with the rarest words first."""
     weights: dict[MessageRef, float] = {}
     refs: dict[MessageRef, PostingRef] = {}
     for item in items:
@@ -252,15 +288,11 @@ def found_refs(
         ]
         rarity = math.log(1 + MAX_REFS / len(counted)) if counted else 0.0
         for ref in counted:
-            message = ref.chat_id, ref.seq
-            if (ref.chat_id, block_number(ref.seq)) in numbers or not request.in_time(
-                ref.created_at
-            ):
-                continue
-            refs[message] = ref
-            weights[message] = weights.get(message, 0.0) + rarity
-    best = sorted(refs, key=lambda message: (-weights[message], -refs[message].created_at, message))
-    return [(refs[message], weights[message]) for message in best]
+            if request.in_time(ref.created_at):
+                message = ref.chat_id, ref.seq
+                refs[message] = ref
+                weights[message] = weights.get(message, 0.0) + rarity
+    return sorted(refs, key=lambda message: (-weights[message], -refs[message].created_at, message))
 
 
 @dataclass(slots=True)
@@ -278,40 +310,39 @@ class CandidateKeys:
 
 def chosen(
     request: RecallRequest,
-    hits: Sequence[tuple[Hit, BlockLine]],
-    refs: Sequence[PostingRef],
+    hits: Sequence[Hit],
+    refs: Sequence[MessageRef],
     known: Mapping[Key, Item],
 ) -> CandidateKeys:
-    """Choose the messages to read: those with rare words, then the best by rank.
+    """Choose the messages to read: those with rare words, then the best with their neighbours.
 
     Args:
         request: What is recalled.
-        hits: The lines by rank, best first.
-        refs: Messages outside the found blocks, best first.
+        hits: The found passages, best first.
+        refs: Messages with rare words, best first.
         known: Items that were read already.
     """
     choice, chats = CandidateKeys(), set[str]()
-    most_keys = MAX_BATCH_GET_KEYS * (1 if request.tokens <= ONE_BATCH_TOKENS else 2)
-
-    def add(chat_id: str, seq: int) -> bool:
+    batches = 1 if request.tokens <= ONE_BATCH_TOKENS else LARGE_BATCHES
+    most_keys = MAX_BATCH_GET_KEYS * batches
+    messages = dict.fromkeys(refs[: MAX_POSTED if hits else None])
+    for hit in hits:
+        chat_id, seq = hit.line.message
+        messages.setdefault((chat_id, seq))
+        for away in range(1, NEIGHBOURS + 1):
+            messages.setdefault((chat_id, seq - away))
+            messages.setdefault((chat_id, seq + away))
+    for chat_id, seq in messages:
+        if seq < 1 or not request.counts(chat_id, seq, None):
+            continue
         keys = [Message.key_of(request.tenant, chat_id, seq)]
         if chat_id not in chats:
             keys += [key for key in keys_of_chat(request, chat_id) if key not in known]
         if len(choice.keys) + len(keys) > most_keys:
-            return False
+            break
         chats.add(chat_id)
         choice.keys += keys
         choice.messages.append((chat_id, seq))
-        return True
-
-    for ref in refs[: MAX_POSTED if hits else None]:
-        add(ref.chat_id, ref.seq)
-    wanted = request.tokens * READ_AHEAD
-    for hit, line in hits:
-        if wanted <= 0 or len(choice.keys) >= most_keys:
-            break
-        if add(hit.chat_id, hit.seq):
-            wanted -= line.characters / CHARACTERS_PER_TOKEN + LINE_TOKENS
     return choice
 
 
@@ -333,16 +364,3 @@ def is_of(person: str, sender_id: str, name: str) -> bool:
     if untagged(person) != person:  # a tag names one person, not all of that name
         return False
     return bool(people_named(person.casefold(), {sender_id: name}))
-
-
-def with_private_from(request: RecallRequest, first: Item | None) -> RecallRequest:
-    """Return a request that searches a private chat only from the last joining on.
-
-    Args:
-        request: What is recalled.
-        first: The first message that all readers were present for; None if there is none yet.
-    """
-    scope = scope_of(request.chat)
-    if first is None:
-        return replace(request, scopes=tuple(each for each in request.scopes if each != scope))
-    return replace(request, private_from=int(Message.from_item(first).created_at.timestamp()))

@@ -1,7 +1,7 @@
 """The lines in which recalled messages are shown, and how many fit into a budget."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -11,12 +11,8 @@ from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
 from skein.ports import TokenCounter
-from skein.recall.words import stems_of
+from skein.recall.passages import Passage, joined_parts
 from skein.services.common.quoting import quoted
-from skein.services.common.text_cuts import cut_position
-
-MAX_CHARACTERS = 700  # of a message; a longer one is cut around its match
-MIN_PART = 40  # characters between two possible beginnings of a part
 
 Named = Callable[[NamedMember], str]
 """Names the sender of a message."""
@@ -24,47 +20,31 @@ Named = Callable[[NamedMember], str]
 
 @dataclass(frozen=True, slots=True)
 class RecalledEntry:
-    """A message that recall found and that the readers may see.
+    """A message of which recall found passages, and that the readers may see.
 
     Attributes:
         chat: The chat, with a title that the readers may see.
         message: The message, with the current name of its sender.
-        text: The text to show: the whole message, or the part that matches best.
-        score: How well the message matches; comparable within one recall only.
+        parts: The passages to show.
+        score: How well the best passage matches; comparable within one recall only.
         audience: The people who were present for the message.
     """
 
     chat: Chat
     message: Message
-    text: str
+    parts: tuple[Passage, ...]
     score: float
     audience: Audience
+
+    @property
+    def text(self) -> str:
+        """The text to show; it says where it leaves something out."""
+        return joined_parts(self.message.text, self.parts)
 
     @property
     def words(self) -> Authors:
         """The people whose words the message and the chat's title may hold, by digest."""
         return self.message.words.joined(self.chat.title_authors)
-
-
-def excerpt(text: str, stems: frozenset[str]) -> str:
-    """Return a text, or for a long one the part that has most of the stems."""
-    if len(text) <= MAX_CHARACTERS:
-        return text
-    starts = [0]
-    while len(text) - starts[-1] > MAX_CHARACTERS:
-        starts.append(starts[-1] + max(cut_position(text[starts[-1] :], MAX_CHARACTERS), MIN_PART))
-
-    def part(start: int) -> str:
-        rest = text[start:]
-        if len(rest) <= MAX_CHARACTERS:
-            return rest
-        return rest[: cut_position(rest, MAX_CHARACTERS)]
-
-    best = max(starts, key=lambda start: len(stems & set(stems_of(part(start)))))
-    shown = part(best).strip()
-    before = "[...] " if best else ""
-    after = " [...]" if best + len(part(best)) < len(text) else ""
-    return f"{before}{shown}{after}"
 
 
 def recalled_lines(
@@ -98,27 +78,31 @@ def fitting(
 ) -> tuple[list[RecalledEntry], int]:
     """Return the best entries that fit into a budget, and their tokens with headings.
 
-    An entry for which there is no room is skipped, since a shorter one may still fit.
+    Passages of the same message become one entry. An entry for which there is no room is skipped,
+    since a shorter one may still fit.
 
     Args:
         entries: The entries, best first.
         tokens: The budget.
         here: The id of the active chat.
-        named: Names the sender of a message.
     """
-    kept: list[RecalledEntry] = []
+    kept: dict[tuple[str, int], RecalledEntry] = {}
+    costs: dict[tuple[str, int], int] = {}
     groups: set[tuple[str, str]] = set()
     used = 0
     for entry in entries:
-        group = _group_of(entry, zone)
-        cost = counter.count(_line(entry, named) + "\n")
+        group, message = _group_of(entry, zone), (entry.chat.id, entry.message.seq)
+        other = kept.get(message)
+        both = replace(other, parts=(*other.parts, *entry.parts)) if other else entry
+        cost = counter.count(_line(both, named) + "\n")
+        more = cost - costs.get(message, 0)
         if group not in groups:
-            cost += counter.count(_heading(entry, here, zone) + "\n")
-        if used + cost <= tokens:
-            used += cost
+            more += counter.count(_heading(entry, here, zone) + "\n")
+        if used + more <= tokens:
+            used += more
             groups.add(group)
-            kept.append(entry)
-    return kept, used
+            kept[message], costs[message] = both, cost
+    return list(kept.values()), used
 
 
 def _begin_of(group: Sequence[RecalledEntry]) -> tuple[datetime, str]:

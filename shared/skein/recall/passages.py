@@ -1,11 +1,12 @@
 """Passages of messages: a few sentences each, by which long messages are compared and shown."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skein.services.common.text_cuts import cut_position
 
-PASSAGE = 500  # characters; the passages of a very long message are longer
-MAX_PASSAGES = 12  # of a message
+PASSAGE = 500  # characters at most
+MAX_VECTORS = 12  # of a message; the passages after them are found by rare words and neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +27,18 @@ class Passage:
 
 
 def passages_of(text: str) -> list[Passage]:
-    """Split a text into at most 12 passages that follow each other; a short text is one."""
-    size = PASSAGE
-    while True:
-        found = _split(text, size)
-        if len(found) <= MAX_PASSAGES:
-            return found
-        size += size // 4
-
-
-def _split(text: str, size: int) -> list[Passage]:
+    """Split a text into passages that follow each other; a short text is one."""
     found: list[Passage] = []
     start = 0
     while start < len(text):
-        rest = text[start : start + size + 1]
-        stop = start + (len(rest) if len(rest) <= size else cut_position(rest, size))
+        rest = text[start : start + PASSAGE + 1]
+        stop = start + (len(rest) if len(rest) <= PASSAGE else cut_position(rest, PASSAGE))
         found.append(Passage(start, text[start:stop]))
         start = stop
     return found
 
 
-def joined_parts(text: str, parts: list[Passage], *, gap: str = "[...]") -> str:
+def joined_parts(text: str, parts: Iterable[Passage], *, gap: str = "[...]") -> str:
     """Return the parts of a text in order, with a mark wherever text is left out."""
     shown, end = "", 0
     for part in sorted(parts, key=lambda one: one.start):

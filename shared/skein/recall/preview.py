@@ -66,5 +66,6 @@ class RecallPreview:
                 now=self.clock.now(),
                 zone=zone_of_entries(person, agent.time_zone),
                 insiders=insiders,
+                thorough=True,
             )
         )

@@ -1,72 +1,78 @@
-"""Pruning of blocks: take out messages that were erased or that have expired.
+"""Pruning of passages: take out messages that were erased or that have expired.
 
-Pruning only removes lines, so it needs no embeddings. An erasure prunes each block of the person's
-chats after it has erased the messages.
+Pruning only removes passages, so it needs no embeddings. An erasure prunes the index of each of the
+person's chats after it has erased the messages.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from skein.models.chats.chat import Message
-from skein.models.common.storage import Item, Query
+from skein.models.common.storage import HIGHEST_KEY, Item, Query
 from skein.ports import Clock, Table
-from skein.recall.block_commit import BlockChange, BlockCommits, with_lines
-from skein.recall.models.block import BLOCK_MESSAGES, BlockLine
-from skein.recall.models.stored import RecallBlock
-from skein.services.common.optimistic import known_first, optimistic
+from skein.recall.models.stored import RecallPassage
+from skein.recall.passage_commit import PassageChange, PassageCommits, Passages
+from skein.services.common.optimistic import optimistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockPruning:
-    """Service that removes erased and expired messages from blocks."""
+class PassagePruning:
+    """Service that removes erased and expired messages from the index."""
 
     table: Table
     clock: Clock
-    commits: BlockCommits
+    commits: PassageCommits
 
     def prune(self, item: Item) -> int:
-        """Remove the lines of messages that no longer exist from a block (idempotent).
-
-        The messages are read after the block, so no older reading of them decides.
+        """Remove the passages of a message that no longer exists (idempotent).
 
         Args:
-            item: The block as read.
+            item: The first passage as read; for the others nothing is done.
 
         Returns:
-            The number of removed lines.
+            The number of removed passages.
         """
-        block = RecallBlock.from_item(item)
-        read = known_first(block, partial(self._read, block))
-        return optimistic(self.clock, partial(self._prune_once, read))
-
-    def _prune_once(self, read: Callable[[], RecallBlock]) -> int:
-        block = read()
-        if not block.lines:
+        passage = RecallPassage.from_item(item)
+        if passage.part:
             return 0
-        first, last = (
-            Message.key_of(block.tenant, block.chat_id, seq)
-            for seq in (block.number * BLOCK_MESSAGES, (block.number + 1) * BLOCK_MESSAGES - 1)
+        return self.prune_message(passage.tenant, passage.chat_id, passage.seq, [passage.agent_id])
+
+    def prune_message(self, tenant: str, chat_id: str, seq: int, agent_ids: Sequence[str]) -> int:
+        """Remove a message that no longer exists from the indexes of agents (idempotent).
+
+        Returns:
+            The number of removed passages.
+        """
+        attempts = (
+            partial(self._prune_once, tenant, chat_id, seq, agent_id) for agent_id in agent_ids
         )
-        page = self.table.query(Query(first.pk, first=first.sk, last=last.sk))
-        messages = {message.seq: message for message in map(Message.from_item, page.items)}
-        left = [line for line in block.lines if _is_of(line, messages.get(line.seq))]
-        removed = len(block.lines) - len(left)
-        if removed:
-            self.commits.commit([BlockChange(block, with_lines(block, left))])
-        return removed
+        return sum(optimistic(self.clock, attempt) for attempt in attempts)
 
-    def _read(self, block: RecallBlock) -> RecallBlock:
-        """Read a block again; without lines if it is gone."""
-        item = self.table.get(block.key)
-        return RecallBlock.from_item(item) if item else block.model_copy(update={"lines": ()})
+    def _prune_once(self, tenant: str, chat_id: str, seq: int, agent_id: str) -> int:
+        # The message is read after its passages, so no older reading of it decides.
+        passages = self._stored(tenant, chat_id, seq, agent_id)
+        if not passages:
+            return 0
+        item = self.table.get(Message.key_of(tenant, chat_id, seq))
+        if _is_of(passages[0], Message.from_item(item) if item else None):
+            return 0
+        self.commits.commit([PassageChange(passages, ())])
+        return len(passages)
+
+    def _stored(self, tenant: str, chat_id: str, seq: int, agent_id: str) -> Passages:
+        first = RecallPassage.key_of(tenant, chat_id, agent_id, seq)
+        page = self.table.query(
+            Query(first.pk, first=first.sk, last=f"{first.sk[:-2]}{HIGHEST_KEY}")
+        )
+        return tuple(map(RecallPassage.from_item, page.items))
 
 
-def _is_of(line: BlockLine, message: Message | None) -> bool:
-    """Tell whether a line still belongs to the message with its number."""
+def _is_of(passage: RecallPassage, message: Message | None) -> bool:
+    """Tell whether a passage still belongs to the message with its number."""
     return (
         message is not None
         and message.conversational
-        and line.characters == len(message.text)
-        and line.created_at == int(message.created_at.timestamp())
+        and passage.characters == len(message.text)
+        and passage.created_at == int(message.created_at.timestamp())
     )

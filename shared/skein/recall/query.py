@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from skein.models.common.person_names import untagged
 from skein.ports import Embeddings, Vocabulary
-from skein.recall.questions import asks_number, asks_time
+from skein.recall.questions import asks_time
 from skein.recall.ranking import RecallQuery
 from skein.recall.rare_words import MAX_LETTERS, rare_stems
 from skein.recall.time_phrases import TimePhrase, time_range_in
@@ -92,7 +92,11 @@ class QueryReader:
         others = sorted(stems - set(rare), key=lambda stem: (-len(stem), stem))
         posted = (stem for stem in (*rare, *others) if len(stem) <= MAX_LETTERS)
         query = RecallQuery(
-            meaning.vector, stems, frozenset(named), asks_time(text), asks_number(text)
+            meaning.vector,
+            stems,
+            frozenset(named),
+            asks_time(text),
+            (during.first_at, during.last_at) if during is not None else None,
         )
         looked_up = tuple(islice(posted, MAX_LOOKED_UP))
         return PreparedQuery(query, looked_up, during, only_during)

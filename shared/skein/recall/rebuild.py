@@ -28,7 +28,7 @@ AGENTS, PEOPLE = "agents", "people"
 class RecallRebuilds:
     """Operators' requests to index chats again.
 
-    No block is deleted first: old blocks answer until new ones replace them.
+    Nothing is deleted first: old passages answer until new ones replace them.
     """
 
     table: Table
@@ -39,7 +39,7 @@ class RecallRebuilds:
     ) -> RecallJob:
         """Request a rebuild for a chat, for an agent or, without both, for a tenant (idempotent).
 
-        The rebuild of a deleted agent takes its blocks out of the index.
+        The rebuild of a deleted agent takes its passages out of the index.
 
         Raises:
             NotFound: The chat or the agent never existed.

@@ -1,22 +1,21 @@
 """Recall: find the messages of an agent's past that match a query and may be shown.
 
-A recall has three steps: two vector searches and a batch of postings, all at once; then a ranking;
-then a batch of the best messages with their chats. So its cost does not depend on the length of the
-history. The step between the calls is CPU time alone. A caller that reads a batch anyway reads the
-postings with it.
+A recall has three steps: a vector search for each scope and a batch of postings, all at once; then
+a ranking; then a batch of the best messages with their neighbours and chats. So its cost does not
+depend on the length of the history. The step between the calls is CPU time alone. A caller that
+reads a batch anyway reads the postings with it.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from skein.errors import NoVectorIndex
-from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.chat import Chat, Message
 from skein.models.common.audience import may_show
-from skein.models.common.embedding import Embedding
-from skein.models.common.ownership import owned_partition
 from skein.models.common.provenance import MAX_OF_STRANGER, Authors, few_of_strangers
-from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.models.common.vector_search import MAX_NEAREST, VectorSearch
 from skein.ports import (
     ModelTokens,
@@ -27,32 +26,27 @@ from skein.ports import (
     Vocabulary,
 )
 from skein.recall.candidates import (
-    AGENT,
     CandidateKeys,
-    MessageRef,
     OwnRequest,
     RecallRequest,
     chosen,
     found_refs,
+    is_long_answer,
     is_of,
-    readable_blocks,
-    with_private_from,
+    readable_lines,
 )
-from skein.recall.layout import RecalledEntry, excerpt, fitting
-from skein.recall.models.block import Block, BlockLine, IndexedText, block_number, block_of
-from skein.recall.models.stored import Posting
+from skein.recall.layout import RecalledEntry, fitting
+from skein.recall.models.stored import AGENT, Posting
+from skein.recall.passages import Passage, passages_of
 from skein.recall.query import PreparedQuery, QueryReader
 from skein.recall.questions import ends_with_question
-from skein.recall.ranking import Hit, Measures, ranked
+from skein.recall.ranking import Hit, Line, MessageRef, ranked
 from skein.recall.words import stems_of
-from skein.services.chat_state.audience import everybody_since
-from skein.settings import Settings
 
-QUESTION = 0.9  # subtracted from the score of a message that ends with a question
-DURING = 1.5  # added to the score of a message from the time that the query names
-AFTERWARDS = 2 * 86_400  # seconds after that time that still count: people tell of a day later
-# Limits of `Hit.strength`: nothing is shown if no message reaches MATCH. No message below LEAST is.
+# Limits of `Hit.strength`: nothing is shown if no passage reaches MATCH. No passage below LEAST is.
 MATCH, LEAST = 0.25, 0.08
+MONTH_SECONDS = 32 * 86_400  # of the longest month, with a day on its ends
+ZONE = 14 * 3_600  # by which the days of time zones may differ from UTC
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +74,7 @@ class OngoingRecall:
     Attributes:
         request: What is recalled.
         prepared: The query.
-        searches: The calls that find blocks; they may run at the same time.
+        searches: The calls that find passages; they may run at the same time.
         posting_keys: The keys of the postings to read.
     """
 
@@ -95,25 +89,21 @@ class RankedHits:
     """The candidates of a recall.
 
     Attributes:
-        prepared: The query, with the people whom the blocks name.
-        blocks: The found blocks with readable lines.
-        hits: The lines that match, best first.
+        prepared: The query, with the people whom the passages name.
+        lines: The found passages that are readable.
         choice: The messages to read.
-        measures: What was measured of the lines; see `ranked`.
     """
 
     prepared: PreparedQuery
-    blocks: tuple[Block, ...]
-    hits: tuple[Hit, ...]
+    lines: tuple[Line, ...]
     choice: CandidateKeys
-    measures: Measures
 
 
 class Recall:
     """The service that finds old messages.
 
     Args:
-        vectors: The index of the vectors of blocks.
+        vectors: The index of the vectors of passages.
         embeddings: The embeddings of queries, by the model of the index.
         vocabulary: The common words.
         parallel_map: Makes several calls at once.
@@ -128,12 +118,10 @@ class Recall:
         vocabulary: Vocabulary,
         tokens: ModelTokens,
         parallel_map: ParallelMap,
-        settings: Settings,
     ) -> None:
         self._table = table
         self._vectors = vectors
         self._embeddings = embeddings
-        self._settings = settings
         self._tokens = tokens
         self._parallel_map = parallel_map
         self._queries = QueryReader(embeddings, vocabulary)
@@ -145,10 +133,6 @@ class Recall:
         Raises:
             Transient: The table or the vector index failed.
         """
-        query = late_joining(request.chat)
-        if query is not None:
-            page = self._table.query(query)
-            request = with_private_from(request, next(iter(page.items), None))
         searching = self.begin(request)
         if searching is None:
             return NOTHING
@@ -156,8 +140,8 @@ class Recall:
             *searching.searches,
             lambda: self.postings(searching),
         ]
-        *blocks, postings = self._parallel_map(lambda call: call(), calls)
-        candidates = self.rank(searching, blocks, postings, {})
+        *found, postings = self._parallel_map(lambda call: call(), calls)
+        candidates = self.rank(searching, found, postings, {})
         return self.finish(searching, candidates, self.read(candidates.choice), {})
 
     def begin(self, request: RecallRequest) -> OngoingRecall | None:
@@ -173,14 +157,14 @@ class Recall:
         vector = prepared.query.vector
         searches = [
             VectorSearch(
-                owned_partition(request.tenant, agent_id, scope),
+                partition,
                 self._embeddings.name,
                 vector,
                 MAX_NEAREST,
-                _later(request.first_at, request.private_from if scope else None),
-                request.last_at,
+                author=request.author,
+                month=month_of(request.first_at, request.last_at),
             )
-            for agent_id, scope in request.owners
+            for partition in request.partitions
             if any(vector)
         ]
         keys = tuple(
@@ -206,11 +190,11 @@ class Recall:
 
         Args:
             searching: The recall.
-            found: The blocks that its searches found.
+            found: The passages that its searches found.
             known: Items that were read for something else, which are not read again.
         """
         request = searching.request
-        blocks, names = readable_blocks((item for one in found for item in one), request)
+        lines, names = readable_lines((item for one in found for item in one), request)
         prepared = self._queries.prepared(
             request.query,
             names | request.names,
@@ -218,19 +202,15 @@ class Recall:
             request.zone,
             before=searching.prepared,
         )
-        refs = [ref for ref, _ in found_refs(postings, request, blocks)]
-        lines = {(block.chat_id, line.seq): line for block in blocks for line in block.lines}
-        measures: Measures = {}
         hits = [
             hit
-            for hit in self._hits(prepared, blocks, lines, measures)
-            if self._wanted(request, lines[hit.chat_id, hit.seq], names)
+            for hit in ranked(prepared.query, lines)
+            if _is_wanted(request, hit.line, names.get(hit.line.sender_id, ""))
+            and (prepared.only_during or hit.strength >= LEAST)
         ]
-        least = -1.0 if prepared.only_during else LEAST
-        ordered = [(hit, lines[hit.chat_id, hit.seq]) for hit in hits if hit.strength >= least]
-        few = few_of_strangers(ordered, _sender_of_line, request.members, most=2 * MAX_OF_STRANGER)
-        choice = chosen(request, few, refs, known)
-        return RankedHits(prepared, tuple(blocks), tuple(hits), choice, measures)
+        few = few_of_strangers(hits, _sender_of_hit, request.members, most=2 * MAX_OF_STRANGER)
+        choice = chosen(request, few, found_refs(postings, request), known)
+        return RankedHits(prepared, tuple(lines), choice)
 
     def read(self, choice: CandidateKeys) -> dict[Key, Item]:
         """Read the chosen messages with their chats: one batch, or two for a large budget."""
@@ -248,7 +228,7 @@ class Recall:
         items: Mapping[Key, Item],
         known: Mapping[Key, Item],
     ) -> RecallResult:
-        """Return the best messages that may be shown and fit into the budget.
+        """Return the best passages that may be shown and fit into the budget.
 
         Args:
             searching: The recall.
@@ -256,20 +236,34 @@ class Recall:
             items: What was read.
             known: Items that were read for something else.
         """
-        request = searching.request
+        request, prepared = searching.request, candidates.prepared
         shown = _Shown(request, dict(known) | dict(items))
-        entries = {
+        read = {
             ref: entry
             for ref in candidates.choice.messages
-            if (entry := shown.entry(ref, candidates.prepared.query.stems)) is not None
+            if (entry := shown.entry(ref)) is not None
         }
-        hits = self._hits_of_read(candidates, entries)
-        scored = [
-            replace(entries[hit.chat_id, hit.seq], score=score)
-            for hit, score in _scored(hits, entries, candidates.prepared)
+        passages = {ref: passages_of(entry.message.text) for ref, entry in read.items()}
+        found = {(*line.message, line.part): line for line in candidates.lines}
+        for ref, parts in passages.items():
+            for part, passage in enumerate(parts):
+                key = (*ref, part)
+                line = found.get(key) or _line_of(read[ref].message, part, len(parts), passage)
+                found[key] = replace(line, asks=ends_with_question(passage.text))
+        hits = [
+            hit for hit in ranked(prepared.query, [*found.values()]) if hit.line.message in read
+        ]
+        entries = [
+            replace(
+                read[hit.line.message],
+                parts=(passages[hit.line.message][hit.line.part],),
+                score=hit.score,
+            )
+            for hit in _strong(hits, prepared)
+            if hit.line.part < len(passages[hit.line.message])
         ]
         few = few_of_strangers(
-            _without_repeats(scored),
+            _without_repeats(entries),
             lambda entry: Authors.of([entry.message.sender.person_id]),
             request.members,
         )
@@ -281,73 +275,6 @@ class Recall:
             zone=request.zone,
         )
         return RecallResult(tuple(kept), tokens)
-
-    def _hits(
-        self,
-        prepared: PreparedQuery,
-        blocks: Sequence[Block],
-        lines: Mapping[MessageRef, BlockLine],
-        measures: Measures,
-    ) -> list[Hit]:
-        hits = ranked(prepared.query, blocks, measures)
-        during = prepared.during
-        if during is None:
-            return hits
-        last_at = during.last_at + AFTERWARDS
-        hits = [
-            replace(hit, score=hit.score + DURING)
-            if during.first_at <= lines[hit.chat_id, hit.seq].created_at <= last_at
-            else hit
-            for hit in hits
-        ]
-        return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
-
-    @staticmethod
-    def _wanted(request: RecallRequest, line: BlockLine, names: Mapping[str, str]) -> bool:
-        if not request.in_time(line.created_at):
-            return False
-        name = names.get(line.sender_id, "")
-        return request.person is None or is_of(request.person, line.sender_id, name)
-
-    def _hits_of_read(
-        self, candidates: RankedHits, entries: Mapping[MessageRef, RecalledEntry]
-    ) -> Sequence[Hit]:
-        """Return the hits, ranked again if messages outside the found blocks were read."""
-        known = {(block.chat_id, line.seq) for block in candidates.blocks for line in block.lines}
-        new: dict[tuple[str, int], list[Message]] = {}
-        for ref, entry in sorted(entries.items()):
-            if ref not in known:
-                number = block_number(entry.message.seq)
-                new.setdefault((entry.chat.id, number), []).append(entry.message)
-        if not new:
-            return candidates.hits
-        made = [
-            self._block(chat_id, number, messages) for (chat_id, number), messages in new.items()
-        ]
-        blocks = [*candidates.blocks, *made]
-        lines = {(block.chat_id, line.seq): line for block in blocks for line in block.lines}
-        return self._hits(candidates.prepared, blocks, lines, candidates.measures)
-
-    def _block(self, chat_id: str, number: int, messages: Sequence[Message]) -> Block:
-        """Make a block of messages that were read, whose own block was not found.
-
-        The messages are compared by their words alone if embeddings cost a call.
-        """
-        if not self._settings.embeddings_model:
-            embedded = self._embeddings.embed([message.text for message in messages])
-        else:
-            embedded = [Embedding((0.0,) * self._embeddings.dimensions, 0.0)] * len(messages)
-        texts = [
-            IndexedText(
-                seq=message.seq,
-                sender_id=message.sender.id,
-                stems=stems_of(message.text),
-                embedding=embedding,
-                created_at=int(message.created_at.timestamp()),
-            )
-            for message, embedding in zip(messages, embedded, strict=True)
-        ]
-        return block_of(chat_id, number, self._embeddings.name, texts)
 
     def _search(self, search: VectorSearch) -> Callable[[], Sequence[Item]]:
         def call() -> Sequence[Item]:
@@ -362,50 +289,48 @@ class Recall:
         return call
 
 
-def late_joining(chat: Chat | None) -> Query | None:
-    """Return the query for the first message that all readers of a private chat were present for.
-
-    Returns:
-        None if all readers were always present.
-    """
-    if chat is None or everybody_since(chat) == 1:
+def month_of(first_at: int | None, last_at: int | None) -> str | None:
+    """Return the month by UTC of most of a range of time; None if it may have several months."""
+    if first_at is None or last_at is None or last_at - first_at > MONTH_SECONDS:
         return None
-    first, last = (
-        Message.key_of(chat.tenant, chat.id, seq).sk
-        for seq in (everybody_since(chat), max(chat.last_seq, everybody_since(chat)))
+    ends = [datetime.fromtimestamp(at, UTC) for at in (first_at + ZONE, last_at - ZONE)]
+    first, last = (f"{at:%Y-%m}" for at in sorted(ends))
+    return first if first == last else None
+
+
+def _line_of(message: Message, part: int, parts: int, passage: Passage) -> Line:
+    """Return a passage of a message that was read, without a cosine."""
+    sender_id = message.sender.id
+    return Line(
+        message.chat_id,
+        message.seq,
+        part,
+        sender_id,
+        frozenset(stems_of(passage.text)),
+        int(message.created_at.timestamp()),
+        is_long_answer(sender_id, parts),
     )
-    return Query(chat_partition(chat.tenant, chat.id), first=first, last=last, limit=1)
 
 
-def _sender_of_line(candidate: tuple[Hit, BlockLine]) -> Authors:
-    """Return the person who wrote a line, by id; nobody for an agent."""
-    sender_id = candidate[1].sender_id
+def _is_wanted(request: RecallRequest, line: Line, name: str) -> bool:
+    if not request.in_time(line.created_at):
+        return False
+    return request.person is None or is_of(request.person, line.sender_id, name)
+
+
+def _sender_of_hit(hit: Hit) -> Authors:
+    """Return the person who wrote a passage, by id; nobody for an agent."""
+    sender_id = hit.line.sender_id
     return Authors.of([None if sender_id.startswith(AGENT) else sender_id])
 
 
-def _later(one: int | None, other: int | None) -> int | None:
-    known = [at for at in (one, other) if at is not None]
-    return max(known, default=None)
-
-
-def _scored(
-    hits: Sequence[Hit], entries: Mapping[MessageRef, RecalledEntry], prepared: PreparedQuery
-) -> list[tuple[Hit, float]]:
-    """Return the hits among the entries that match well enough, best first."""
-    among = [hit for hit in hits if (hit.chat_id, hit.seq) in entries]
-    if not prepared.only_during:
-        if max((hit.strength for hit in among), default=0.0) < MATCH:
-            return []
-        among = [hit for hit in among if hit.strength >= LEAST]
-    scored = [
-        (
-            hit,
-            hit.score
-            - (QUESTION if ends_with_question(entries[hit.chat_id, hit.seq].message.text) else 0.0),
-        )
-        for hit in among
-    ]
-    return sorted(scored, key=lambda pair: (-pair[1], -pair[0].seq))
+def _strong(hits: Sequence[Hit], prepared: PreparedQuery) -> list[Hit]:
+    """Return the hits that match well enough; none if no hit matches well."""
+    if prepared.only_during:
+        return list(hits)
+    if max((hit.strength for hit in hits), default=0.0) < MATCH:
+        return []
+    return [hit for hit in hits if hit.strength >= LEAST]
 
 
 def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
@@ -423,7 +348,7 @@ class _Shown:
     request: RecallRequest
     items: Mapping[Key, Item]
 
-    def entry(self, ref: MessageRef, stems: frozenset[str]) -> RecalledEntry | None:
+    def entry(self, ref: MessageRef) -> RecalledEntry | None:
         """Return a message as an entry; None if it is gone or may not be shown."""
         chat_id, seq = ref
         request = self.request
@@ -440,7 +365,7 @@ class _Shown:
         if not present or not reached or not self._wanted(message):
             return None
         titled = chat.titled_for(request.readers).titled_by(request.insiders)
-        return RecalledEntry(titled, message, excerpt(message.text, stems), 0.0, audience)
+        return RecalledEntry(titled, message, (), 0.0, audience)
 
     def _wanted(self, message: Message) -> bool:
         """Tell whether a message has a text and is one of those that the request asks for."""

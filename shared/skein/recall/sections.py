@@ -28,8 +28,9 @@ from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics
 from skein.prompts import render
-from skein.recall.candidates import MessageRef, RecallRequest, with_private_from
+from skein.recall.candidates import RecallRequest
 from skein.recall.layout import RecalledEntry, fitting, recalled_lines
+from skein.recall.ranking import MessageRef
 from skein.recall.search import OngoingRecall, Recall
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
@@ -61,7 +62,7 @@ class StartedRecall:
     Attributes:
         recall: The service.
         ongoing: The recall.
-        found: The blocks that its searches find.
+        found: The passages that its searches find.
         postings: The postings, if they are read on their own.
     """
 
@@ -107,7 +108,6 @@ class PromptRecall:
         self,
         read: SectionReads,
         prefetched: Mapping[Key, Item | None],
-        first: Sequence[Item] | None,
         pool: ThreadPoolExecutor,
     ) -> StartedRecall | None:
         """Start the searches of a recall; None if there is nothing to recall by.
@@ -115,7 +115,6 @@ class PromptRecall:
         Args:
             read: What the first round has read.
             prefetched: The items that were read with the run.
-            first: The result of the query `late_joining`; None if there was no such query.
             pool: The pool in which the calls run.
         """
         text, run, chat = query_of(read), read.run, read.chat
@@ -134,8 +133,6 @@ class PromptRecall:
             zone=UTC,
             shown=frozenset((message.chat_id, message.seq) for message in read.messages),
         )
-        if first is not None:
-            request = with_private_from(request, next(iter(first), None))
         try:
             recall = self.recall()
             ongoing = recall.begin(request)
@@ -180,8 +177,8 @@ class PromptRecall:
         ongoing, recall = replace(started.ongoing, request=request), started.recall
 
         def finished() -> RecalledMessages:
-            blocks = [search.result() for search in started.found]
-            candidates = recall.rank(ongoing, blocks, started.found_postings(found), found)
+            passages = [search.result() for search in started.found]
+            candidates = recall.rank(ongoing, passages, started.found_postings(found), found)
             items = recall.read(candidates.choice)
             entries = recall.finish(ongoing, candidates, items, found).entries
             return RecalledMessages(tuple(one for one in entries if not repeats(one.message)))

@@ -10,8 +10,7 @@ from skein.models.common.storage import Query
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RecallJob
 from skein.ports import Clock, Table
-from skein.recall.models.block import block_number
-from skein.recall.models.stored import RecallBlock
+from skein.recall.models.stored import RecallPassage
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
@@ -21,7 +20,7 @@ GRACE = timedelta(minutes=5)  # in which the feed may still be at work on a mess
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallSweep:
-    """Sweep that compares the newest blocks of a chat with its messages; it only reads.
+    """Sweep that compares the newest passages of a chat with its messages; it only reads.
 
     Args:
         dispatch: Sends the jobs. A job that is lost is sent again by the next sweep.
@@ -44,18 +43,13 @@ class RecallSweep:
         message = self._newest(chat)
         if message is None:
             return
-        number = block_number(message.seq)
         keys = {
-            RecallBlock.key_of(chat.tenant, chat.id, agent.member.id, number): agent
+            RecallPassage.key_of(chat.tenant, chat.id, agent.member.id, message.seq): agent
             for agent in agents
             if agent.joined_seq < message.seq
         }
         found = self.table.get_many(list(keys)) if keys else {}
-        behind = [
-            agent
-            for key, agent in keys.items()
-            if key not in found or not _holds(RecallBlock.from_item(found[key]), message.seq)
-        ]
+        behind = [agent for key, agent in keys.items() if key not in found]
         self.dispatch.send([self._job(chat, agent) for agent in self._existing(chat, behind)])
 
     def _existing(self, chat: Chat, agents: Sequence[Membership]) -> list[Membership]:
@@ -82,13 +76,12 @@ class RecallSweep:
         return None
 
     def _job(self, chat: Chat, agent: Membership) -> RecallJob:
-        """Return the job that indexes what follows the agent's newest block."""
+        """Return the job that indexes what follows the agent's newest passage."""
         partition = chat_partition(chat.tenant, chat.id)
-        prefix = RecallBlock.prefix_of(agent.member.id)
+        prefix = RecallPassage.prefix_of(agent.member.id)
         page = self.table.query(Query.under(partition, prefix, limit=1, newest_first=True))
         indexed = max(
-            (line.seq for item in page.items for line in RecallBlock.from_item(item).lines),
-            default=agent.joined_seq,
+            (RecallPassage.from_item(item).seq for item in page.items), default=agent.joined_seq
         )
         return RecallJob(
             tenant=chat.tenant,
@@ -96,7 +89,3 @@ class RecallSweep:
             agent_id=agent.member.id,
             first_seq=indexed + 1,
         )
-
-
-def _holds(block: RecallBlock, seq: int) -> bool:
-    return any(line.seq == seq for line in block.lines)

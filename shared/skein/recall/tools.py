@@ -56,6 +56,7 @@ def recall(
             only_chat_id=chat_id,
             insiders=reading.insiders,
             shown=asked_refs(run),
+            thorough=True,
         )
     )
     for entry in found.entries:

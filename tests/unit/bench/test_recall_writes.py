@@ -14,8 +14,8 @@ TURNS = [
 def test_bursts_take_fewer_writes_and_store_the_same() -> None:
     alone, together = (indexed(TURNS, burst, embeddings()) for burst in (1, 16))
     assert alone.messages == together.messages == 16
-    # A block and two postings each: the number, and the euros, which all messages share.
+    # A passage and two postings each: the number, and the euros, which all messages share.
     assert alone.writes == 16 * 3
-    assert together.writes == 3 + 16 + 1
+    assert together.writes == 16 + 16 + 1
     assert together.units < alone.units
     assert together.stored == pytest.approx(alone.stored, rel=0.01)

@@ -1,8 +1,8 @@
-"""What a vector search returns of a block."""
+"""What a vector search returns of a passage."""
 
-from skein.models.common.vector_search import BLOCK_ATTRIBUTES
-from skein.recall.models.stored import RecallBlock
+from skein.models.common.vector_search import PASSAGE_ATTRIBUTES
+from skein.recall.models.stored import RecallPassage
 
 
-def test_block_attributes_are_those_of_a_stored_block_without_its_vector() -> None:
-    assert {"pk", "sk", "steps", *RecallBlock.model_fields} == {*BLOCK_ATTRIBUTES, "vector"}
+def test_passage_attributes_are_those_of_a_stored_passage_without_its_vector() -> None:
+    assert {"pk", "sk", *RecallPassage.model_fields} == {*PASSAGE_ATTRIBUTES, "vector"}

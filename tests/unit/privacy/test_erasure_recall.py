@@ -1,4 +1,4 @@
-"""An erased person's words leave the index of recall: blocks and postings, seen in a table scan."""
+"""An erased person's words leave the index of recall, as a scan of the table shows."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import pytest
 from skein.models.chats.chat import chat_partition
 from skein.models.common.storage import Put, Query, Write
 from skein.models.outbox.jobs import RecallJob
-from skein.recall.models.stored import Posting, PostingRef, RecallBlock
+from skein.recall.models.stored import Posting, PostingRef, RecallPassage
 from tests.fakes.table import MemoryTable
 from tests.support.agents import COACH
 from tests.support.builders import LONG_INVOCATION, TENANT, World
@@ -33,10 +33,9 @@ WORDS = ("quill", MARK)
 
 def stems(world: World, chat_id: str) -> set[str]:
     """The stems of all messages of a chat in the index of Coach."""
-    prefix = RecallBlock.prefix_of(COACH.id)
+    prefix = RecallPassage.prefix_of(COACH.id)
     page = world.table.query(Query.under(chat_partition(TENANT, chat_id), prefix))
-    blocks = map(RecallBlock.from_item, page.items)
-    return {stem for block in blocks for line in block.lines for stem in line.stems}
+    return {stem for item in page.items for stem in RecallPassage.from_item(item).stems}
 
 
 def postings(world: World, scope: str | None = None) -> set[str]:
@@ -63,7 +62,7 @@ def test_words_that_were_indexed_everywhere_are_erased_everywhere() -> None:
     assert "morn" in stems(world, OPEN)
 
 
-def test_posting_whose_block_has_expired_is_erased() -> None:
+def test_posting_whose_passage_has_expired_is_erased() -> None:
     world = plant()
     left = Posting(
         tenant=TENANT,
@@ -142,7 +141,7 @@ def slow(*texts: str) -> tuple[SlowIndex, str]:
 
 @pytest.mark.parametrize("before", [False, True])
 def test_worker_that_read_before_the_erasure_leaves_nothing(before: bool) -> None:
-    """Whether or not the chat had blocks before, which the first sweep prunes."""
+    """Whether or not the chat had passages before, which the first sweep prunes."""
     world, chat_id = slow(f"I love {MARK}")
     if before:
         index(world, chat_id)

@@ -14,7 +14,7 @@ from skein.models.common.storage import Query, Update
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import Step
-from skein.recall.models.stored import RecallBlock
+from skein.recall.models.stored import RecallPassage
 from tests.support.agents import ASK, COACH, DESIGNER, END, actor, settle
 from tests.support.api_client import operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
@@ -370,15 +370,15 @@ def test_deleted_message_leaves_the_index_of_recall() -> None:
         world.post(f"Message {number}", BEN)
     world.post(SAID, ZOE)
     indexed(world)
-    assert blocks_with(world, 10)
+    assert passages_of(world, 10)
     delete(world, 10)
     finish(world)
-    assert blocks_with(world, 10) == []
-    assert blocks_with(world, 9)
+    assert passages_of(world, 10) == []
+    assert passages_of(world, 9)
 
 
-def blocks_with(world: World, seq: int) -> list[RecallBlock]:
-    """The blocks that have an entry of a message."""
-    page = world.table.query(Query.under(world.stored_chat(CHAT).key.pk, RecallBlock.PREFIX))
-    blocks = map(RecallBlock.from_item, page.items)
-    return [block for block in blocks if any(line.seq == seq for line in block.lines)]
+def passages_of(world: World, seq: int) -> list[RecallPassage]:
+    """The passages of a message in the index."""
+    page = world.table.query(Query.under(world.stored_chat(CHAT).key.pk, RecallPassage.PREFIX))
+    passages = map(RecallPassage.from_item, page.items)
+    return [passage for passage in passages if passage.seq == seq]

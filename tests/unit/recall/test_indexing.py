@@ -1,4 +1,4 @@
-"""Indexing brings blocks and postings in line with a chat's messages and memberships."""
+"""Indexing brings passages and postings in line with a chat's messages and memberships."""
 
 import pytest
 
@@ -21,29 +21,61 @@ def world() -> Indexed:
     return world
 
 
-def test_index_of_messages_has_a_block_for_each_eight_numbers(world: Indexed) -> None:
-    world.said(*(f"We talk about number {4000 + seq}" for seq in range(1, 18)))
-    world.index()
-    assert [[line.seq for line in block.lines] for block in world.blocks()] == [
-        list(range(1, 8)),
-        list(range(8, 16)),
-        [16, 17],
-    ]
-    assert world.postings()["4008"] == [8]
-
-
-def test_block_has_stems_and_embeddings_of_its_messages(world: Indexed) -> None:
+def test_passage_has_stems_and_embedding_of_its_message(world: Indexed) -> None:
     world.said("Dr. Okonkwo wants 250 euros", sender=BEN, expires_at=2_000_000_000)
     world.index()
-    [block] = world.blocks()
-    [line] = block.lines
-    assert block.names == {"usr_ben": "Ben"}
-    assert (block.recall_scope, block.scope) == (f"{TENANT}#AGENT#agt_a", None)
-    assert block.first_at == block.last_at == line.created_at
-    assert block.expires_at == 2_000_000_000
-    assert set(line.posted) == {"okonkwo", "250", "euro"}
-    assert line.characters == len("Dr. Okonkwo wants 250 euros")
-    assert len(block.vector) == len(line.steps) == 256
+    [passage] = world.passages()
+    assert (passage.recall_author, passage.name) == ("usr_ben", "Ben")
+    assert (passage.recall_scope, passage.scope) == (f"{TENANT}#AGENT#agt_a", None)
+    assert passage.recall_month == "2026-02"
+    assert passage.expires_at == 2_000_000_000
+    assert set(passage.posted) == {"okonkwo", "250", "euro"}
+    assert passage.characters == len("Dr. Okonkwo wants 250 euros")
+    assert len(passage.vector) == 256
+    [span] = passage.made_from.spans
+    assert (span.chat_id, span.first_seq, span.last_seq) == ("chat_1", 1, 1)
+
+
+LONG = "The boat needs a rope. " * 100 + "Kwaku has it."
+
+
+def test_long_message_has_a_vector_for_each_passage_and_postings_once(world: Indexed) -> None:
+    world.said(LONG)
+    world.index()
+    passages = world.passages()
+    assert [passage.part for passage in passages] == list(range(5))
+    assert all(passage.parts == 5 and any(passage.vector) for passage in passages)
+    assert [bool(passage.posted) for passage in passages] == [True, *[False] * 4]
+    assert world.postings()["kwaku"] == [1]
+    world.change(1, kind="erased", text="")
+    world.index(1, 1)
+    assert (world.passages(), world.postings()) == ([], {})
+
+
+def test_message_has_twelve_vectors_at_most(world: Indexed) -> None:
+    world.said("The boat needs a rope. " * 700)
+    world.index()
+    assert len(world.passages()) == 12
+
+
+def test_long_answers_of_an_agent_have_a_partition_of_their_own(world: Indexed) -> None:
+    world.said(LONG, "Noted.", sender=COACH)
+    world.said(LONG, sender=BEN)
+    world.index()
+    partitions = {passage.seq: passage.recall_scope for passage in world.passages()}
+    own = f"{TENANT}#AGENT#agt_a"
+    assert partitions == {1: f"{own}#ANSWERS", 2: own, 3: own}
+
+
+def test_messages_since_somebody_joined_a_private_group_have_a_partition(world: Indexed) -> None:
+    """So what was said before cannot crowd out what the new person may know."""
+    joined = {"user#usr_ben": 1}
+    world.chat(ANN, BEN, COACH, kind="group", visibility="private", joined_late=joined)
+    world.said("Room 4711", "Room 4712")
+    world.index()
+    partitions = [passage.recall_scope for passage in world.passages()]
+    scope = f"{TENANT}#AGENT#agt_a#AUD#chat:chat_1"
+    assert partitions == [scope, f"{scope}#SINCE2"]
 
 
 def test_index_that_is_repeated_writes_nothing(world: Indexed) -> None:
@@ -55,7 +87,7 @@ def test_index_that_is_repeated_writes_nothing(world: Indexed) -> None:
     assert everything(world) == before
 
 
-def test_message_that_follows_joins_its_block(world: Indexed) -> None:
+def test_message_that_follows_joins_the_index(world: Indexed) -> None:
     world.said("Room 4711")
     world.index(1, 1)
     world.said("Room 4711 again")
@@ -67,7 +99,7 @@ def test_message_that_follows_joins_its_block(world: Indexed) -> None:
 def test_index_out_of_order_has_the_same_result(world: Indexed) -> None:
     world.said(*(f"Room {4700 + seq}" for seq in range(1, 20)))
     world.index(17, 19)
-    world.index(9, 12)
+    world.index(9, 16)
     world.index(1, 8)
     other = Indexed()
     other.agent()
@@ -76,7 +108,7 @@ def test_index_out_of_order_has_the_same_result(world: Indexed) -> None:
     other.index()
 
     def shown(indexed: Indexed) -> list[object]:
-        return [block.model_copy(update={"version": 1}) for block in indexed.blocks()]
+        return [passage.model_copy(update={"version": 1}) for passage in indexed.passages()]
 
     assert shown(world) == shown(other)
     assert world.postings() == other.postings()
@@ -106,12 +138,12 @@ def test_message_that_is_no_text_any_more_leaves_the_index(
     assert "4711" not in world.postings()
 
 
-def test_block_without_messages_is_deleted(world: Indexed) -> None:
+def test_index_without_messages_is_empty(world: Indexed) -> None:
     world.said("Room 4711")
     world.index()
     world.table.write(Delete(Message.key_of(TENANT, "chat_1", 1)))
     world.index(1, 1)
-    assert world.blocks() == []
+    assert world.passages() == []
     assert world.postings() == {}
 
 
@@ -122,7 +154,7 @@ def test_agent_has_only_messages_of_its_membership(world: Indexed) -> None:
     assert world.seqs() == [2, 3]
 
 
-def test_agents_have_blocks_of_their_own(world: Indexed) -> None:
+def test_agents_have_passages_of_their_own(world: Indexed) -> None:
     world.chat(ANN, COACH, CLERK, kind="group", visibility="open")
     world.said("Room 4711", "Room 4712")
     world.member(CLERK, joined_seq=1)
@@ -144,12 +176,12 @@ def test_rejoining_agent_loses_the_messages_before_its_return(world: Indexed) ->
     assert set(world.postings()) == {"4713"}
 
 
-def test_blocks_of_an_agent_without_membership_are_deleted(world: Indexed) -> None:
+def test_passages_of_an_agent_without_membership_are_deleted(world: Indexed) -> None:
     world.said("Room 4711")
     world.index()
     world.table.write(Delete(Membership.key_of(TENANT, "chat_1", COACH.ref)))
     world.index(agent_id="agt_a")
-    assert world.blocks() == []
+    assert world.passages() == []
 
 
 def test_private_chats_have_postings_by_scope(world: Indexed) -> None:
@@ -179,8 +211,8 @@ def test_chat_whose_scope_changes_moves_its_postings(world: Indexed) -> None:
     world.index()
     assert world.postings("user:usr_ann") == {}
     assert len(world.postings("user:usr_ben")) == 11
-    assert {block.scope for block in world.blocks()} == {"user:usr_ben"}
-    assert {line.sender_id for block in world.blocks() for line in block.lines} == {"usr_ben"}
+    assert {passage.scope for passage in world.passages()} == {"user:usr_ben"}
+    assert {passage.recall_author for passage in world.passages()} == {"usr_ben"}
     assert chat.formerly
 
 
@@ -191,7 +223,7 @@ def test_discarded_chat_leaves_the_index(world: Indexed) -> None:
         Update(Chat.key_of(TENANT, "chat_1"), set={"discarded_at": "2026-02-18T13:00:00.000Z"})
     )
     world.index()
-    assert world.blocks() == []
+    assert world.passages() == []
     assert world.postings() == {}
 
 
@@ -232,7 +264,7 @@ def test_word_of_a_private_group_keeps_the_newest_messages(world: Indexed) -> No
     assert world.postings("chat:chat_1")["kwaku"] == list(range(70, 6, -1))
 
 
-def test_block_with_more_words_than_a_transaction_holds_is_indexed(world: Indexed) -> None:
+def test_messages_with_more_words_than_a_transaction_holds_are_indexed(world: Indexed) -> None:
     long = [" ".join(f"{seq}x{word}" for word in range(600)) for seq in range(1, 8)]
     world.said(*long)
     world.index()
@@ -241,7 +273,7 @@ def test_block_with_more_words_than_a_transaction_holds_is_indexed(world: Indexe
         world.change(seq, kind="erased", text="")
     world.index()
     assert world.postings() == {}
-    assert world.blocks() == []
+    assert world.passages() == []
 
 
 def test_range_that_takes_too_long_continues_in_another_job(world: Indexed) -> None:
@@ -250,7 +282,7 @@ def test_range_that_takes_too_long_continues_in_another_job(world: Indexed) -> N
     world.app.recall_worker.take(job, deadline=world.clock.now())
     [rest] = world.queues.take(RecallJob)
     assert rest == job
-    assert world.blocks() == []
+    assert world.passages() == []
 
 
 def test_job_whose_rest_cannot_be_sent_is_repeated(world: Indexed) -> None:
@@ -290,10 +322,10 @@ def test_indexing_uses_stored_embeddings_of_unchanged_messages(world: Indexed) -
 def test_change_of_the_model_embeds_messages_again(world: Indexed) -> None:
     world.said("Room 4711")
     world.index()
-    [block] = world.blocks()
-    old = block.model_copy(update={"recall_model": "old", "vector": (1.0, *[0.0] * 255)})
+    [passage] = world.passages()
+    old = passage.model_copy(update={"recall_model": "old", "vector": (1.0, *[0.0] * 255)})
     world.table.write(Put(old.key, old.to_item()))
     world.index()
-    [again] = world.blocks()
+    [again] = world.passages()
     assert again.recall_model == world.app.ports.embeddings.name
-    assert again.lines == block.lines
+    assert again.vector == passage.vector

@@ -33,7 +33,7 @@ def stage(*, joined_seq: int = 0) -> Indexed:
 
 
 def models(world: Indexed) -> list[str]:
-    return [block.recall_model for block in world.blocks()]
+    return list(dict.fromkeys(passage.recall_model for passage in world.passages()))
 
 
 def jobs(world: Indexed) -> list[RecallJob]:
@@ -43,14 +43,14 @@ def jobs(world: Indexed) -> list[RecallJob]:
 def test_new_message_after_a_change_of_model_reindexes_the_whole_chat() -> None:
     world = stage()
     old = embeddings().name
-    assert models(world) == [old, old, old]
+    assert models(world) == [old]
     world.said("Room 4800")
     world.index(21, 21)
-    assert models(world) == [old, old, "other"]
+    assert models(world) == [old, "other"]
     [job] = jobs(world)
     assert job == RecallJob(tenant=TENANT, chat_id="chat_1", hops=job.hops)
     world.index(1, None)
-    assert models(world) == ["other"] * 3
+    assert models(world) == ["other"]
     assert world.seqs() == list(range(1, 22))
 
 
@@ -63,7 +63,7 @@ def test_reindexed_chat_is_not_reindexed_again() -> None:
     assert not jobs(world)
 
 
-def test_agent_that_joined_later_has_its_own_first_block() -> None:
+def test_agent_that_joined_later_has_its_own_first_passage() -> None:
     world = stage(joined_seq=10)
     world.said("Room 4800")
     world.index(21, 21)

@@ -1,4 +1,4 @@
-"""An agent's blocks follow its memberships, which the chat's members change."""
+"""An agent's passages follow its memberships, which the chat's members change."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from skein.models.common.embedding import Embedding
 from skein.models.common.storage import Query, Update
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RecallJob
-from skein.recall.models.stored import RecallBlock
+from skein.recall.models.stored import RecallPassage
 from tests.support.builders import LONG_INVOCATION, TENANT, embeddings
 from tests.support.recall import ANN, BEN, CLERK, COACH, Indexed
 
@@ -114,7 +114,7 @@ def test_deleted_agent_gets_no_messages_and_loses_those_of_the_range(world: Inde
     key = Agent.key_of(TENANT, "agt_a")
     world.table.write(Update(key, set={"deleted_at": "2026-02-18T13:00:00.000Z"}))
     world.said("Room 4714")
-    world.index(4, 4)
+    world.index(1, 4)
     assert (world.seqs("agt_a"), world.seqs("agt_b")) == ([], [3, 4])
     assert world.postings() == {}
 
@@ -122,7 +122,7 @@ def test_deleted_agent_gets_no_messages_and_loses_those_of_the_range(world: Inde
 def test_agent_that_is_deleted_during_a_job_leaves_the_index(world: Indexed) -> None:
     def delete() -> None:
         world.app.agents.delete(TENANT, "agt_a")
-        world.queues.sent.clear()  # as if its own job came before the blocks were written
+        world.queues.sent.clear()  # as if its own job came before the passages were written
 
     SLOW.meanwhile.append(delete)
     world.index()
@@ -139,4 +139,4 @@ def test_discard_whose_job_was_lost_leaves_the_index_by_the_feed(world: Indexed)
     world.queues.sent.clear()
     world.drain()
     partition = chat_partition(TENANT, "chat_1")
-    assert not world.table.query(Query.under(partition, RecallBlock.PREFIX)).items
+    assert not world.table.query(Query.under(partition, RecallPassage.PREFIX)).items

@@ -2,13 +2,7 @@
 
 import pytest
 
-from skein.recall.questions import (
-    asks_number,
-    asks_time,
-    ends_with_question,
-    names_number,
-    names_time,
-)
+from skein.recall.questions import asks_time, ends_with_question, names_time
 from skein.recall.words import stems_of
 
 
@@ -26,20 +20,13 @@ def test_asks_time_of_a_query_follows_its_question_word(text: str, asks: bool) -
     assert asks_time(text) is asks
 
 
-def test_asks_number_of_a_query_follows_its_question_word() -> None:
-    assert asks_number("How many cats?")
-    assert not asks_number("Which cats?")
-
-
 @pytest.mark.parametrize("text", ["we met yesterday", "last week", "in March", "on the 14th", "3"])
 def test_names_time_of_a_message_with_a_time_holds(text: str) -> None:
     assert names_time(stems_of(text))
 
 
-def test_names_time_and_number_of_a_message_without_them_do_not_hold() -> None:
+def test_names_time_of_a_message_without_one_does_not_hold() -> None:
     assert not names_time(stems_of("we met at the harbour"))
-    assert not names_number(stems_of("we met at the harbour"))
-    assert names_number(stems_of("we have three cats"))
 
 
 @pytest.mark.parametrize(

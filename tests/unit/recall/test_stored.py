@@ -1,65 +1,66 @@
-"""Blocks and postings come back from the table as they were stored."""
+"""Passages and postings come back from the table as they were stored."""
 
 import pytest
 
 from skein.models.common.storage import Key
-from skein.recall.models.block import BlockLine
-from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallBlock, newest_first
+from skein.recall.models.stored import (
+    MAX_REFS,
+    Posting,
+    PostingRef,
+    RecallPassage,
+    newest_first,
+    recall_partition,
+)
+
+PASSAGE = RecallPassage(
+    tenant="acme",
+    chat_id="chat_1",
+    agent_id="agt_1",
+    seq=7,
+    scope="user:usr_ann",
+    recall_scope="acme#AGENT#agt_1#AUD#user:usr_ann",
+    recall_model="model",
+    recall_author="usr_ann",
+    recall_month="2026-02",
+    vector=(0.6, -0.8),
+    weight=12.5,
+    name="Ann",
+    stems=("tea", "4711"),
+    posted=("4711",),
+    characters=11,
+    created_at=1_700_000_000,
+)
 
 
-def line(seq: int, **more: object) -> BlockLine:
-    values: dict[str, object] = {
-        "sender_id": "usr_ann",
-        "stems": ("tea", "4711"),
-        "steps": bytes((seq, 0, 255)),
-        "scale": 0.25,
-        "near": 1.5,
-        "wide": 2.0,
-        "created_at": 1_700_000_000 + seq,
-        "characters": 11,
-        "posted": ("4711",),
-    }
-    return BlockLine(seq=seq, **(values | more))  # type: ignore[arg-type]
+@pytest.mark.parametrize("changes", [{}, {"stems": (), "posted": ()}, {"expires_at": 5}])
+def test_passage_that_is_stored_comes_back_as_it_was(changes: dict[str, object]) -> None:
+    made = PASSAGE.model_copy(update=changes)
+    assert RecallPassage.from_item(made.to_item()) == made
 
 
-def block(*lines: BlockLine) -> RecallBlock:
-    return RecallBlock(
-        tenant="acme",
-        chat_id="chat_1",
-        agent_id="agt_1",
-        number=1,
-        scope="user:usr_ann",
-        recall_scope="acme#AGENT#agt_1#AUD#user:usr_ann",
-        recall_model="model",
-        vector=(0.6, -0.8),
-        first_at=lines[0].created_at,
-        last_at=lines[-1].created_at,
-        names={"usr_ann": "Ann"},
-        lines=lines,
-        expires_at=None,
-    )
+def test_passage_without_its_vector_keeps_the_rest() -> None:
+    item = {name: value for name, value in PASSAGE.to_item().items() if name != "vector"}
+    assert RecallPassage.from_item(item) == PASSAGE.model_copy(update={"vector": ()})
 
 
-def test_block_that_is_stored_comes_back_as_it_was() -> None:
-    made = block(line(8), line(9, expires_at=1_800_000_000, stems=(), posted=()))
-    assert RecallBlock.from_item(made.to_item()) == made
-
-
-def test_block_without_its_vector_keeps_its_lines() -> None:
-    made = block(line(8), line(9))
-    item = {name: value for name, value in made.to_item().items() if name != "vector"}
-    assert RecallBlock.from_item(item) == made.model_copy(update={"vector": ()})
-
-
-def test_factors_of_a_block_are_stored_with_five_digits() -> None:
-    [kept] = RecallBlock.from_item(block(line(8, scale=0.123456789)).to_item()).lines
-    assert kept.scale == pytest.approx(0.12346)
-
-
-def test_blocks_of_an_agent_lie_in_the_order_of_messages() -> None:
-    keys = [RecallBlock.key_of("acme", "chat_1", "agt_1", number) for number in (2, 10, 100)]
+def test_passages_of_an_agent_lie_in_the_order_of_messages() -> None:
+    places = ((2, 0), (10, 0), (10, 1), (10, 11), (100, 0))
+    keys = [RecallPassage.key_of("acme", "chat_1", "agt_1", *place) for place in places]
     assert keys == sorted(keys)
-    assert all(key.sk.startswith(RecallBlock.prefix_of("agt_1")) for key in keys)
+    assert all(key.sk.startswith(RecallPassage.prefix_of("agt_1")) for key in keys)
+
+
+def test_partitions_of_the_vector_index_differ_by_scope_joining_and_kind() -> None:
+    given = [
+        ("acme", "agt_1", scope) for scope in (None, "user:usr_ann", "chat:chat_1", "chat:chat_2")
+    ]
+    partitions = {
+        recall_partition(*each, since=since, answers=answers)
+        for each in given
+        for since in (1, 7)
+        for answers in (False, True)
+    }
+    assert len(partitions) == 16
 
 
 def test_postings_lie_in_a_partition_of_their_own() -> None:

@@ -7,7 +7,7 @@ import pytest
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.common.storage import Delete, Query, Update
 from skein.models.outbox.jobs import RecallJob, UpkeepJob
-from skein.recall.models.stored import RecallBlock
+from skein.recall.models.stored import RecallPassage
 from skein.recall.sweep import NEWEST, RecallSweep
 from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person
@@ -52,9 +52,9 @@ def found(world: World, **settings: bool) -> list[RecallJob]:
 
 
 def indexed(world: World) -> list[int]:
-    query = Query.under(chat_partition(TENANT, "chat_1"), RecallBlock.PREFIX)
+    query = Query.under(chat_partition(TENANT, "chat_1"), RecallPassage.PREFIX)
     items = world.table.query(query).items
-    return [line.seq for item in items for line in RecallBlock.from_item(item).lines]
+    return [RecallPassage.from_item(item).seq for item in items]
 
 
 def job(first_seq: int) -> RecallJob:
@@ -82,7 +82,7 @@ def test_lost_messages_are_indexed_after_the_newest_indexed_one(world: World) ->
     assert found(world) == []
 
 
-def test_chat_without_any_block_is_indexed_from_the_joining_of_the_agent(world: World) -> None:
+def test_chat_without_any_passage_is_indexed_from_the_joining_of_the_agent(world: World) -> None:
     say(world, 3, lost=True)
     assert found(world) == [job(1)]
 
@@ -103,10 +103,10 @@ def test_notices_and_erased_messages_are_not_missed(world: World) -> None:
     assert found(world) == []
 
 
-def test_only_the_agent_whose_block_is_missing_gets_a_job(world: World) -> None:
+def test_only_the_agent_whose_passage_is_missing_gets_a_job(world: World) -> None:
     say(world, 2)
-    world.table.write(Delete(RecallBlock.key_of(TENANT, "chat_1", "agt_a", 0)))
-    assert found(world) == [job(1)]
+    world.table.write(Delete(RecallPassage.key_of(TENANT, "chat_1", "agt_a", 2)))
+    assert found(world) == [job(2)]
 
 
 def test_sweep_reads_as_much_in_a_long_chat_as_in_a_short_one(world: World) -> None:

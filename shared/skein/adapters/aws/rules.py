@@ -39,13 +39,13 @@ class VectorSchema(NamedTuple):
 
     partition: str
     model: str
-    first_at: str
-    last_at: str
+    author: str
+    month: str
     vector: str
 
 
 TABLE = KeySchema("pk", "sk")
-VECTORS = VectorSchema("recall_scope", "recall_model", "first_at", "last_at", "vector")
+VECTORS = VectorSchema("recall_scope", "recall_model", "recall_author", "recall_month", "vector")
 INDEXES: dict[IndexName, KeySchema] = {
     name: KeySchema(f"{name}pk", f"{name}sk") for name in get_args(IndexName)
 }
@@ -157,7 +157,7 @@ def check_search(search: VectorSearch) -> None:
         ValueError: The limit is not 1 to 100, or the vector has another number of dimensions.
     """
     if not 1 <= search.limit <= MAX_NEAREST:
-        raise ValueError(f"a search finds 1 to {MAX_NEAREST} blocks, not {search.limit}")
+        raise ValueError(f"a search finds 1 to {MAX_NEAREST} passages, not {search.limit}")
     if len(search.vector) != DIMENSIONS:
         raise ValueError(
             f"the index has vectors of {DIMENSIONS} dimensions, not {len(search.vector)}"

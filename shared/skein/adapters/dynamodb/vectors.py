@@ -1,7 +1,7 @@
 """The vector index of the table on DynamoDB.
 
-DynamoDB refuses all comparisons in a search but equality. A search in a range of time therefore
-reads the nearest 100 blocks, and the range is applied here.
+A search compares attributes for equality only: the service refuses ranges, although its
+documentation allows them.
 """
 
 import logging
@@ -18,7 +18,7 @@ from skein.adapters.dynamodb.expressions import Expression, Request
 from skein.adapters.dynamodb.table import BACKOFF
 from skein.errors import NoVectorIndex, Throttled, Unavailable
 from skein.models.common.storage import Item
-from skein.models.common.vector_search import BLOCK_ATTRIBUTES, MAX_NEAREST, VectorSearch
+from skein.models.common.vector_search import DISTANCE, PASSAGE_ATTRIBUTES, VectorSearch
 from skein.ports import Clock
 
 if TYPE_CHECKING:
@@ -71,9 +71,11 @@ class DynamoVectorIndex:
         except ValueError as error:
             # The request is valid, so the index is missing or not ready.
             raise self._no_index(str(error)) from error
-        items = [unmarshal_item(result["Item"]) for result in response["SearchResults"]]
-        kept = [item for item in unexpired(items, self._clock.now()) if _overlaps(item, search)]
-        return kept[: search.limit]
+        found = [
+            unmarshal_item(result["Item"]) | {DISTANCE: result["Score"]}
+            for result in response["SearchResults"]
+        ]
+        return list(unexpired(found, self._clock.now()))
 
     def _call(self, request: Request) -> Any:
         try:
@@ -89,19 +91,25 @@ class DynamoVectorIndex:
 
     def _request(self, search: VectorSearch) -> Request:
         expression = Expression()
-        terms = ((VECTORS.partition, search.partition), (VECTORS.model, search.model))
+        terms = {
+            VECTORS.partition: search.partition,
+            VECTORS.model: search.model,
+            VECTORS.author: search.author,
+            VECTORS.month: search.month,
+        }
         condition = " AND ".join(
-            f"{expression.name(name)} = {expression.value(marshal(value))}" for name, value in terms
+            f"{expression.name(name)} = {expression.value(marshal(value))}"
+            for name, value in terms.items()
+            if value is not None
         )
-        projection = ", ".join(map(expression.name, BLOCK_ATTRIBUTES))
-        ranged = (search.first_at, search.last_at) != (None, None)
+        projection = ", ".join(map(expression.name, PASSAGE_ATTRIBUTES))
         return {
             "TableName": self._table_name,
             "IndexName": self._index_name,
             "SearchVector": [marshal(component) for component in search.vector],
             "SearchConditionExpression": condition,
             "ProjectionExpression": projection,
-            "TopK": MAX_NEAREST if ranged else search.limit,
+            "TopK": search.limit,
             **expression.placeholders(),
         }
 
@@ -114,9 +122,3 @@ class DynamoVectorIndex:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
-
-
-def _overlaps(item: Item, search: VectorSearch) -> bool:
-    first_at = -math.inf if search.first_at is None else search.first_at
-    last_at = math.inf if search.last_at is None else search.last_at
-    return bool(item[VECTORS.first_at] <= last_at and item[VECTORS.last_at] >= first_at)

@@ -51,7 +51,6 @@ from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.run import Run
 from skein.own_tools.items import OwnToolItems
 from skein.ports import Clock
-from skein.recall.search import late_joining
 from skein.recall.sections import PromptRecall, StartedRecall
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from skein.services.chat_state.insiders import (
@@ -70,16 +69,11 @@ NOTHING: PrefetchedItems = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class _FirstRound:
-    """The newest messages, the agent's own items, and the index rows of its chats.
-
-    `joined` is the first message since the last person joined a private chat; None if everybody was
-    always present.
-    """
+    """The newest messages, the agent's own items, and the index rows of its chats."""
 
     newest: Sequence[Item]
     owned: Sequence[Item]
     related: Sequence[Page]
-    joined: Sequence[Item] | None = None
 
     @property
     def chat_partitions(self) -> tuple[str, ...]:
@@ -142,13 +136,10 @@ class Reader:
                 pool.submit(copy_context().run, self._related, run.tenant, member, rows)
                 for member in members
             ]
-            query = late_joining(chat) if recalls else None
-            joined = pool.submit(copy_context().run, self.table.query, query) if query else None
         first = _FirstRound(
             newest.result(),
             [item for each in owned for item in each.result()],
             [each.result() for each in related],
-            joined.result().items if joined is not None else None,
         )
         reading = self._second_round(
             run, chat, member, first, prefetched, began if recalls else None
@@ -195,7 +186,7 @@ class Reader:
         recalling = None
         with _read_pool() as pool:
             if began is not None:
-                recalling = self.recall.start(read, prefetched, first.joined, pool)
+                recalling = self.recall.start(read, prefetched, pool)
             postings = recalling.posting_keys if recalling is not None else ()
             keys = _keys_of_round(read, first, prefetched, reserved=len(postings))
             found = {

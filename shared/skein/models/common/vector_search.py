@@ -1,4 +1,4 @@
-"""Vector search: the nearest blocks of one scope."""
+"""Vector search: the nearest passages of one scope."""
 
 from dataclasses import dataclass
 
@@ -6,44 +6,49 @@ from skein.models.common.embedding import Vector
 
 DIMENSIONS = 256  # of every vector in the index
 MAX_NEAREST = 100
-# The attributes of a block that a search returns: all but the vector.
-BLOCK_ATTRIBUTES = (
+DISTANCE = "distance"  # the attribute of a found passage: 0 for the same direction, up to 2
+# The attributes of a passage that a search returns: all but the vector.
+PASSAGE_ATTRIBUTES = (
     "pk",
     "sk",
     "tenant",
     "chat_id",
     "agent_id",
-    "number",
+    "seq",
+    "part",
+    "parts",
     "scope",
     "version",
     "recall_scope",
     "recall_model",
-    "first_at",
-    "last_at",
-    "names",
-    "lines",
-    "steps",
+    "recall_author",
+    "recall_month",
+    "weight",
+    "name",
+    "stems",
+    "posted",
+    "characters",
+    "created_at",
     "expires_at",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSearch:
-    """A search for the blocks whose vectors are nearest to a query's vector.
+    """A search for the passages whose vectors are nearest to a query's vector.
 
     Attributes:
-        partition: The partition of the agent's items in one scope (`owned_partition`).
-        model: The name of the embeddings' model; blocks of other models are not found.
+        partition: The partition of the passages of an agent in one scope (`recall_partition`).
+        model: The name of the embeddings' model; passages of other models are not found.
         vector: The vector of the query; its length does not matter.
-        limit: The maximum number of blocks, at most `MAX_NEAREST`.
-        first_at: The time from which a block's messages count, in seconds since 1970; None for all.
-            A block is found if one of its messages may lie between `first_at` and `last_at`.
-        last_at: The time until which a block's messages count, inclusive; None for all.
+        limit: The maximum number of passages, at most `MAX_NEAREST`.
+        author: The id of the only author; None for all.
+        month: The only month by UTC, such as `2026-02`; None for all.
     """
 
     partition: str
     model: str
     vector: Vector
     limit: int = MAX_NEAREST
-    first_at: float | None = None
-    last_at: float | None = None
+    author: str | None = None
+    month: str | None = None

@@ -1,6 +1,3 @@
-"""Define the blocks of messages and the postings of words by which recall finds old messages."""
+"""Define the passages of messages and the postings of words by which recall finds old messages."""
 
-__all__ = [
-    "block",
-    "stored",
-]
+__all__ = ["stored"]

@@ -1,7 +1,7 @@
-"""The items of the index of recall: blocks in chats' partitions, and postings of rare words.
+"""The items of the index of recall: passages in chats' partitions, and postings of rare words.
 
-A block and the postings of its lines change in one transaction. So the lines say which postings may
-refer to them.
+The passages of a message and the postings of its words change in one transaction. So the first
+passage says which postings may refer to the message.
 """
 
 import json
@@ -15,29 +15,37 @@ from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Stored, Tenant, key_part
 from skein.models.common.embedding import Vector
 from skein.models.common.ownership import owned_partition
+from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.recall.models.block import DIGITS, Block, BlockLine, short
 
 MAX_REFS = 64  # of a posting; a stem of more messages says little
+DIGITS = 4  # of a component of a vector after the point; more would take more bytes
+AGENT = "agt_"  # how the ids of agents begin
 
 
-class RecallBlock(Stored):
-    """A block of one agent, as stored in the chat's partition.
+class RecallPassage(Stored):
+    """A passage of a message in the index of one agent, as stored in the chat's partition.
 
     Attributes:
-        agent_id: The agent. It was present for each message of the block.
-        number: The position of the block in the chat; see `block_number`.
-        scope: The chat's scope when the block was indexed; see `owned_partition`.
+        agent_id: The agent. It was present for the message.
+        seq: The number of the message.
+        part: The position of the passage in the message, from 0.
+        parts: The number of passages of the message; at most 12 are indexed.
+        scope: The chat's scope when the message was indexed; see `owned_partition`.
         version: The optimistic lock.
-        recall_scope: The partition of the agent's items in `scope`; the vector index is searched
-            by it.
+        recall_scope: The partition of the vector index; see `recall_partition`.
         recall_model: The name of the embeddings' model.
-        vector: The unit vector of all messages together; empty if the item was read without it.
-        first_at: When the first message was posted, in whole seconds since 1970.
-        last_at: When the last message was posted, in whole seconds since 1970.
-        names: The name of each sender at the time of indexing, by id.
-        lines: The messages in order.
-        expires_at: When the last message expires, in seconds since 1970; None if one never does.
+        recall_author: The id of the sender.
+        recall_month: The month of the message by UTC, such as `2026-02`.
+        vector: The embedding, a unit vector; empty if the item was read without it.
+        weight: How much the passage counts in the mean of several; see `Embedding`.
+        name: The name of the sender at the time of indexing.
+        stems: The stems of the passage's words and its numbers, in order.
+        posted: The rare stems of the message: each has a posting that may refer to it. Only the
+            first passage has them.
+        characters: The length of the message.
+        created_at: When the message was posted, in whole seconds since 1970.
+        expires_at: When the message expires, in seconds since 1970; None if never.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("RECALL#")
@@ -45,102 +53,73 @@ class RecallBlock(Stored):
     tenant: Tenant
     chat_id: Identifier
     agent_id: Identifier
-    number: int
+    seq: int
+    part: int = 0
+    parts: int = 1
     scope: str | None = None
     version: int = 1
     recall_scope: str
     recall_model: str
+    recall_author: Identifier
+    recall_month: str
     vector: Vector = ()
-    first_at: int
-    last_at: int
-    names: dict[str, str] = Field(default_factory=dict)
-    lines: tuple[BlockLine, ...]
+    weight: float
+    name: str
+    stems: tuple[str, ...]
+    posted: tuple[str, ...] = ()
+    characters: int
+    created_at: int
     expires_at: int | None = None
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str, agent_id: str, number: int) -> Key:
-        """Return the key of a block."""
-        prefix = RecallBlock.prefix_of(agent_id)
-        return Key(chat_partition(tenant, chat_id), f"{prefix}{number:09d}")
+    def key_of(tenant: str, chat_id: str, agent_id: str, seq: int, part: int = 0) -> Key:
+        """Return the key of a passage."""
+        prefix = RecallPassage.prefix_of(agent_id)
+        return Key(chat_partition(tenant, chat_id), f"{prefix}{seq:012d}#{part:02d}")
 
     @staticmethod
     def prefix_of(agent_id: str) -> SortKeyPrefix:
-        """Return the prefix of an agent's blocks in a chat; their order is that of the messages."""
-        return SortKeyPrefix(f"{RecallBlock.PREFIX}{key_part(agent_id)}#")
+        """Return the prefix of an agent's passages in a chat; their order is that of messages."""
+        return SortKeyPrefix(f"{RecallPassage.PREFIX}{key_part(agent_id)}#")
 
     @property
     def key(self) -> Key:
-        """The key of this block."""
-        return self.key_of(self.tenant, self.chat_id, self.agent_id, self.number)
+        """The key of this passage."""
+        return self.key_of(self.tenant, self.chat_id, self.agent_id, self.seq, self.part)
 
     @property
-    def block(self) -> Block:
-        """The block as it is ranked."""
-        return Block(self.chat_id, self.number, self.recall_model, self.vector, self.lines)
+    def made_from(self) -> MadeFrom:
+        """The message that the passage and its vector were made from."""
+        author = None if self.recall_author.startswith(AGENT) else self.recall_author
+        return MadeFrom.messages(self.chat_id, self.seq, self.seq, [author])
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
-        """Build a block from a table item, which may lack the vector."""
-        return super().from_item(item | {"lines": _unpacked(item["lines"], item["steps"])})
+        """Build a passage from a table item, which may lack the vector."""
+        split = {name: tuple(item.get(name, "").split()) for name in ("stems", "posted")}
+        return super().from_item(item | split)
 
     def to_item(self) -> Item:
-        """Return the block as table attributes; the steps of all lines are one attribute."""
-        item = self.model_dump(mode="json", exclude_none=True, exclude={"lines", "vector"})
-        steps = b"".join(line.steps for line in self.lines)
+        """Return the passage as table attributes; stems are one text."""
+        item = self.model_dump(mode="json", exclude_none=True, exclude={"vector"})
         vector = [round(component, DIGITS) for component in self.vector]
-        return item | {"vector": vector, "lines": _packed(self.lines), "steps": steps}
+        joined = {"stems": " ".join(self.stems), "posted": " ".join(self.posted)}
+        return item | joined | {"vector": vector, "weight": round(self.weight, DIGITS)}
 
 
-def _packed(lines: Iterable[BlockLine]) -> str:
-    """Return the lines without their steps as one text, which is fast to read."""
-    rows = [
-        [
-            line.seq,
-            line.sender_id,
-            " ".join(line.stems),
-            short(line.scale),
-            short(line.near),
-            short(line.wide),
-            line.created_at,
-            line.characters,
-            " ".join(line.posted),
-            line.expires_at,
-        ]
-        for line in lines
-    ]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+def recall_partition(
+    tenant: str, agent_id: str, scope: str | None, *, since: int, answers: bool
+) -> str:
+    """Return the partition of the vector index for an agent's passages in one scope.
 
-
-def _unpacked(packed: str, steps: bytes) -> tuple[BlockLine, ...]:
-    rows = json.loads(packed)
-    size = len(steps) // len(rows) if rows else 0
-    return tuple(
-        BlockLine(
-            seq,
-            sender_id,
-            tuple(stems.split()),
-            steps[position * size : (position + 1) * size],
-            scale,
-            near,
-            wide,
-            created_at,
-            characters,
-            tuple(posted.split()),
-            expires_at,
-        )
-        for position, (
-            seq,
-            sender_id,
-            stems,
-            scale,
-            near,
-            wide,
-            created_at,
-            characters,
-            posted,
-            expires_at,
-        ) in enumerate(rows)
-    )
+    Args:
+        since: The message from which on all people of a private group were present. A search
+            returns the nearest passages only, so it must not find what some of them may not know.
+        answers: Whether the passages belong to long messages of agents. They have a partition of
+            their own, because they would fill the results with words of the subject.
+    """
+    joined = f"#SINCE{since}" if since > 1 else ""
+    return f"{owned_partition(tenant, agent_id, scope)}{joined}{'#ANSWERS' if answers else ''}"
 
 
 @dataclass(frozen=True, slots=True)

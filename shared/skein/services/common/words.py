@@ -1,10 +1,12 @@
 """The words of a text in any language, the stems of English words, and the English fillers."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby, pairwise
 
+ASCII_WORD = re.compile("[0-9a-z]+")
 MIN_STEMMED = 3  # letters; shorter words have no stem
 # Scripts without spaces between words, by the prefix of their characters' Unicode names.
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -16,7 +18,15 @@ def words_of(text: str) -> Iterator[str]:
     In scripts without spaces, each character and each pair of adjacent characters is a word.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    for kind, characters in groupby(folded, _kind_of):
+    for token in folded.split():
+        if token.isascii():  # most tokens are, and this is much faster
+            yield from ASCII_WORD.findall(token)
+        else:
+            yield from _words_of_token(token)
+
+
+def _words_of_token(token: str) -> Iterator[str]:
+    for kind, characters in groupby(token, _kind_of):
         if kind == "word":
             yield "".join(characters)
         elif kind == "unspaced":
