@@ -7,19 +7,22 @@ from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.memory.consolidation import ConsolidationTask
 from skein.memory.reflection import ReflectionTask
-from skein.models.outbox.jobs import ConsolidationJob, ErasureJob, Job, ReflectionJob
+from skein.models.outbox.jobs import ConsolidationJob, ErasureJob, ForgettingJob, Job, ReflectionJob
 from skein.privacy.erasure_worker import Eraser
+from skein.privacy.forgetting import Forgetters
 from skein.services.background.engine import BackgroundEngine
 
 load_adapters("sockets")
 
 
-@for_jobs(ConsolidationJob, ReflectionJob, ErasureJob)
+@for_jobs(ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Make memories from a chat, reflect on an agent's journal, or continue an erasure."""
+    """Make memories from a chat, reflect on an agent's journal, continue an erasure, or forget."""
     if isinstance(job, ConsolidationJob):
         service(BackgroundEngine).run(service(ConsolidationTask), job, deadline=deadline)
     elif isinstance(job, ReflectionJob):
         service(BackgroundEngine).run(service(ReflectionTask), job, deadline=deadline)
     elif isinstance(job, ErasureJob):
         service(Eraser).continue_erasure(job, deadline=deadline)
+    elif isinstance(job, ForgettingJob):
+        service(Forgetters).carry_out(job)

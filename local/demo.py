@@ -3,6 +3,7 @@
 from skein.bootstrap.wiring import App
 from skein.errors import NotFound
 from skein.models.api.directory import NewAgent, NewLine
+from skein.models.directory.agent import DEFAULT_TOOLS
 from skein.services.directory.agents import Agents
 from skein.services.directory.lines import Lines
 
@@ -23,7 +24,11 @@ def make_demo(app: App) -> None:
         lines.get(TENANT, LINE)
     except NotFound:
         coach = NewAgent(
-            name=NAME, system_prompt=SYSTEM_PROMPT, description=DESCRIPTION, listed=True
+            name=NAME,
+            system_prompt=SYSTEM_PROMPT,
+            description=DESCRIPTION,
+            listed=True,
+            enabled_tools=(*DEFAULT_TOOLS, "forget"),
         )
         agent = app.get(Agents).create(TENANT, coach)
         lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, settings={}))

@@ -22,6 +22,7 @@ from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
+    ForgettingJob,
     InvitationJob,
     Job,
     LiveEvent,
@@ -46,7 +47,7 @@ KINDS: dict[QueueName, tuple[type[Job], ...]] = {
     "turns": (RunJob, ConsentJob, InvitationJob),
     "deliveries": (DeliveryJob,),
     "upkeep": (UpkeepJob, SummaryJob, RecallJob),
-    "background": (ConsolidationJob, ReflectionJob, ErasureJob),
+    "background": (ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob),
     "pushes": (PushJob,),
 }
 NAMES: tuple[QueueName, ...] = get_args(QueueName)
@@ -173,6 +174,7 @@ def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
         "background": [
             ConsolidationJob(tenant="demo", chat_id="chat_1"),
             ErasureJob(tenant="demo", erasure_id="era_1"),
+            ForgettingJob(tenant="demo", user_id="usr_1", forgetting_id="msg_1"),
             ReflectionJob(tenant="demo", agent_id="agt_1", scope="user:usr_1"),
         ],
         "pushes": [PushJob(tenant="demo", chat_id="chat_1", events=(LiveEvent(type="chat"),))],

@@ -41,6 +41,7 @@ from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
+    ForgettingJob,
     InvitationJob,
     Job,
     NumberCodeJob,
@@ -53,6 +54,7 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.models.runs.run import Run
+from skein.privacy.forgetting import Forgetters
 from skein.services.background.engine import J, Task
 from skein.services.chat_state.closed_memberships import closing, read_membership
 from skein.services.chats.post_message import NewMessage, PostedMessage
@@ -280,7 +282,7 @@ class World:
             match job:
                 case RunJob():
                     self.app.turns.take(job, deadline=deadline)
-                case ConsentJob() | InvitationJob():
+                case ConsentJob() | InvitationJob() | ForgettingJob():
                     self._follow(job)
                 case DeliveryJob():
                     self.app.deliveries.deliver(job, deadline=deadline)
@@ -299,10 +301,12 @@ class World:
                 case _:
                     raise AssertionError(f"no worker for {job}")
 
-    def _follow(self, job: ConsentJob | InvitationJob) -> None:
+    def _follow(self, job: ConsentJob | InvitationJob | ForgettingJob) -> None:
         """Play a job that follows from a choice."""
         if isinstance(job, ConsentJob):
             self.app.consents.post(job, audit=self.app.audit.add_consent)
+        elif isinstance(job, ForgettingJob):
+            self.app.get(Forgetters).carry_out(job)
         else:
             self.app.invitations.ask(job)
 

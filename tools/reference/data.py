@@ -11,6 +11,7 @@ from skein.models.chats import (
     borrowed,
     chat,
     consent,
+    forgetting,
     idempotency,
     membership,
     person_choices,
@@ -290,6 +291,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             person_choices.PersonChoices.key_of(TENANT, "{id}"), person_choices.PersonChoices
         ),
         "`Consent`": Row(consent.Consent.key_of(TENANT, "{id}", "{consent}"), consent.Consent),
+        "`Forgetting`": Row(
+            forgetting.Forgetting.key_of(TENANT, "{id}", "{forgetting}"), forgetting.Forgetting
+        ),
         "`Access`": Row(_access_key(), audit.Access),
         "`NumberCode`": Row(
             number_code.NumberCode.key_of(TENANT, "{id}", ADDRESS), number_code.NumberCode

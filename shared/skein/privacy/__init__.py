@@ -7,6 +7,8 @@ __all__ = [
     "erasure_requests",
     "erasure_worker",
     "export",
+    "forgetting",
     "message_deletion",
     "models",
+    "tools",
 ]

@@ -37,7 +37,7 @@ from skein.planning.models.plan import Plan
 from skein.ports import Clock, Table
 from skein.privacy.erasure_renames import document_writes, under_free_id
 from skein.privacy.erasure_rewind import ConsolidationRewind
-from skein.privacy.erasure_rules import is_removed_by_name, item_after, item_goes
+from skein.privacy.erasure_rules import is_to_make_again, item_after, item_goes
 from skein.privacy.erasure_sweep import Sweep
 from skein.privacy.made_items import folder_of, keys_made_from, made_in
 from skein.recall.models.stored import Posting
@@ -125,7 +125,7 @@ class KeptEraser:
         ]
         going = going_among(sweep, items)
         made = [thing for item in going if (thing := made_in(item))]
-        again = [thing.made_from for thing in made if not is_removed_by_name(sweep, thing)]
+        again = [thing.made_from for thing in made if is_to_make_again(sweep, thing)]
         self._rewind.before_erasing(sweep, agent_id, again, first=scope is None)
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from skein.errors import ConditionFailed
 from skein.models.chats.consent import Consent
+from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.idempotency import OPENED
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.address import Address
@@ -21,6 +22,8 @@ from skein.privacy.models.audit import Access
 from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.pagination import items_under, read_items
 from skein.services.directory.name_index import name_words
+
+OF_USER = (OPENED, Consent.PREFIX, Forgetting.PREFIX, NumberCode.PREFIX, Access.PREFIX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class LookUpEraser:
             choices = PersonChoices.key_of(sweep.tenant, user_id)
             for key in self.table.get_many([merge, allowance, choices]):
                 self._delete(sweep, Delete(key))
-            for prefix in (OPENED, Consent.PREFIX, NumberCode.PREFIX, Access.PREFIX):
+            for prefix in OF_USER:
                 for item in items_under(self.table, merge.pk, prefix):
                     self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
         for key in read_items(self.table, list(_names(sweep))):

@@ -1,6 +1,6 @@
 """Chat erasure: messages, deliveries, runs and recall of a person or a deleted message."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -10,18 +10,21 @@ from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.chats.consent import Consent
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.common.provenance import digest_of
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.privacy.erasure_consents import wordless
+from skein.privacy.erasure_material import holds, material_of_run
 from skein.privacy.erasure_rules import message_after
 from skein.privacy.erasure_run_search import RunSearch
 from skein.privacy.erasure_runs import RunEraser
 from skein.privacy.erasure_sweep import Sweep
 from skein.privacy.erasure_words import quotes_in
 from skein.privacy.message_changes import FORGOTTEN, SUMMARY_WORK, covers
+from skein.privacy.message_deletion import MessageDeletion
 from skein.privacy.models.erasure import DeletedMessage, ErasedChat, Quotes
 from skein.recall.models.stored import RecallPassage
 from skein.recall.pruning import PassagePruning
@@ -185,12 +188,14 @@ class DeletedMessageEraser:
         runs: RunEraser,
         search: RunSearch,
         passages: PassagePruning,
+        deletion: MessageDeletion,
     ) -> None:
         self._table = table
         self._clock = clock
         self._runs = runs
         self._search = search
         self._passages = passages
+        self._deletion = deletion
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the words of runs that may have been shown the message; yield positions.
@@ -207,19 +212,10 @@ class DeletedMessageEraser:
         agents = sorted(
             {each.member.id for each in snapshot.members if each.member.kind == "agent"}
         )
-        sweep.chats.setdefault(
-            message.chat_id,
-            ErasedChat(
-                tenant=sweep.tenant,
-                erasure_id=sweep.erasure.id,
-                chat_id=message.chat_id,
-                private=snapshot.chat.visibility == "private",
-                agents=tuple(agents),
-                since=message.posted_at,
-            ),
-        )
+        self._note_chat(sweep, snapshot, message, agents)
         self._forget(sweep, snapshot, message)
         self._forget_consent(sweep, message)
+        self._forget_sms(sweep, message)
         sweep.unsaved.counts["recall_lines"] += self._passages.prune_message(
             sweep.tenant, message.chat_id, message.seq, agents
         )
@@ -235,7 +231,63 @@ class DeletedMessageEraser:
                 if run.for_chat_id == message.chat_id:
                     self._run(sweep, message, run)
 
+    def _note_chat(
+        self,
+        sweep: Sweep,
+        snapshot: ChatSnapshot,
+        message: DeletedMessage,
+        agents: Sequence[str],
+    ) -> None:
+        """Store the note on the message's chat, which the other stages need."""
+        if message.chat_id in sweep.chats:
+            return
+        people = {each.member.id for each in snapshot.members if each.member.kind == "user"}
+        erased = ErasedChat(
+            tenant=sweep.tenant,
+            erasure_id=sweep.erasure.id,
+            chat_id=message.chat_id,
+            private=snapshot.chat.visibility == "private",
+            agents=tuple(agents),
+            others=tuple(sorted(people)),
+            since=message.posted_at,
+        )
+        self._table.write(Put(erased.key, erased.to_item()))
+        sweep.chats[message.chat_id] = erased
+
+    def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Erase the words of runs in other chats that may have been shown a forgotten message."""
+        message = sweep.erasure.message
+        if message is None or not message.forgotten:
+            return
+        person = (digest_of(sweep.erasure.user_id),)
+        for position, runs in self._search.stretches(sweep):
+            if after is not None and position <= after:
+                continue
+            for run in runs:
+                before = (run.ended_at or sweep.now) < message.posted_at
+                later = run.started_at is not None and not sweep.suspect(run.started_at)
+                unheld = run.held is not None and not run.held.authors.may_include(person)
+                if not (before or later or unheld):
+                    self._forget_lines(sweep, message, run)
+                    self._runs.erase_steps(sweep, run)
+            yield position
+
+    def _forget_lines(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
+        """Delete what a run said that was made from a forgotten message, and none other is left."""
+        made = material_of_run(run)
+        if not (message.forgotten and holds(made, message) and sweep.gone(made)):
+            return
+        for chat_id, seq in self._runs.posted(sweep, run):
+            self._deletion.forget(sweep.tenant, sweep.erasure.user_id, chat_id, seq)
+
+    def _forget_sms(self, sweep: Sweep, message: DeletedMessage) -> None:
+        """Remove the words from the SMS by which the message was sent."""
+        item = self._table.get(Message.key_of(sweep.tenant, message.chat_id, message.seq))
+        if item is not None:
+            self._runs.rewriter.rewrite_deliveries(sweep, Message.from_item(item))
+
     def _run(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
+        self._forget_lines(sweep, message, run)
         if run.id == message.run_id:
             self._runs.erase_steps(sweep, run)
             sent = [each.model_copy(update={"preview": ""}) for each in run.sent]

@@ -39,7 +39,7 @@ class MessageEraser:
             changed = optimistic(self.clock, attempt, finds_own_write=True)
             message = self._message(sweep, chat_id, seq)
             if message.kind == "erased" or may_hold_their_words(sweep, message.authors):
-                self._rewrite_deliveries(sweep, message)
+                self.rewrite_deliveries(sweep, message)
                 self._prune(sweep, message)
         except NotFound:  # the chat or the message no longer exists
             return
@@ -67,14 +67,15 @@ class MessageEraser:
             raise NotFound("message not found")
         return Message.from_item(item)
 
-    def _rewrite_deliveries(self, sweep: Sweep, message: Message) -> None:
+    def rewrite_deliveries(self, sweep: Sweep, message: Message) -> None:
         """Remove the texts of a changed message's SMS; those that were sent stay sent."""
         of = (sweep.tenant, message.chat_id)
         keys = [Delivery.key_of(*of, each) for each in message.deliveries]
         for item in self.table.get_many(keys).values() if keys else ():
             delivery = Delivery.from_item(item)
             sent = "".join(part.body for part in delivery.parts)
-            clean = message.kind != "erased" and without_their_words(sweep, sent) == sent
+            gone = message.kind in {"erased", "deleted"}
+            clean = not gone and without_their_words(sweep, sent) == sent
             if clean or not delivery.settled:
                 continue
             bare = [part.model_copy(update={"body": ""}) for part in delivery.parts]

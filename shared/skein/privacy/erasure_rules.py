@@ -6,6 +6,7 @@ messages from which an item was made, and whose words the model's call was shown
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from skein.models.chats.chat import Message
 from skein.models.common.audience import NOBODY, Origin
 from skein.models.common.provenance import Authors
 from skein.planning.models.plan import Plan
+from skein.privacy.erasure_material import holds
 from skein.privacy.erasure_sweep import ERASED, Sweep, tombstone
 from skein.privacy.erasure_words import PLACEHOLDER, put_in, without_quotes
 from skein.privacy.made_items import MadeItem
@@ -23,6 +25,8 @@ from skein.privacy.models.erasure import ErasedChat
 from skein.workspace.models.thread import Thread
 
 Replacement = Callable[[str], str]
+
+MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
 
 # ---------------------------------------------------------------------- what goes
 
@@ -85,6 +89,35 @@ def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:
     chats = sweep.chats.values()
     after_them = any(made.reaches(erased.chat_id, erased.first_seq) for erased in chats)
     return after_them and sweep.suspect(thing.updated_at or thing.created_at)
+
+
+def is_from_deleted(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether an item was made from a deleted message, and no message of people is left."""
+    message = sweep.erasure.message
+    if message is None or (thing.by_operator and thing.WORKED_ON):
+        return False
+    return holds(thing.made_from, message) and sweep.gone(thing.made_from)
+
+
+def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether a memory goes, since consolidation makes it again without what is forgotten.
+
+    Memories made later than a function works have not seen the message.
+    """
+    message = sweep.erasure.message
+    if message is None or not message.forgotten or not isinstance(thing, Memory):
+        return False
+    made_at = thing.updated_at or thing.created_at
+    if thing.by_operator or thing.made_by not in {"consolidation", "reflection"}:
+        return False
+    return holds(thing.made_from, message) and made_at <= sweep.erasure.requested_at + MAX_FUNCTION
+
+
+def is_to_make_again(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether agents look again at the messages from which a deleted item was made."""
+    if sweep.erasure.message is not None:
+        return is_made_again_without(sweep, thing)
+    return not is_removed_by_name(sweep, thing)
 
 
 # ---------------------------------------------------------------------- what is replaced
@@ -177,7 +210,13 @@ def item_after(sweep: Sweep, thing: MadeItem) -> MadeItem:
 
 def item_goes(sweep: Sweep, thing: MadeItem) -> bool:
     """Return whether an item goes, by one of the rules or by the operator's decision."""
-    rules = (is_from_them_alone, is_for_them_alone, is_made_again)
+    rules = (
+        is_from_them_alone,
+        is_for_them_alone,
+        is_made_again,
+        is_from_deleted,
+        is_made_again_without,
+    )
     return any(rule(sweep, thing) for rule in rules) or is_removed_by_name(sweep, thing)
 
 

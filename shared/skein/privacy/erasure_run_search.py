@@ -34,7 +34,7 @@ class RunSearch:
     def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the runs that may have been shown the person's content in other chats."""
         done: set[tuple[str, str | None]] = {(agent_id, None) for agent_id in agents_of(sweep)}
-        for position, runs in self._stretches(sweep):
+        for position, runs in self.stretches(sweep):
             if after is not None and position <= after:
                 continue
             for run in runs:
@@ -62,7 +62,7 @@ class RunSearch:
                 done.add(owner)
                 self.kept.erase_scope(sweep.without_decision(), *owner)
 
-    def _stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
+    def stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
         """Yield positions and their runs in stable order; the runs are read lazily."""
         shared = [erased for erased in sweep.chats.values() if not erased.private]
         for agent_id in sorted({agent for erased in shared for agent in erased.agents}):

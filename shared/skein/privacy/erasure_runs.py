@@ -6,6 +6,7 @@ content and stays.
 """
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +76,13 @@ class RunEraser:
         for step in steps:
             if step.prompt is not None:
                 self.table.write(Update(step.key, set={"prompt": None}, condition=Exists()))
+
+    def posted(self, sweep: Sweep, run: Run) -> Iterator[tuple[str, int]]:
+        """Yield the chat and the number of each message that a run has posted."""
+        steps = self._steps(run)
+        for chat_id in sorted(_chats_of(run, steps)):
+            for seq in sorted(self._seqs_posted_in(sweep, run, steps, chat_id)):
+                yield chat_id, seq
 
     def _steps(self, run: Run) -> list[Step]:
         page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.provenance import digest_of
+from skein.models.common.provenance import MadeFrom, digest_of
 from skein.models.runs.run import Run
 from skein.privacy.erasure_words import pattern_of_ids, pattern_of_names
 from skein.privacy.models.erasure import ErasedChat, Erasure, Subject
@@ -47,6 +48,7 @@ class Sweep:
         unsaved: Counts since the last save.
         now: When the worker claimed the erasure.
         quotes: Hashes of everything that the person wrote; see `quotes_in`.
+        gone: Whether no person's message of some material is left; see `DeletedMaterial`.
     """
 
     erasure: Erasure
@@ -55,6 +57,7 @@ class Sweep:
     unsaved: SweepCounts
     now: datetime
     quotes: set[int] = field(default_factory=set)
+    gone: Callable[[MadeFrom], bool] = lambda _: False
 
     @property
     def tenant(self) -> str:

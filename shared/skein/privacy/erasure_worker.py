@@ -23,9 +23,11 @@ from skein.models.outbox.jobs import ErasureJob
 from skein.ports import Clock, Table
 from skein.privacy.erasure_agent_data import KeptEraser
 from skein.privacy.erasure_look_ups import LookUpEraser
+from skein.privacy.erasure_material import DeletedMaterial
 from skein.privacy.erasure_memberships import MembershipErasure
 from skein.privacy.erasure_messages import ChatEraser, DeletedMessageEraser
 from skein.privacy.erasure_register import ErasureRegister
+from skein.privacy.erasure_rules import MAX_FUNCTION
 from skein.privacy.erasure_run_search import RunSearch
 from skein.privacy.erasure_sweep import Sweep, SweepCounts, nobody
 from skein.privacy.models.erasure import (
@@ -40,7 +42,6 @@ from skein.privacy.models.erasure import (
 from skein.services.common.pagination import items_under
 from skein.services.outbox.dispatch import Dispatch
 
-MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
 MARGIN = timedelta(seconds=60)  # margin: between sweeps beyond MAX_FUNCTION, and before deadlines
 MAX_SWEEPS = 4
 
@@ -82,7 +83,11 @@ class Eraser:
             "runs": runs.elsewhere,
             "rest": look_ups.sweep,
         }
-        self._stages_of_message: dict[ErasureStage, Stage] = {FIRST_STAGE: messages.sweep}
+        self._stages_of_message: dict[ErasureStage, Stage] = {
+            FIRST_STAGE: messages.sweep,
+            "kept": kept.sweep,
+            "runs": messages.elsewhere,
+        }
 
     def continue_erasure(self, job: ErasureJob, *, deadline: datetime) -> None:
         """Continue an erasure until 60 seconds before the deadline (idempotent).
@@ -150,6 +155,7 @@ class Eraser:
             SweepCounts(),
             self._clock.now(),
             self._quotes(erasure),
+            DeletedMaterial(self._table, erasure.tenant).gone,
         )
         stages = self._stages if of_person else self._stages_of_message
         order = list(stages)

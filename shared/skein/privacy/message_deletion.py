@@ -6,6 +6,7 @@ and stores an erasure. The erasure worker then removes the words from the runs o
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -70,6 +71,24 @@ class MessageDeletion:
             self._delete(copy, by)
         self._delete(message, by, known=(snapshot, message))
 
+    def forget(self, tenant: str, user_id: str, chat_id: str, seq: int) -> None:
+        """Delete a message that a person has asked to forget (idempotent).
+
+        The message is the person's, or an agent's that was made from the person's words. Its
+        erasure also deletes what was made from it alone.
+
+        Args:
+            user_id: The person.
+            chat_id: The chat; a chat that is gone is skipped.
+        """
+        message = self._message(tenant, chat_id, seq)
+        if message is None or message.kind in {"deleted", "erased"}:
+            return
+        by = MemberRef(kind="user", id=user_id)
+        with suppress(NotFound):
+            for each in (*self._copies(message), message):
+                self._delete(each, by, forgotten=True)
+
     def _message(self, tenant: str, chat_id: str, seq: int) -> Message | None:
         item = self.table.get(Message.key_of(tenant, chat_id, seq))
         return Message.from_item(item) if item else None
@@ -80,6 +99,7 @@ class MessageDeletion:
         by: MemberRef,
         *,
         known: tuple[ChatSnapshot, Message | None] | None = None,
+        forgotten: bool = False,
     ) -> None:
         erasure_id = f"era_{self.ids.ulid()}"
         of = (message.tenant, message.chat_id)
@@ -89,14 +109,20 @@ class MessageDeletion:
         )
         erasure = optimistic(
             self.clock,
-            lambda: self._delete_once(*reading(), by, erasure_id),
+            lambda: self._delete_once(*reading(), by, erasure_id, forgotten=forgotten),
             finds_own_write=True,
         )
         if erasure is not None:
             self.dispatch.send([job_of(erasure)])
 
     def _delete_once(
-        self, snapshot: ChatSnapshot, message: Message | None, by: MemberRef, erasure_id: str
+        self,
+        snapshot: ChatSnapshot,
+        message: Message | None,
+        by: MemberRef,
+        erasure_id: str,
+        *,
+        forgotten: bool,
     ) -> Erasure | None:
         now = self.clock.now()
         if message is None or message.kind in {"deleted", "erased"}:
@@ -112,6 +138,7 @@ class MessageDeletion:
                 seq=message.seq,
                 posted_at=message.created_at,
                 run_id=message.run_id,
+                forgotten=forgotten,
             ),
         )
         commit_deletion(self.table, snapshot, message, erasure, now)

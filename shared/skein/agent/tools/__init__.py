@@ -27,6 +27,7 @@ from skein.models.directory.agent import ToolName
 from skein.own_tools.items import OwnToolItems
 from skein.planning import tools as goals_and_plans
 from skein.planning.sections import Goals
+from skein.privacy import tools as privacy
 from skein.recall import tools as recall
 from skein.workspace.sections.threads import Threads
 from skein.workspace.tools import documents, threads
@@ -39,6 +40,7 @@ MODULES = (
     goals_and_plans,
     memories,
     messages,
+    privacy,
     profile,
     recall,
     runs,

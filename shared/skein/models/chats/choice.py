@@ -13,10 +13,11 @@ from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, NamedMember, Value
 from skein.models.common.requested_call import RequestedCall
 
-ChoicePurpose = Literal["question", "consent", "tool", "invitation", "number"]
+ChoicePurpose = Literal["question", "consent", "tool", "invitation", "number", "forgetting"]
 """Who asks and why: an agent (`question`), or Skein, whether words may be posted elsewhere
 (`consent`), whether a tool may be called (`tool`), whether the person wants to join a chat
-(`invitation`) or whether an unproven number is still theirs (`number`)."""
+(`invitation`), whether an unproven number is still theirs (`number`) or whether messages are to be
+forgotten (`forgetting`)."""
 
 ChoiceStatus = Literal["open", "answered", "expired"]
 
@@ -80,6 +81,13 @@ class Proposal(Value):
     ]
 
 
+class ForgottenMessage(Value):
+    """A message that is deleted if the person says yes."""
+
+    chat_id: Identifier
+    seq: int
+
+
 class Choice(Value):
     """A question to one person, part of a message of the kind `choice`.
 
@@ -92,6 +100,7 @@ class Choice(Value):
         proposal: For a consent, the words and the chats.
         invited_to: For an invitation, the chat.
         call: For a tool, the call.
+        forgets: For a forgetting, the messages to delete.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
@@ -103,6 +112,7 @@ class Choice(Value):
     proposal: Annotated[Proposal | None, Field(exclude_if=lambda value: value is None)] = None
     invited_to: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
     call: Annotated[RequestedCall | None, Field(exclude_if=lambda value: value is None)] = None
+    forgets: Annotated[tuple[ForgottenMessage, ...], Field(exclude_if=lambda value: not value)] = ()
 
     def status(self, now: datetime) -> ChoiceStatus:
         """Return the status at a time; an expired choice needs no write."""

@@ -44,6 +44,7 @@ ToolName = Literal[
     "save_memory",
     "forget_memory",
     "search_memories",
+    "forget",
     "update_profile",
     "list_documents",
     "read_document",

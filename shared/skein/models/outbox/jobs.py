@@ -57,6 +57,16 @@ class ConsentJob(Job):
     consent_id: Identifier
 
 
+class ForgettingJob(Job):
+    """Messages that a person wants forgotten may have to be deleted."""
+
+    queue = "background"
+
+    kind: Literal["forgetting"] = "forgetting"
+    user_id: Identifier
+    forgetting_id: Identifier
+
+
 class InvitationJob(Job):
     """A person may have to be asked about invitations, by SMS."""
 

@@ -36,12 +36,14 @@ class DeletedMessage(Value):
     Attributes:
         posted_at: When it was posted.
         run_id: For a question whether to post words, the run that proposed them.
+        forgotten: Whether the person has asked to forget it, so that what was made from it goes.
     """
 
     chat_id: Identifier
     seq: int
     posted_at: Instant
     run_id: Annotated[Identifier | None, Field(exclude_if=lambda run_id: run_id is None)] = None
+    forgotten: Annotated[bool, Field(exclude_if=lambda forgotten: not forgotten)] = False
 
 
 class SweepCount(Value):

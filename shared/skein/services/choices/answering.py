@@ -21,6 +21,7 @@ from skein.errors import (
 from skein.models.chats.chat import Media, Message
 from skein.models.chats.choice import NO, YES, Choice, ChoiceAnswer
 from skein.models.chats.consent import Consent
+from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
@@ -242,7 +243,7 @@ class Answering:
         """Return the consequence of an answer by the choice's purpose.
 
         The answer to an agent's question triggers the agent, as a message. A person's yes to a post
-        is stored as a consent, which a job carries out.
+        is stored as a consent, and the yes to forget messages as a forgetting; jobs carry them out.
 
         Args:
             person_id: The person who answers.
@@ -254,12 +255,7 @@ class Answering:
             return Consequence([self._whose(recorded, person_id, given)])
         if choice.invited_to is not None:
             return Consequence(self._joins(recorded, choice.invited_to, given))
-        if choice.proposal is None or given.option != YES:
-            return Consequence()
-        at = given.at
-        consent = Consent.of(recorded.question, user_id=choice.addressee, at=at)
-        stored = Put(consent.key, consent.to_item(at + OUTBOX_GRACE), Missing())
-        return Consequence([stored], [consent.job])
+        return _agreed(recorded, given, person_id) if given.option == YES else Consequence()
 
     def _whose(self, recorded: RecordedAnswer, person_id: str, answer: ChoiceAnswer) -> Write:
         """Return the write by which a number is proven, or is a new person's from now on.
@@ -281,6 +277,20 @@ class Answering:
         person = recorded.snapshot.chat.formerly.get(person, person)
         accept = answer.option == YES
         return answered(self.table, tenant, chat_id, person, accept=accept, now=answer.at) or []
+
+
+def _agreed(recorded: RecordedAnswer, given: ChoiceAnswer, person_id: str) -> Consequence:
+    """Return the consequence of a person's yes to a post, or to the deletion of messages."""
+    due_at, question = given.at + OUTBOX_GRACE, recorded.question
+    if recorded.choice.forgets:
+        forgetting = Forgetting.of(question, user_id=person_id, at=given.at)
+        stored = Put(forgetting.key, forgetting.to_item(due_at), Missing())
+        return Consequence([stored], [forgetting.job])
+    if recorded.choice.proposal is None:
+        return Consequence()
+    consent = Consent.of(question, user_id=recorded.choice.addressee, at=given.at)
+    stored = Put(consent.key, consent.to_item(due_at), Missing())
+    return Consequence([stored], [consent.job])
 
 
 def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage:

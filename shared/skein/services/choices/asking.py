@@ -13,6 +13,7 @@ from skein.models.chats.choice import (
     MAX_QUESTION,
     Choice,
     ChoicePurpose,
+    ForgottenMessage,
     Option,
     Proposal,
 )
@@ -60,6 +61,7 @@ class NewChoice(Value):
         invited_by: For an invitation, the person who invites.
         number: For the question whose number this is, the number.
         call: For a tool, the call.
+        forgets: For a forgetting, the messages to delete.
     """
 
     tenant: Tenant
@@ -81,6 +83,7 @@ class NewChoice(Value):
     invited_by: Identifier | None = None
     number: Address | None = None
     call: RequestedCall | None = None
+    forgets: tuple[ForgottenMessage, ...] = ()
 
     @property
     def text(self) -> str:
@@ -173,6 +176,7 @@ class Asking:
                 proposal=new.proposal,
                 invited_to=new.invited_to,
                 call=new.call,
+                forgets=new.forgets,
             ),
         )
 

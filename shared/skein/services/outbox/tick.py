@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
+from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.storage import Item
 from skein.models.outbox.due import DueKind, due_time
@@ -23,6 +24,7 @@ from skein.models.outbox.jobs import (
     ConsentJob,
     DeliveryJob,
     ErasureJob,
+    ForgettingJob,
     InvitationJob,
     Job,
     RunJob,
@@ -45,10 +47,12 @@ Fire = Callable[[Item, datetime], Job | None]
 
 
 def _choice_job(item: Item) -> Job:
-    """Return the job of a consent, or of a person's invitations."""
+    """Return the job of a consent, of a forgetting, or of a person's invitations."""
     tenant, user_id = item["tenant"], item["user_id"]
     if key_of(item) == PersonChoices.key_of(tenant, user_id):
         return InvitationJob(tenant=tenant, user_id=user_id)
+    if Forgetting.PREFIX.holds(item):
+        return ForgettingJob(tenant=tenant, user_id=user_id, forgetting_id=item["id"])
     return ConsentJob(tenant=tenant, user_id=user_id, consent_id=item["id"])
 
 

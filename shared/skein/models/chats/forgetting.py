@@ -1,0 +1,74 @@
+"""Forgettings: a person's yes to delete messages, until they are deleted.
+
+The answer's transaction stores the forgetting together with the answer. Its due pointer makes it an
+outbox item: a job deletes the messages, and the tick repeats a job that was lost.
+"""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field
+
+from skein.models.chats.chat import Message
+from skein.models.chats.choice import ForgottenMessage
+from skein.models.common.base import Identifier, Instant, Stored, Tenant
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.directory.user import User
+from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import ForgettingJob
+
+
+class Forgetting(Stored):
+    """A person's yes to forget messages; deleted once they are.
+
+    Attributes:
+        id: The id of the question's message.
+        messages: The messages to delete, with the question itself as the last.
+        created_at: When the person said yes.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("FORGETTING#")
+
+    tenant: Tenant
+    user_id: Identifier
+    id: Identifier
+    messages: Annotated[tuple[ForgottenMessage, ...], Field(min_length=1)]
+    created_at: Instant
+
+    @classmethod
+    def of(cls, question: Message, *, user_id: str, at: datetime) -> Self:
+        """Build the forgetting of a person who says yes.
+
+        Args:
+            question: The message that asks.
+            user_id: The person.
+            at: The time of the yes.
+        """
+        forgets = question.choice.forgets if question.choice is not None else ()
+        asked = ForgottenMessage(chat_id=question.chat_id, seq=question.seq)
+        return cls(
+            tenant=question.tenant,
+            user_id=user_id,
+            id=question.id,
+            messages=(*forgets, asked),
+            created_at=at,
+        )
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str, forgetting_id: str) -> Key:
+        """Return the key of a person's forgetting."""
+        return Key(User.key_of(tenant, user_id).pk, f"{Forgetting.PREFIX}{forgetting_id}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this forgetting."""
+        return self.key_of(self.tenant, self.user_id, self.id)
+
+    @property
+    def job(self) -> ForgettingJob:
+        """The job that deletes the messages."""
+        return ForgettingJob(tenant=self.tenant, user_id=self.user_id, forgetting_id=self.id)
+
+    def to_item(self, due_at: datetime) -> Item:
+        """Return the forgetting as table attributes, with its due pointer."""
+        return self.attributes() | due_pointer("choice", self.key, due_at)

@@ -1,0 +1,64 @@
+"""Material of deleted messages: whether something was made from them alone."""
+
+from dataclasses import dataclass
+
+from skein.models.chats.chat import Message, chat_partition
+from skein.models.common.provenance import NOTHING, MadeFrom, Span
+from skein.models.common.storage import Query
+from skein.models.runs.run import Run
+from skein.ports import Table
+from skein.privacy.models.erasure import DeletedMessage
+from skein.services.common.pagination import pages
+
+ROWS = 100
+GONE = frozenset({"deleted", "erased"})
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedMaterial:
+    """Tells whether all messages of people in some material are deleted."""
+
+    table: Table
+    tenant: str
+
+    def gone(self, made: MadeFrom) -> bool:
+        """Return whether no person's message is left; agents' messages do not count."""
+        return bool(made.spans) and all(map(self._is_gone, made.spans))
+
+    def _is_gone(self, span: Span) -> bool:
+        first, last = (
+            Message.key_of(self.tenant, span.chat_id, seq).sk
+            for seq in (span.first_seq, span.last_seq)
+        )
+        pk = chat_partition(self.tenant, span.chat_id)
+        found = pages(
+            lambda start: self.table.query(
+                Query(pk, first=first, last=last, limit=ROWS, start=start)
+            )
+        )
+        return not any(
+            message.sender.kind == "user" and message.kind not in GONE
+            for items in found
+            for message in map(Message.from_item, items)
+        )
+
+
+def holds(made: MadeFrom, message: DeletedMessage) -> bool:
+    """Return whether a message was among the material."""
+    return any(
+        span.chat_id == message.chat_id and span.first_seq <= message.seq <= span.last_seq
+        for span in made.spans
+    )
+
+
+def material_of_run(run: Run) -> MadeFrom:
+    """Return the material of a run: the messages that it answers, and that of its plan."""
+    trigger, spans = run.trigger, list[Span]()
+    if run.chat_id is not None and trigger.seq is not None:
+        first = trigger.from_seq or trigger.seq
+        spans.append(Span(chat_id=run.chat_id, first_seq=first, last_seq=trigger.seq))
+    resumed = run.resumed
+    if resumed is not None and resumed.seq is not None:
+        spans.append(Span(chat_id=resumed.chat_id, first_seq=resumed.seq, last_seq=resumed.seq))
+    made = trigger.plan.made_from if trigger.plan is not None else NOTHING
+    return made.joined(MadeFrom(spans=tuple(spans)))
