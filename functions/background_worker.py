@@ -9,7 +9,7 @@ from skein.memory.consolidation import ConsolidationTask
 from skein.memory.reflection import ReflectionTask
 from skein.models.outbox.jobs import ConsolidationJob, ErasureJob, ForgettingJob, Job, ReflectionJob
 from skein.privacy.erasure_worker import Eraser
-from skein.privacy.forgetting import Forgetters
+from skein.privacy.forgetting import Forgettings
 from skein.services.background.engine import BackgroundEngine
 
 load_adapters("sockets")
@@ -25,4 +25,4 @@ def handler(job: Job, deadline: datetime) -> None:
     elif isinstance(job, ErasureJob):
         service(Eraser).continue_erasure(job, deadline=deadline)
     elif isinstance(job, ForgettingJob):
-        service(Forgetters).carry_out(job)
+        service(Forgettings).carry_out(job)

@@ -92,7 +92,7 @@ OWN: dict[str, dict[str, Any]] = {
     "list_documents": {"query": None},  # a query finds only what holds its words
     "send_message": {"text": "Hello there", "also_in": None},  # each as a chat_id
     "ask_choice": {"question": "Tea?", "options": ["Yes", "No"], "person": "Ben"},
-    "forget": {"query": "PIN"},  # it asks only the person who asked
+    "forget": {"query": Ref("word", harmless=True)},  # it finds nothing of another place
     "set_plan": {"name": "New"},
     "cancel_plan": {"name": PLAN},
     "write_document": {"name": Ref("document", also=("board",), harmless=True)},

@@ -54,7 +54,7 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.models.runs.run import Run
-from skein.privacy.forgetting import Forgetters
+from skein.privacy.forgetting import Forgettings
 from skein.services.background.engine import J, Task
 from skein.services.chat_state.closed_memberships import closing, read_membership
 from skein.services.chats.post_message import NewMessage, PostedMessage
@@ -306,7 +306,7 @@ class World:
         if isinstance(job, ConsentJob):
             self.app.consents.post(job, audit=self.app.audit.add_consent)
         elif isinstance(job, ForgettingJob):
-            self.app.get(Forgetters).carry_out(job)
+            self.app.get(Forgettings).carry_out(job)
         else:
             self.app.invitations.ask(job)
 

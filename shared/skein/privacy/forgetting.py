@@ -42,7 +42,7 @@ WHAT_GOES = "What I answered to this alone, and made from it alone, goes too. Wo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forgetters:
+class Forgettings:
     """The service by which people have messages forgotten."""
 
     table: Table

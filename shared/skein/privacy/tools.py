@@ -10,7 +10,7 @@ from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, content_of
 from skein.models.common.audience import Audience
 from skein.models.runs.run import SentMessage
-from skein.privacy.forgetting import Forgetters
+from skein.privacy.forgetting import Forgettings
 
 PREVIEW = "whether to forget messages"
 NOTHING = "nothing of this person was found with these words"
@@ -30,7 +30,7 @@ def forget(
     run, claim = call.activation.run, call.activation.claim
     try:
         with refusals_as_tool_errors():
-            asked = call.service(Forgetters).ask(
+            asked = call.service(Forgettings).ask(
                 claim, query, call.reading.entries_zone, client_id=call.effect
             )
     except ExtraWriteFailed as error:

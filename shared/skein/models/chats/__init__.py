@@ -6,6 +6,7 @@ __all__ = [
     "choice",
     "consent",
     "consolidation",
+    "forgetting",
     "idempotency",
     "membership",
     "names",
