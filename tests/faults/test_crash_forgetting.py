@@ -22,9 +22,7 @@ class Forgotten(StruckWorld):
 
     def script(self) -> ScriptedModel:
         found = calls(("forget", {"query": MARK}))
-        return ScriptedModel.saying(
-            calls(SAVED), f"I keep {MARK}", found, "I have asked you", default=calls("end_run")
-        )
+        return ScriptedModel.saying(calls(SAVED), f"I keep {MARK}", found, default=calls("end_run"))
 
     def plant(self) -> None:
         actor(self, reply_mode="text")
@@ -57,7 +55,7 @@ class Forgotten(StruckWorld):
         rest = ("#ERASURES", "FORGETTING")
         assert [key for key in self.table.all_keys() if any(r in str(key) for r in rest)] == []
         kinds = [message.kind for message in self.messages()]
-        assert kinds == ["deleted"] * 5 + ["keyword"]
+        assert kinds == ["deleted"] * 4 + ["keyword"]
 
 
 @cache

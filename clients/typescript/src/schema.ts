@@ -6055,7 +6055,7 @@ export interface components {
          * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether a tool is called (`tool`), whether the person joins a chat (`invitation`) or whether a number is still theirs (`number`).
          * @enum {string}
          */
-        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number";
+        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number" | "forgetting";
         /**
          * ChoiceStatus
          * @description Whether a question is open, answered or expired.

@@ -68,7 +68,7 @@ def traces(world: World) -> list[str]:
 
 
 def test_yes_leaves_no_trace_of_what_is_forgotten() -> None:
-    world = told("Nice", ASKS, "I have asked you")
+    world = told("Nice", ASKS)
     world.post("I like tea", ZOE, chat_id=HOME)
     settle(world)
     world.post("Forget my PIN", ZOE, chat_id=HOME)
@@ -87,7 +87,7 @@ def test_yes_leaves_no_trace_of_what_is_forgotten() -> None:
 
 
 def test_no_changes_nothing() -> None:
-    world = told(ASKS, "I have asked you")
+    world = told(ASKS)
     world.post("Forget my PIN", ZOE, chat_id=HOME)
     settle(world)
     answer(world, NO)

@@ -1051,7 +1051,7 @@ ChatKind: TypeAlias = Literal['group', 'direct']
 Visibility: TypeAlias = Literal['open', 'private']
 
 
-ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number']
+ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number', 'forgetting']
 
 
 ChoiceStatus: TypeAlias = Literal['open', 'answered', 'expired']
