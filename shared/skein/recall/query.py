@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from zoneinfo import ZoneInfo
 
 from skein.models.common.person_names import untagged
 from skein.ports import Embeddings, Vocabulary
-from skein.recall.questions import asks_time
+from skein.recall.questions import asks_time, ends_with_question
 from skein.recall.ranking import RecallQuery
 from skein.recall.rare_words import MAX_LETTERS, rare_stems
 from skein.recall.time_phrases import TimePhrase, time_range_in
@@ -30,6 +31,17 @@ _SMALL_TALK = (
     "ok okay yes yeah yep no nope hi hello hey thanks thank thx please sure great good nice cool"
     " fine bye welcome morning evening night sorry wow lol haha"
 )
+
+# Words of which small talk consists, besides those above. They help to find a message, so only the
+# gate leaves them out.
+_IDLE = (
+    "day week weekend tired bored busy moment second funny quick kind sweet lovely perfect"
+    " brilliant super happy holidays congratulations appreciate understood exactly agree sense"
+    " help helps helped smile back later soon afternoon care enjoy best cheered sleep chats"
+    " right nothing long time let think sound sounds makes made see seen missed perhaps done"
+    " enough forget apologies delay glad hear way rock one today tonight tomorrow next"
+)
+LEAST_STEMS = 2  # of a statement that may need an old message
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,16 @@ class QueryReader:
         return PreparedQuery(query, looked_up, during, only_during)
 
 
+def needs_recall(text: str) -> bool:
+    """Tell whether an answer to messages may need old ones, which small talk does not.
+
+    A question needs one word that is not of small talk, and other messages need two.
+    """
+    stems = frozenset(stems_of(text)) - _stems_of_words(f"{_SMALL_TALK} {_TALK} {_IDLE}")
+    asks = any(ends_with_question(line) for line in text.splitlines())
+    return len(stems) >= (1 if asks else LEAST_STEMS)
+
+
 def people_named(text: str, names: Mapping[str, str]) -> list[str]:
     """Return the ids of the people whom a text names by their whole name or a part of it.
 
@@ -137,5 +159,6 @@ def _counts(part: str) -> bool:
     return len(part) >= MIN_NAME and not part.isdigit()
 
 
+@lru_cache(maxsize=4)
 def _stems_of_words(words: str) -> frozenset[str]:
     return frozenset(stems_of(words))

@@ -30,8 +30,10 @@ from skein.ports import Clock, Metrics
 from skein.prompts import render
 from skein.recall.candidates import RecallRequest
 from skein.recall.layout import RecalledEntry, fitting, recalled_lines
+from skein.recall.query import needs_recall
 from skein.recall.ranking import MessageRef
 from skein.recall.search import OngoingRecall, Recall
+from skein.recall.time_phrases import time_range_in
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
@@ -118,7 +120,7 @@ class PromptRecall:
             pool: The pool in which the calls run.
         """
         text, run, chat = query_of(read), read.run, read.chat
-        if not text or self._tokens(run, chat, prefetched) <= 0:
+        if self._tokens(run, chat, prefetched) <= 0 or not _may_need_recall(text, self.clock.now()):
             return None
         request = RecallRequest(
             tenant=run.tenant,
@@ -198,6 +200,11 @@ class PromptRecall:
     def _missing(self, run: Run, error: Exception) -> None:
         logger.warning("failed to recall", extra={"run_id": run.id}, exc_info=error)
         self.metrics.count("RecallMissing")
+
+
+def _may_need_recall(text: str, now: datetime) -> bool:
+    """Tell whether a prompt recalls by a text: it names a time, or is more than small talk."""
+    return needs_recall(text) or time_range_in(text, now, UTC) is not None
 
 
 def query_of(read: SectionReads) -> str:

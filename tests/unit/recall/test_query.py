@@ -1,14 +1,17 @@
 """Queries are prepared from texts."""
 
+from collections import Counter
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from bench.recall.long_answers import gate_cases
 from skein.recall.candidates import is_of
 from skein.recall.query import (
     MAX_LOOKED_UP,
     PreparedQuery,
     QueryReader,
+    needs_recall,
     people_named,
     without_names,
 )
@@ -96,3 +99,11 @@ def test_time_of_a_query_is_no_word_of_it() -> None:
 
 def test_query_of_a_time_phrase_selects_the_messages_of_that_time() -> None:
     assert prepared("What did we talk about last March?").only_during
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_gate_leaves_out_small_talk_and_keeps_questions_and_statements(seed: int) -> None:
+    opened = Counter(case.sort for case in gate_cases(seed) if needs_recall(case.text))
+    assert opened["small talk"] <= 5
+    assert opened["question"] >= 49
+    assert opened["statement"] >= 45

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from skein.models.api.directory import OwnChange
+from skein.models.chats.membership import Membership
 from skein.models.common.person_names import tagged
-from skein.models.common.storage import Put
+from skein.models.common.storage import Put, Update
 from skein.models.config.overrides import TenantSettings
 from skein.models.runs.step import PromptRecord
 from tests.support.builders import NOON, TENANT, World, bot, person
@@ -114,3 +115,17 @@ def test_prompt_of_any_length_takes_the_same_calls_of_recall(length: int) -> Non
     methods = [call.method for call in world.table.log]
     assert methods.count("nearest") == 2
     assert methods.count("get_many") <= 5
+
+
+def test_prompt_for_small_talk_searches_nothing() -> None:
+    world = long_chat()
+    world.post("How high was the deposit for the flat?", HUSAM)
+    searches = []
+    for _ in range(2):
+        world.table.log.clear()
+        recalled_text(world)
+        searches.append([call.method for call in world.table.log].count("nearest"))
+        key = Membership.key_of(TENANT, "chat_1", COACH.ref)
+        world.table.write(Update(key, set={"seen_seq": len(world.messages())}))
+        world.post("Thanks, see you!", HUSAM)
+    assert searches == [2, 0]
