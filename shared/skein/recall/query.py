@@ -41,7 +41,7 @@ _IDLE = (
     " right nothing long time let think sound sounds makes made see seen missed perhaps done"
     " enough forget apologies delay glad hear way rock one today tonight tomorrow next"
 )
-LEAST_STEMS = 2  # of a statement that may need an old message
+MIN_STEMS = 2  # of a statement that may need an old message
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def needs_recall(text: str) -> bool:
     """
     stems = frozenset(stems_of(text)) - _stems_of_words(f"{_SMALL_TALK} {_TALK} {_IDLE}")
     asks = any(ends_with_question(line) for line in text.splitlines())
-    return len(stems) >= (1 if asks else LEAST_STEMS)
+    return len(stems) >= (1 if asks else MIN_STEMS)
 
 
 def people_named(text: str, names: Mapping[str, str]) -> list[str]:
