@@ -137,7 +137,7 @@ def test_question_by_sms_is_answered_with_a_number(
     driver: Driver, idle_model: ScriptedOpenAI
 ) -> None:
     question = {"question": "Shall I book?", "options": ["Sure", "Later"]}
-    idle_model.call_tools(("ask_choice", question)).say("[silence]").say("Booked.")
+    idle_model.call_tools(("ask_choice", question)).say("Booked.")
     client, token = driver.client, driver.operator()
     clerk = {"name": "Clerk", "reply_mode": "text", "enabled_tools": ["ask_choice"]}
     line = {

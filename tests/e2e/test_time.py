@@ -203,7 +203,6 @@ def test_plan_due_at_three_in_the_persons_night_sends_its_sms_at_eight(
 
     words = {"text": "How did you sleep?", "chat_id": chat["chat_id"]}
     model.call_tools(("send_message", words))
-    model.say("[silence]")
     turn(client, 4 * HOUR + 120)
     drain(client)
     assert client.texts() == ["Hello.", "How did you sleep?"]
@@ -241,7 +240,7 @@ def test_drain_does_not_turn_the_clock_past_a_wait_for_a_reply(
     assert timedelta(seconds=WAIT_SECONDS - 100) < ends_in <= timedelta(seconds=WAIT_SECONDS)
     assert drain(client)["done"]["turned_seconds"] == 0
 
-    model.call_tools(("send_message", {"text": "On Monday then."})).call_tools(("end_run", {}))
+    model.call_tools(("send_message", {"text": "On Monday then."}))
     client.text("Monday")
     last = drain(client)
     assert last["done"]["turned_seconds"] < 60, "the old time-out is no reason to turn the clock"
@@ -399,7 +398,7 @@ def test_reset_leaves_a_wait_for_a_reply_and_the_reply_resumes_the_run(
     report = reset(client)
     [wait] = [one for one in report["waiting_for"] if one["kind"] == "reply"]
     assert datetime.fromisoformat(wait["until"]) - datetime.now(UTC) > timedelta(days=6)
-    model.call_tools(("send_message", {"text": "On Monday then."})).call_tools(("end_run", {}))
+    model.call_tools(("send_message", {"text": "On Monday then."}))
     client.text("Monday")
     drain(client)
     assert client.texts() == ["Which day?", "On Monday then."]
