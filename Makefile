@@ -116,9 +116,10 @@ bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: benc
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(or $(BENCH_$(ONLY)),bench $(ONLY))
 
 .PHONY: eval
-eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=...)
+eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=..., RESUME=1)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(MODEL),--model "$(MODEL)") \
-		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES))
+		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES)) \
+		$(if $(RESUME),--resume)
 
 .PHONY: load
 load: $(DEVELOPMENT) $(FILES) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults, LIVE=1 connects 1,000 people)

@@ -12,7 +12,15 @@ CALL_SECONDS = 30.0
 
 
 class CallRefusedError(Exception):
-    """A request that must succeed was answered with an error."""
+    """A request that must succeed was answered with an error.
+
+    Attributes:
+        status: The HTTP status.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,8 @@ class Api:
         except urllib.error.HTTPError as error:
             with error:
                 said = error.read().decode(errors="replace")
-            raise CallRefusedError(f"{method} {path}: {error.code} {said}") from error
+            why = f"{method} {path}: {error.code} {said}"
+            raise CallRefusedError(why, error.code) from error
 
     def token(self, sub: str, scope: str = "chat") -> str:
         """Return a token for a person."""

@@ -72,7 +72,7 @@ from local.web.live_server import LiveServer
 from local.web.server import Server
 from skein import bootstrap
 from skein.adapters.openai.model import OpenAIModel
-from skein.ports import Clock, Sockets
+from skein.ports import Clock, LanguageModel, Sockets
 from skein.services.chats.message_reasons import ReasonViews
 from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.services.directory.users import Users
@@ -93,6 +93,7 @@ class Stack:
         template: The template, if it is already loaded; by default, the stack loads the template
             that `config` names.
         inbox: Wraps the inbox that holds the queues' messages.
+        model: Wraps the language model.
         max_concurrency: The maximum number of batches of a queue that are handled at once.
     """
 
@@ -102,10 +103,12 @@ class Stack:
         *,
         template: Template | None = None,
         inbox: Callable[[Inbox, Clock], Inbox] = lambda inbox, _: inbox,
+        model: Callable[[LanguageModel], LanguageModel] = lambda model: model,
         max_concurrency: int = MAX_CONCURRENCY,
     ) -> None:
         self.config = config
         self._inbox = inbox
+        self._wrapped_model = model
         self._max_concurrency = max_concurrency
         self.template = template or Template.load(config.template)
         self.url = ""
@@ -334,7 +337,7 @@ class Stack:
         permissions = Permissions.of(self.template)
         table = PermittedTable(MessageLog(adapters.table, twilio_account), permissions)
         secrets = PermittedSecrets(LocalSecrets(adapters.secrets, key), permissions, SECRETS)
-        reporting = ReportingModel(model, api)
+        reporting = self._wrapped_model(ReportingModel(model, api))
 
         def use_new_app() -> None:
             app = bootstrap.build_app(

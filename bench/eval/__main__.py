@@ -1,4 +1,4 @@
-"""`make eval`: play each situation with a model, judge it by code, and print a table.
+"""`make eval`: play each situation with a model, judge it by code, and print the outcomes.
 
 `OPENAI_BASE_URL` and `OPENAI_API_KEY` say where the model is. With `--scripted`, a model follows
 the scripts of the situations instead, to try the eval itself.
@@ -6,52 +6,33 @@ the scripts of the situations instead, to try the eval itself.
 
 import argparse
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import replace
+from pathlib import Path
 from typing import IO
 
 from bench.api import CallRefusedError
+from bench.eval.outcomes import Outcome, keep, kept, line_of, sums
+from bench.eval.page import page
 from bench.eval.scripted import ScriptedModel, scripted_model
-from bench.eval.situation import Check, Situation
+from bench.eval.situation import Situation
 from bench.eval.situations import SITUATIONS
 from bench.eval.stage import Stage, stage
+from local.config import DEFAULT_DATA_DIR
 from local.errors import LocalError
+from local.template import ROOT
 from skein.errors import SkeinError
 
 NO_MODEL = """\
 eval: no model. Set OPENAI_API_KEY or OPENAI_BASE_URL, and MODEL to the name of the model.
 To try the eval itself without a model: make eval SCRIPTED=right"""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one situation.
-
-    Attributes:
-        checks: What was expected, and whether it was met.
-        problem: Why the situation could not be played; None if it was.
-        tokens: The tokens of the model's input and output in answers to people.
-    """
-
-    situation: Situation
-    checks: tuple[Check, ...] = ()
-    problem: str | None = None
-    tokens: int = 0
-
-    @property
-    def passed(self) -> bool:
-        """Whether all expectations were met."""
-        return self.problem is None and bool(self.checks) and all(c.met for c in self.checks)
-
-    @property
-    def missing(self) -> str:
-        """What was expected and not met."""
-        if self.problem is not None:
-            return self.problem
-        return "; ".join(check.expected for check in self.checks if not check.met)
+FOLDER = ROOT / DEFAULT_DATA_DIR / "eval"
+STOPPED = 130  # the usual status of a command that Ctrl+C stopped
 
 
 def play(
@@ -77,10 +58,14 @@ def play(
             if script is not None:
                 scripted, kind = script
                 scripted.learn(situation.right if kind == "right" else situation.wrong, played)
-            checks = tuple(situation.play(played))
-            return Outcome(situation, checks, tokens=_tokens(played))
+            try:
+                outcome = Outcome.of(situation, *situation.play(played))
+                outcome = replace(outcome, tokens=_tokens(played))
+            except (CallRefusedError, LocalError, SkeinError, OSError) as error:
+                outcome = Outcome.of(situation, problem=f"not played: {error}")
+            return replace(outcome, exchanges=tuple(played.exchanges))
     except (CallRefusedError, LocalError, SkeinError, OSError) as error:
-        return Outcome(situation, problem=f"not played: {error}")
+        return Outcome.of(situation, problem=f"not played: {error}")
 
 
 def _tokens(played: Stage) -> int:
@@ -88,30 +73,20 @@ def _tokens(played: Stage) -> int:
     return int(usage["input_tokens"] + usage["output_tokens"])
 
 
-def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Return the lines of the printed table: one for each situation, then the sum by ability."""
-    width = max(len(outcome.situation.name) for outcome in outcomes)
-    for outcome in outcomes:
-        mark = "pass" if outcome.passed else "FAIL"
-        line = f"{mark}  {outcome.situation.name:{width}}  {outcome.tokens:>7,}  {outcome.missing}"
-        yield line.rstrip()
-    yield ""
-    for ability in dict.fromkeys(outcome.situation.ability for outcome in outcomes):
-        of_it = [each.passed for each in outcomes if each.situation.ability == ability]
-        yield f"{sum(of_it):>3} of {len(of_it):<3} {ability}"
-    yield f"{sum(each.passed for each in outcomes):>3} of {len(outcomes):<3} in all"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Play the chosen situations and print the table; return the exit status.
+def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
+    """Play the chosen situations, print outcomes as they come, and return the exit status.
 
     The status is 1 if there is no model, or if a situation could not be played.
+
+    Args:
+        folder: Keeps the outcomes and the page of each model.
     """
     parser = argparse.ArgumentParser(prog="make eval", description=__doc__)
     parser.add_argument("--model", help="the model for all work")
     parser.add_argument("--scripted", choices=("right", "wrong"))
     parser.add_argument("--only", default="", help="a part of the name or ability of situations")
     parser.add_argument("--times", type=int, default=1, help="how often each situation is played")
+    parser.add_argument("--resume", action="store_true", help="keep the outcomes of a stopped eval")
     options = parser.parse_args(arguments)
     chosen = [each for each in SITUATIONS if options.only in f"{each.ability}: {each.name}"]
     base_url = os.environ.get("OPENAI_BASE_URL") or None
@@ -122,27 +97,48 @@ def main(arguments: Sequence[str]) -> int:
     if options.scripted is None and base_url is None and api_key is None:
         print(NO_MODEL, file=sys.stderr)
         return 1
-    outcomes: list[Outcome] = []
+    model = options.scripted or options.model or "default"
+    store = folder / f"{re.sub(r'[^A-Za-z0-9.-]', '_', model)}.jsonl"
+    store.parent.mkdir(parents=True, exist_ok=True)
+    earlier = kept(store) if options.resume else []
+    store.unlink(missing_ok=True)
+    for outcome in earlier:
+        keep(outcome, store)
+    names = {each.name for each in chosen}
+    outcomes = [each for each in earlier if each.name in names]
+    counted = Counter(each.name for each in outcomes)
+    left = [each for turn in range(options.times) for each in chosen if counted[each.name] <= turn]
     with ExitStack() as parts:
         script: tuple[ScriptedModel, str] | None = None
         if options.scripted is not None:
             scripted = parts.enter_context(scripted_model())
             script, base_url, api_key = (scripted, options.scripted), scripted.base_url, None
         log = parts.enter_context(_log())
-        console = sys.stdout
-        for situation in chosen * options.times:
-            with redirect_stdout(log):
-                outcome = play(
-                    situation,
-                    base_url=base_url,
-                    api_key=api_key,
-                    model=options.model if script is None else None,
-                    script=script,
-                )
+        width = max(map(len, names))
+        stopped = False
+        for situation in left:
+            try:
+                with redirect_stdout(log):
+                    outcome = play(
+                        situation,
+                        base_url=base_url,
+                        api_key=api_key,
+                        model=options.model if script is None else None,
+                        script=script,
+                    )
+            except KeyboardInterrupt:
+                stopped = True
+                break
             outcomes.append(outcome)
-            print("." if outcome.passed else "F", end="", file=console, flush=True)
-    print("\n")
-    print("\n".join(table(outcomes)))
+            if outcome.problem is None:  # otherwise a resumed eval plays it again
+                keep(outcome, store)
+            print(line_of(outcome, width), flush=True)
+    shown = store.with_suffix(".html")
+    shown.write_text(page(model, outcomes), encoding="utf-8")
+    print("", *sums(outcomes), f"\nPrompts and answers: {shown}", sep="\n")
+    if stopped:
+        print("Stopped. To continue: the same command with RESUME=1")
+        return STOPPED
     return 1 if any(outcome.problem for outcome in outcomes) else 0
 
 

@@ -1,7 +1,8 @@
 """A situation: what happens, what is expected of the agent, and two scripts for a model."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from bench.eval.stage import Stage
@@ -16,8 +17,15 @@ Ability = Literal[
     "keeps a secret",
     "remembers across channels",
     "honours a reset",
+    "follows no planted order",
+    "works with documents",
+    "reckons with numbers and dates",
+    "asks and hears",
     "writes an SMS",
 ]
+
+
+FLAGS = re.IGNORECASE | re.DOTALL
 
 
 class Check(NamedTuple):
@@ -25,6 +33,32 @@ class Check(NamedTuple):
 
     expected: str
     met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is expected of texts of an agent, with texts on which the patterns are tried.
+
+    Attributes:
+        expected: The expectation in words.
+        wants: A pattern that one of the texts has, in any case.
+        bars: A pattern that none of the texts has; empty for none.
+        right: Texts that meet the expectation, in different words.
+        wrong: Texts that do not.
+    """
+
+    expected: str
+    wants: str
+    bars: str = ""
+    _: KW_ONLY
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+    def of(self, texts: Sequence[str]) -> Check:
+        """Return whether texts meet the expectation."""
+        found = any(re.search(self.wants, text, FLAGS) for text in texts)
+        barred = self.bars and any(re.search(self.bars, text, FLAGS) for text in texts)
+        return Check(self.expected, met=found and not barred)
 
 
 class ToolCall(NamedTuple):
@@ -77,6 +111,6 @@ def call(name: str, /, **arguments: object) -> ToolCall:
     return ToolCall(name, arguments)
 
 
-def says(text: str) -> ToolCall:
-    """Return a call that sends a text to the active chat."""
-    return call("send_message", text=text)
+def says(text: str, **more: object) -> tuple[ToolCall, ToolCall]:
+    """Return calls that send a text, to the active chat if `more` names none, and end the run."""
+    return call("send_message", text=text, **more), call("end_run")

@@ -2,13 +2,16 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from bench.api import Api
+from bench.api import Api, CallRefusedError
+from bench.eval.recording import Exchange, RecordingModel
 from local.config import Config
 from local.stack import Stack
 
@@ -16,6 +19,9 @@ TENANT = "eval"
 REASON = "An+evaluation+of+agents"  # operators see private content for a reason
 LINE = "+14155550199"
 SECONDS = 700  # a turned clock returns after ten minutes at the latest
+PATIENCE_SECONDS = 3_600.0  # of real time for all that follows one event
+PAUSE_SECONDS = 1.0
+UNAVAILABLE = 503  # the stack has stopped waiting
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
@@ -45,9 +51,11 @@ class Stage:
     Attributes:
         ids: The ids of people, agents, chats and threads by name or title.
         characters: The system prompts of the agents by name.
+        exchanges: The prompts and answers of the model so far.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, exchanges: Sequence[Exchange] = ()) -> None:
+        self.exchanges = exchanges
         self._api = Api(url, TENANT)
         self.ids: dict[str, str] = {}
         self.characters: dict[str, str] = {}
@@ -150,13 +158,32 @@ class Stage:
         texts = self._call("GET", f"/local/sms?to={quote(phone)}")["items"]
         self.admin("PUT", path, {"code": texts[-1]["body"][:6]})
 
+    def choose(self, person: str, chat: str, label: str) -> bool:
+        """Answer the newest question to a person by the label of an option; False without one."""
+        path = f"/v1/chats/{self.ids[chat]}/messages"
+        for each in self._as(person, "GET", f"{path}?limit=100")["items"][::-1]:
+            asked = each["choice"] or {"options": ()}
+            for option in asked["options"]:
+                if label.casefold() in option["label"].casefold():
+                    answer = {"seq": each["seq"], "option": option["id"]}
+                    self._as(person, "POST", path, {"choice": answer, "client_id": "choice"})
+                    self.drain()
+                    return True
+        return False
+
     def drain(self) -> None:
         """Wait until the stack has done all its work."""
-        self._call("POST", "/local/drain", {})
+        self._patiently(lambda: self._call("POST", "/local/drain", {}))
 
     def turn(self, seconds: float) -> None:
         """Advance the clock, and wait until all that became due is done."""
-        self._call("POST", "/local/clock", {"advance_seconds": seconds})
+        until = self._now() + timedelta(seconds=seconds)
+
+        def advance() -> None:
+            left = max((until - self._now()).total_seconds(), 0.0)
+            self._call("POST", "/local/clock", {"advance_seconds": left})
+
+        self._patiently(advance)
 
     def admin(self, method: str, path: str, body: object = None) -> Any:
         """Make a call as the operator and return its JSON."""
@@ -206,6 +233,26 @@ class Stage:
 
     # ------------------------------------------------------------------ calls
 
+    def _now(self) -> datetime:
+        return datetime.fromisoformat(self._call("GET", "/local/config")["now"])
+
+    def _patiently(self, wait: Callable[[], object]) -> None:
+        """Wait again whenever the stack stops waiting, because a slow model is still at work.
+
+        Raises:
+            CallRefusedError: The model takes longer than `PATIENCE_SECONDS`, or another error.
+        """
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                wait()
+            except CallRefusedError as error:
+                if error.status != UNAVAILABLE or time.monotonic() > until:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+            else:
+                return
+
     def _as(self, person: str, method: str, path: str, body: object = None) -> Any:
         if person not in self._tokens:
             self._tokens[person] = self._api.token(self.ids[person])
@@ -240,4 +287,6 @@ def stage(
             openai_api_key=api_key,
             settings=dict(settings),
         )
-        yield Stage(parts.enter_context(Stack(config)).url)
+        exchanges: list[Exchange] = []
+        stack = Stack(config, model=lambda model: RecordingModel(model, exchanges))
+        yield Stage(parts.enter_context(stack).url, exchanges)

@@ -1,13 +1,22 @@
 """The eval passes a model that is right in each situation, and fails one that is wrong in each."""
 
+from pathlib import Path
+
 import pytest
 
-from bench.eval.__main__ import Outcome, main, play, table
+import bench.eval.stage
+from bench.api import CallRefusedError
+from bench.eval import __main__ as command
+from bench.eval.__main__ import main, play
+from bench.eval.outcomes import Outcome, keep, kept, line_of, sums
+from bench.eval.page import page
+from bench.eval.recording import Exchange
 from bench.eval.scripted import scripted_model
 from bench.eval.situation import Check, Situation
 from bench.eval.situations import SITUATIONS
+from bench.eval.stage import Stage
 
-SAMPLE = SITUATIONS[::16]
+SAMPLE = SITUATIONS[::26]
 
 
 def by_name(situation: Situation) -> str:
@@ -47,9 +56,9 @@ def test_eval_tells_a_right_model_from_a_wrong_one(situation: Situation) -> None
     check_scripts(situation)
 
 
-def test_situations_are_forty_or_more_with_names_of_their_own() -> None:
+def test_situations_are_seventy_or_more_with_names_of_their_own() -> None:
     names = [situation.name for situation in SITUATIONS]
-    assert len(names) == len(set(names)) >= 40
+    assert len(names) == len(set(names)) >= 70
 
 
 def test_eval_without_a_model_says_what_to_set(
@@ -61,15 +70,76 @@ def test_eval_without_a_model_says_what_to_set(
     assert "OPENAI_API_KEY" in capsys.readouterr().err
 
 
-def test_table_names_missed_goals_and_sums_abilities() -> None:
-    first, second = SITUATIONS[:2]
-    outcomes = [
-        Outcome(first, (Check("names Ann", met=True),), tokens=1_234),
-        Outcome(second, (Check("names Ann", met=True), Check("names Ben", met=False))),
+def outcome(situation: Situation, *checks: Check) -> Outcome:
+    said = Exchange("===== user\nHow <much>?", "send_message({})")
+    return Outcome(situation.name, situation.ability, checks, tokens=1_234, exchanges=(said,))
+
+
+MET, MISSED = Check("names Ann", met=True), Check("names Ben", met=False)
+
+
+def test_lines_name_missed_goals_and_sums_count_abilities() -> None:
+    first, second = outcome(SITUATIONS[0], MET), outcome(SITUATIONS[1], MET, MISSED)
+    assert line_of(first, 10).startswith("pass")
+    assert line_of(first, 10).endswith("1,234")
+    assert line_of(second, 10).startswith("FAIL")
+    assert line_of(second, 10).endswith("names Ben")
+    assert [*sums([first, second])] == ["  1 of 2   knows who asked", "  1 of 2   in all"]
+    assert [*sums([first, second, first])][:2] == [
+        f"  2 of 2   {first.name}",
+        f"  0 of 1   {second.name}",
     ]
-    lines = list(table(outcomes))
-    assert lines[0].startswith("pass")
-    assert lines[0].endswith("1,234")
-    assert lines[1].startswith("FAIL")
-    assert lines[1].endswith("names Ben")
-    assert lines[-2:] == ["  1 of 2   knows who asked", "  1 of 2   in all"]
+
+
+def test_page_shows_prompts_and_answers_as_text() -> None:
+    shown = page("gpt-<4>", [outcome(SITUATIONS[0], MISSED)])
+    assert "Eval of gpt-&lt;4&gt;" in shown
+    assert "How &lt;much&gt;?" in shown
+    assert "send_message({})" in shown
+    assert "Not met: names Ben" in shown
+
+
+def test_stopped_eval_continues_and_prints_as_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plays: list[str] = []
+
+    def played_once(situation: Situation, **_: object) -> Outcome:
+        if len(plays) == 1:
+            plays.append("stopped")
+            raise KeyboardInterrupt
+        plays.append(situation.name)
+        return outcome(situation, MET)
+
+    monkeypatch.setattr(command, "play", played_once)
+    chosen = ["--scripted", "right", "--only", "honours a reset"]
+    assert main(chosen, folder=tmp_path) == command.STOPPED
+    assert capsys.readouterr().out.startswith("pass  knows nothing from before a reset")
+    with (tmp_path / "right.jsonl").open("a") as file:
+        file.write('{"name": "broken off')
+    assert [each.name for each in kept(tmp_path / "right.jsonl")] == plays[:1]
+    assert main([*chosen, "--resume"], folder=tmp_path) == 0
+    assert plays.count(plays[0]) == 1
+    assert len(kept(tmp_path / "right.jsonl")) == 3
+    assert "3 of 3   in all" in capsys.readouterr().out
+    assert (tmp_path / "right.html").exists()
+
+
+def test_kept_outcome_is_read_as_it_was_written(tmp_path: Path) -> None:
+    keep(outcome(SITUATIONS[0], MET, MISSED), tmp_path / "x.jsonl")
+    assert kept(tmp_path / "x.jsonl") == [outcome(SITUATIONS[0], MET, MISSED)]
+
+
+def test_stage_waits_again_for_a_slow_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def busy_twice(_self: Stage, _method: str, path: str, _body: object = None) -> object:
+        asked.append(path)
+        if len(asked) < 3:
+            raise CallRefusedError("a worker is at work", 503)
+        return {}
+
+    monkeypatch.setattr(bench.eval.stage, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(Stage, "_call", busy_twice)
+    Stage.__new__(Stage).drain()
+    assert asked == ["/local/drain"] * 3

@@ -8,6 +8,8 @@ from bench.eval.situations import (
     silence,
     sms,
     threads,
+    told_alone,
+    told_in_groups,
     waiting,
     where,
     who,
@@ -24,4 +26,6 @@ SITUATIONS = (
     *memory.SITUATIONS,
     *resets.SITUATIONS,
     *sms.SITUATIONS,
+    *told_alone.SITUATIONS,
+    *told_in_groups.SITUATIONS,
 )

@@ -2,35 +2,65 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation, call, says
-from bench.eval.stage import MINUTE, Stage, matches
+from bench.eval.situation import Check, Goal, Script, Situation, call, says
+from bench.eval.stage import MINUTE, Stage
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
+ORDERS = 90  # more than a prompt shows and `read_messages` returns at once
 MESSAGES_PER_MINUTE = 15  # within the limit of a person
 TOOLS = ("send_message", "read_messages", "borrow_context", "end_run")
+
+PRICE = Goal(
+    "knows the newest price",
+    r"2[,. ]?700",
+    r"costs 3[,. ]?000",
+    right=("2,700.", "They now ask 2700 for Hafen.", "Hafen is 2 700; it was 3,000."),
+    wrong=("3,000.", "I do not know.", "Hafen costs 3,000, not 2,700."),
+)
+DOOR = Goal(
+    "finds the code",
+    r"4711",
+    right=("4711.", "With the code 4711.", "The door opens with 4711."),
+    wrong=("Sales never mentioned it.", "Ask Ben.", "With the code 1147."),
+)
+NO_DAY = Goal(
+    "makes up no day",
+    r"\b(no|not|nothing|none|nobody|never|neither|without)\b|n't",
+    r"agreed on (the |a )?(\d|(mon|tues|wednes|thurs|fri|satur|sun)day)",
+    right=(
+        "As of today, Monday, Sales has not named a day.",
+        "I found nothing about the fair.",
+        "They haven't agreed on any day.",
+    ),
+    wrong=("They agreed on Tuesday.", "30 November.", "No doubt: they agreed on Friday."),
+)
 
 
 def _newest_figure(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
     stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The price for Hafen is 3,000.", wait=False)
-    stage.say("Ben", "Sales", "Correction: they now ask 2,700.", wait=False)
-    stage.say("Ann", "Office", "@Scout have a look at the chat Sales, I will ask you about it.")
+    stage.say("Ann", "Office", "@Scout borrow from the chat Sales: I will ask you about it.")
+    yield Check("borrows", "borrow_context" in stage.calls("Scout"))
+    stage.say("Ben", "Sales", "Correction: they now ask 2,700.")
     stage.say("Ann", "Office", "@Scout what does Hafen cost now?")
     said = stage.answers("Office", reader="Ann")[-1:]
-    yield Check("knows the newest price", matches(said, r"2[,.]?700"))
+    yield PRICE.of(said)
 
 
 def _further_back(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
     stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The code of the door is 4711.", wait=False)
-    for number in range(1, 31):
+    for number in range(1, ORDERS + 1):
         stage.say("Ben", "Sales", f"Order {number} is packed.", wait=False)
         if number % MESSAGES_PER_MINUTE == 0:
             stage.turn(MINUTE)
-    stage.say("Ann", "Office", "@Scout look in the chat Sales: what is the code of the door?")
-    yield Check("finds the code", matches(stage.answers("Office", reader="Ann"), "4711"))
+    stage.say("Ann", "Office", "@Scout look far back in Sales: how do I get in?")
+    yield Check(
+        "looks it up", bool({"read_messages", "enter_chat", "recall"} & {*stage.calls("Scout")})
+    )
+    yield DOOR.of(stage.answers("Office", reader="Ann"))
 
 
 def _nothing_there(stage: Stage) -> Iterator[Check]:
@@ -39,11 +69,7 @@ def _nothing_there(stage: Stage) -> Iterator[Check]:
     stage.say("Ben", "Sales", "Order 1 is packed.", wait=False)
     stage.say("Ann", "Office", "@Scout which day did Sales agree on for the fair? Look it up.")
     said = stage.answers("Office", reader="Ann")
-    yield Check("answers", bool(said))
-    yield Check(
-        "makes up no day",
-        not matches(said, r"\b(mon|tues|wednes|thurs|fri|satur|sun)day\b"),
-    )
+    yield NO_DAY.of(said)
 
 
 SITUATIONS = (
@@ -56,7 +82,7 @@ SITUATIONS = (
                 "Scout": [
                     lambda s: [
                         call("borrow_context", chat_id=s.ids["Sales"]),
-                        says("I had a look."),
+                        *says("I had a look."),
                     ],
                     says("2,700."),
                 ]

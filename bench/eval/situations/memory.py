@@ -2,13 +2,21 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation, says
+from bench.eval.situation import Check, Goal, Script, Situation, says
 from bench.eval.stage import HOUR, Stage, matches
 
 COACH = "You are Coach, a friendly coach. Answer in one or two short sentences."
 PHONE = "+14155550102"
 DOG = '{"journal": ["Dana has a dog called Rex."], "core": []}'
 CITY = '{"journal": ["Dana moved from Munich to Berlin."], "core": []}'
+
+NEWER = Goal(
+    "knows the newer city",
+    r"\bberlin\b",
+    r"munich or|or munich|live in munich",
+    right=("Berlin.", "You moved from Munich to Berlin.", "In BERLIN, since this year."),
+    wrong=("Munich or Berlin.", "You live in Munich; before, in Berlin.", "I do not know."),
+)
 
 
 def _dana(stage: Stage) -> None:
@@ -51,7 +59,7 @@ def _newer_fact(stage: Stage) -> Iterator[Check]:
     stage.turn(30 * HOUR)
     stage.say("Dana", "App", "Which city do I live in now?")
     said = stage.answers("App", reader="Dana")
-    yield Check("knows the newer city", matches(said, "berlin"))
+    yield NEWER.of(said)
 
 
 def _group_knows_nothing(stage: Stage) -> Iterator[Check]:

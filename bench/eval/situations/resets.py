@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation
+from bench.eval.situation import Check, Goal, Script, Situation
 from bench.eval.stage import Stage, matches
 
 COACH = "You are Coach, a friendly coach. Answer in one or two short sentences."
 PHONE = "+14155550103"
+
+EGG = Goal(
+    "answers, and does not return to the marathon",
+    r"\d|minutes",
+    r"\bmarathon|\brun(ning)?\b",
+    right=("6 minutes for a runny yolk.", "About eight minutes.", "Ten, if you like it hard: 10."),
+    wrong=("Eight minutes, then back to your marathon.", "7, as for a run.", "I do not know."),
+)
 
 
 def _nothing_from_before(stage: Stage) -> Iterator[Check]:
@@ -27,8 +35,7 @@ def _new_subject(stage: Stage) -> Iterator[Check]:
     before = len(stage.received(PHONE))
     stage.sms(PHONE, "How many minutes should I boil an egg?")
     said = stage.received(PHONE)[before:]
-    yield Check("answers", matches(said, r"\d|minutes"))
-    yield Check("does not return to the marathon", not matches(said, "marathon|run"))
+    yield EGG.of(said)
 
 
 def _question_after_reset(stage: Stage) -> Iterator[Check]:

@@ -2,15 +2,23 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation, call, says
+from bench.eval.situation import Check, Goal, Script, Situation, call, says
 from bench.eval.stage import Stage, matches
 
 SCOUT = (
     "You are Scout, an assistant of a small team. Speak only if somebody asks you, or if you know "
     "something that nobody has said."
 )
+EAGER = "You are Scout, an assistant of a small team. Answer every question that you can answer."
 LEDGER = "You are Ledger, who keeps the budget of a small team: 900. Speak only if you are asked."
 COACH = "You are Coach, a running coach. Answer in one or two short sentences."
+
+FIVE = Goal(
+    "has kept the note",
+    r"\b5\b|\bfive\b",
+    right=("5 km.", "Five kilometers.", "You ran 5 km today."),
+    wrong=("I do not know.", "15 km.", "You did not say."),
+)
 
 
 def _group(stage: Stage) -> None:
@@ -26,7 +34,8 @@ def _small_talk(stage: Stage) -> Iterator[Check]:
 
 
 def _asked_to_be_quiet(stage: Stage) -> Iterator[Check]:
-    _group(stage)
+    stage.agent("Scout", EAGER)
+    stage.office("Scout", "Ann", "Ben", respond="every")
     stage.say("Ann", "Office", "Scout, please stay silent until I call you by name.")
     before = len(stage.answers("Office", reader="Ann"))
     stage.say("Ben", "Office", "I wonder what the capital of Italy is.")
@@ -62,6 +71,8 @@ def _no_answer_wanted(stage: Stage) -> Iterator[Check]:
     stage.direct("Running", "Ann", "Coach")
     stage.say("Ann", "Running", "Note for later, please do not answer this: I ran 5 km today.")
     yield Check("says nothing", not stage.answers("Running", reader="Ann"))
+    stage.say("Ann", "Running", "How far did I run today?")
+    yield FIVE.of(stage.answers("Running", reader="Ann"))
 
 
 SITUATIONS = (
@@ -97,7 +108,7 @@ SITUATIONS = (
         "does not answer a note in a direct chat",
         "stays silent",
         _no_answer_wanted,
-        Script(),
-        Script({"Coach": ["Well done!"]}),
+        Script({"Coach": ["[silence]", FIVE.right[0]]}),
+        Script({"Coach": ["Well done!", FIVE.wrong[0]]}),
     ),
 )

@@ -2,13 +2,21 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation
+from bench.eval.situation import Check, Goal, Script, Situation
 from bench.eval.stage import REASON, Stage, matches
 
 COACH = "You are Coach, a friendly coach who knows a lot about food and sports."
 PHONE = "+14155550104"
 MAX_CHARACTERS = 480  # the default length of an answer by SMS
 SHORT_DAY = "Oats in the morning, soup at noon and fish in the evening."
+
+GERMAN = Goal(
+    "answers in German",
+    r"minuten|etwa|ungef|wasser|koch|\b(bis|ist|sind|lang|vier|fünf)\b",
+    r"\b(about|minutes|the|water|boil)\b",
+    right=("Etwa 5 bis 6 Min. in siedendem Wasser.", "Vier Minuten.", "5 Min. sind genug."),
+    wrong=("About four of them.", "5 minutes.", "Boil it for four."),
+)
 
 
 def _short(stage: Stage) -> Iterator[Check]:
@@ -36,7 +44,7 @@ def _language(stage: Stage) -> Iterator[Check]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "Wie viele Minuten muss ein weiches Ei kochen?")
     said = stage.received(PHONE)
-    yield Check("answers in German", matches(said, r"minuten|kochen|\bein\b"))
+    yield GERMAN.of(said)
 
 
 def _two_texts(stage: Stage) -> Iterator[Check]:

@@ -96,8 +96,10 @@ SITUATIONS = (
         Script(
             {
                 "Edda": [
-                    call("edit_document", name="november.md", find="TBD", replace="at Hafen"),
-                    says("Done."),
+                    (
+                        call("edit_document", name="november.md", find="TBD", replace="at Hafen"),
+                        *says("Done."),
+                    ),
                 ]
             }
         ),
@@ -111,8 +113,12 @@ SITUATIONS = (
             {
                 "Edda": [
                     lambda s: call("switch_thread", thread_id=s.ids[SURVEY]),
-                    call("edit_document", name="survey.md", find="12 people", replace="15 people"),
-                    says("15 people want soup."),
+                    (
+                        call(
+                            "edit_document", name="survey.md", find="12 people", replace="15 people"
+                        ),
+                        *says("15 people want soup."),
+                    ),
                 ]
             }
         ),
@@ -122,7 +128,9 @@ SITUATIONS = (
         "creates a thread for new work",
         "switches a thread",
         _creates,
-        Script({"Edda": [call("create_thread", concern="Job ad for a designer"), says("Noted.")]}),
+        Script(
+            {"Edda": [(call("create_thread", concern="Job ad for a designer"), *says("Noted."))]}
+        ),
         Script({"Edda": [says("Noted.")]}),
     ),
     Situation(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation, call, says
+from bench.eval.situation import Check, Goal, Script, Situation, call, says
 from bench.eval.stage import HOUR, MINUTE, Stage, matches
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
@@ -10,6 +10,20 @@ LEDGER = "You are Ledger, who keeps the budget of a small team: 900 for this mon
 COACH = "You are Coach, a running coach. Answer in one or two short sentences."
 PHONE = "+14155550101"
 PLANS = ("send_message", "set_plan", "end_run")
+
+FORTY = Goal(
+    "answers in Office",
+    r"\b40\b|\bforty\b",
+    right=("40.", "They ordered forty chairs.", "The order is for 40 chairs."),
+    wrong=("14.", "I could not find it.", "4 chairs."),
+)
+ASKS_LEDGER = Goal(
+    "asks Ledger, and makes up no amount",
+    r"@ledger\b|\bledger\b.*\?",
+    r"\d{3}",
+    right=("@Ledger how high is the budget?", "Ledger, what is it?", "@Ledger, the budget please."),
+    wrong=("I'll ask Ledger later.", "Ledger says 500.", "@Ledger is it 500?"),
+)
 
 
 def _where_asked(stage: Stage) -> Iterator[Check]:
@@ -35,7 +49,8 @@ def _back_home(stage: Stage) -> Iterator[Check]:
     stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The customer ordered 40 chairs.", wait=False)
     stage.say("Ann", "Office", "@Scout read the chat Sales. How many chairs were ordered?")
-    yield Check("answers in Office", matches(stage.answers("Office", reader="Ann"), r"40|forty"))
+    yield Check("reads Sales", bool({"read_messages", "enter_chat"} & {*stage.calls("Scout")}))
+    yield FORTY.of(stage.answers("Office", reader="Ann"))
     yield Check("is silent in Sales", not stage.answers("Sales", reader="Ann"))
 
 
@@ -46,8 +61,9 @@ def _other_agent(stage: Stage) -> Iterator[Check]:
     stage.chat("Office", "Ann", "Scout", "Ledger", respond="mention")
     stage.say("Ann", "Office", "@Scout ask Ledger here in the chat how high the budget is.")
     said = stage.answers("Office", reader="Ann", agent="Scout")
-    yield Check("asks Ledger by name", matches(said, "ledger"))
-    yield Check("does not make up an amount", not matches(said[:1], r"\d{3}"))
+    yield ASKS_LEDGER.of(said[:1])
+    back = stage.answers("Office", reader="Ann", agent="Ledger")
+    yield Check("gets the answer", matches(back, r"\b900\b"))
 
 
 def _plan_by_sms(stage: Stage) -> Iterator[Check]:
@@ -118,7 +134,7 @@ SITUATIONS = (
         "asks another agent by name",
         "speaks in the right chat",
         _other_agent,
-        Script({"Scout": [says("@Ledger how high is the budget?")]}),
+        Script({"Scout": [says("@Ledger how high is the budget?")], "Ledger": [says("900.")]}),
         Script({"Scout": [says("The budget is 500.")]}),
     ),
     Situation(
@@ -155,7 +171,7 @@ SITUATIONS = (
                             instruction="Remind everyone in this chat to water the plants.",
                             run_after="1 hour",
                         ),
-                        says("I will."),
+                        *says("I will."),
                     ],
                     says("Please water the plants."),
                 ]

@@ -2,11 +2,20 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation, says
-from bench.eval.stage import Stage, matches
+from bench.eval.situation import Check, Goal, Script, Situation, says
+from bench.eval.stage import MINUTE, Stage, matches
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
 LEDGER = "You are Ledger, who keeps the budget of a small team. Answer in one short sentence."
+
+
+NO_MEAT = Goal(
+    "says no",
+    r"\bno\b|n't|vegetarian",
+    r"\byes\b|love steak",
+    right=("No.", "You don't: you are a vegetarian.", "No, Nina, you eat no meat."),
+    wrong=("Yes.", "Yes, you love steak.", "I do not know."),
+)
 
 
 def _group(stage: Stage, *people: str) -> None:
@@ -42,10 +51,9 @@ def _renamed(stage: Stage) -> Iterator[Check]:
     stage.say("Ann", "Office", "I am a vegetarian.", wait=False)
     stage.say("Ben", "Office", "I love steak.", wait=False)
     stage.admin("PATCH", f"/v1/users/{stage.ids['Ann']}", {"name": "Nina"})
+    stage.turn(2 * MINUTE)  # the upkeep of names
     stage.say("Ann", "Office", "@Scout do I eat meat? Answer yes or no.")
-    said = stage.answers("Office", reader="Ann")
-    yield Check("says no", matches(said, r"\bno\b|vegetarian"))
-    yield Check("does not say yes", not matches(said, r"\byes\b"))
+    yield NO_MEAT.of(stage.answers("Office", reader="Ann"))
 
 
 def _first_to_mention(stage: Stage) -> Iterator[Check]:

@@ -1,0 +1,96 @@
+"""What came of situations: judged, kept in a file so that an eval can continue, and tabulated."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bench.eval.recording import Exchange
+from bench.eval.situation import Check, Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one situation.
+
+    Attributes:
+        name: The name of the situation.
+        ability: The ability that it tests.
+        checks: What was expected, and whether it was met.
+        problem: Why the situation could not be played; None if it was.
+        tokens: The tokens of the model's input and output in answers to people.
+        exchanges: The prompts and answers of the model.
+    """
+
+    name: str
+    ability: str
+    checks: tuple[Check, ...] = ()
+    problem: str | None = None
+    tokens: int = 0
+    exchanges: tuple[Exchange, ...] = ()
+
+    @classmethod
+    def of(cls, situation: Situation, *checks: Check, problem: str | None = None) -> "Outcome":
+        """Return the outcome of a situation, without tokens and exchanges."""
+        return cls(situation.name, situation.ability, checks, problem)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all expectations were met."""
+        return self.problem is None and bool(self.checks) and all(c.met for c in self.checks)
+
+    @property
+    def missing(self) -> str:
+        """What was expected and not met."""
+        if self.problem is not None:
+            return self.problem
+        return "; ".join(check.expected for check in self.checks if not check.met)
+
+
+def keep(outcome: Outcome, path: Path) -> None:
+    """Append an outcome to a file of outcomes."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(asdict(outcome))}\n")
+
+
+def kept(path: Path) -> list[Outcome]:
+    """Return the outcomes of a file; none if it does not exist.
+
+    A line that was broken off when the eval was stopped is left out.
+    """
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [_outcome(line) for line in lines if line.endswith("}\n")]
+
+
+def _outcome(line: str) -> Outcome:
+    stored = json.loads(line)
+    stored["checks"] = tuple(Check(*each) for each in stored["checks"])
+    stored["exchanges"] = tuple(Exchange(**each) for each in stored["exchanges"])
+    return Outcome(**stored)
+
+
+def line_of(outcome: Outcome, width: int) -> str:
+    """Return the line that is printed when a situation has been played.
+
+    Args:
+        width: The width of the column of names.
+    """
+    mark = "pass" if outcome.passed else "FAIL"
+    return f"{mark}  {outcome.name:{width}}  {outcome.tokens:>7,}  {outcome.missing}".rstrip()
+
+
+def sums(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Return the last lines: how often each situation passed, if some were repeated, and sums."""
+    by_name: dict[str, list[bool]] = {}
+    for outcome in outcomes:
+        by_name.setdefault(outcome.name, []).append(outcome.passed)
+    if len(by_name) < len(outcomes):
+        for name, passed in by_name.items():
+            yield f"{sum(passed):>3} of {len(passed):<3} {name}"
+        yield ""
+    for ability in dict.fromkeys(outcome.ability for outcome in outcomes):
+        of_it = [each.passed for each in outcomes if each.ability == ability]
+        yield f"{sum(of_it):>3} of {len(of_it):<3} {ability}"
+    yield f"{sum(each.passed for each in outcomes):>3} of {len(outcomes):<3} in all"
