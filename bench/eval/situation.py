@@ -17,6 +17,7 @@ Ability = Literal[
     "keeps a secret",
     "remembers across channels",
     "honours a reset",
+    "forgets on request",
     "follows no planted order",
     "works with documents",
     "reckons with numbers and dates",

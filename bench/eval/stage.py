@@ -199,7 +199,7 @@ class Stage:
                 each["seq"],
                 each["sender"]["name"],
                 each["sender"]["kind"] == "agent",
-                each["text"],
+                each["text"] or "",
                 each["reply_to"],
                 each["kind"],
             )

@@ -2,6 +2,7 @@
 
 from bench.eval.situations import (
     borrowing,
+    forgetting,
     memory,
     resets,
     secrets,
@@ -25,6 +26,7 @@ SITUATIONS = (
     *secrets.SITUATIONS,
     *memory.SITUATIONS,
     *resets.SITUATIONS,
+    *forgetting.SITUATIONS,
     *sms.SITUATIONS,
     *told_alone.SITUATIONS,
     *told_in_groups.SITUATIONS,
