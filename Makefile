@@ -117,7 +117,7 @@ bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: benc
 
 .PHONY: eval
 eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=..., RESUME=1)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(MODEL),--model "$(MODEL)") \
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(filter command,$(origin MODEL)),--model "$(MODEL)") \
 		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES)) \
 		$(if $(RESUME),--resume)
 
