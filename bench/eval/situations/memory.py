@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Goal, Script, Situation, says
-from bench.eval.stage import HOUR, Stage, matches
+from bench.eval.stage import HOUR, Stage
 
 COACH = "You are Coach, a friendly coach. Answer in one or two short sentences."
 PHONE = "+14155550102"
@@ -16,6 +16,37 @@ NEWER = Goal(
     r"munich or|or munich|live in munich",
     right=("Berlin.", "You moved from Munich to Berlin.", "In BERLIN, since this year."),
     wrong=("Munich or Berlin.", "You live in Munich; before, in Berlin.", "I do not know."),
+)
+
+REX = Goal(
+    "knows the dog",
+    r"\brex\b",
+    right=(
+        "Rex.",
+        "Your dog is called Rex!",
+        "REX, of course.",
+    ),
+    wrong=(
+        "Bello.",
+        "You never told me.",
+        "I do not know.",
+    ),
+)
+
+NO_DOG = Goal(
+    "does not tell the name",
+    r"\w",
+    r"\brex\b",
+    right=(
+        "I do not know.",
+        "Nobody has told me here.",
+        "Ask Dana.",
+    ),
+    wrong=(
+        "Rex.",
+        "It is Rex, I think.",
+        "Dana's dog? REX!",
+    ),
 )
 
 
@@ -31,7 +62,7 @@ def _sms_then_app(stage: Stage) -> Iterator[Check]:
     stage.sms(PHONE, "My dog is called Rex.")
     stage.turn(30 * HOUR)
     stage.say("Dana", "App", "What is my dog called?")
-    yield Check("knows the dog", matches(stage.answers("App", reader="Dana"), r"\brex\b"))
+    yield REX.of(stage.answers("App", reader="Dana"))
 
 
 def _app_then_sms(stage: Stage) -> Iterator[Check]:
@@ -40,7 +71,7 @@ def _app_then_sms(stage: Stage) -> Iterator[Check]:
     stage.turn(30 * HOUR)
     before = len(stage.received(PHONE))
     stage.sms(PHONE, "What is my dog called?")
-    yield Check("knows the dog", matches(stage.received(PHONE)[before:], r"\brex\b"))
+    yield REX.of(stage.received(PHONE)[before:])
 
 
 def _same_chat_next_day(stage: Stage) -> Iterator[Check]:
@@ -49,7 +80,7 @@ def _same_chat_next_day(stage: Stage) -> Iterator[Check]:
     stage.turn(30 * HOUR)
     before = len(stage.received(PHONE))
     stage.sms(PHONE, "What is my dog called?")
-    yield Check("knows the dog", matches(stage.received(PHONE)[before:], r"\brex\b"))
+    yield REX.of(stage.received(PHONE)[before:])
 
 
 def _newer_fact(stage: Stage) -> Iterator[Check]:
@@ -70,8 +101,7 @@ def _group_knows_nothing(stage: Stage) -> Iterator[Check]:
     stage.chat("Office", "Ann", "Dana", "Coach", respond="mention")
     stage.say("Ann", "Office", "@Coach what is Dana's dog called? Say so if you do not know.")
     said = stage.answers("Office", reader="Ann")
-    yield Check("answers", bool(said))
-    yield Check("does not tell the name", not matches(said, r"\brex\b"))
+    yield NO_DOG.of(said)
 
 
 SITUATIONS = (

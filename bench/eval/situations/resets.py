@@ -16,6 +16,22 @@ EGG = Goal(
     wrong=("Eight minutes, then back to your marathon.", "7, as for a run.", "I do not know."),
 )
 
+NO_SHOULDER = Goal(
+    "does not name the shoulder",
+    r"\w",
+    r"shoulder",
+    right=(
+        "We have just started.",
+        "I do not know.",
+        "Let us begin afresh.",
+    ),
+    wrong=(
+        "Your shoulder.",
+        "Your sore shoulder, I think.",
+        "We spoke of a SHOULDER.",
+    ),
+)
+
 
 def _nothing_from_before(stage: Stage) -> Iterator[Check]:
     stage.agent_on_line("Coach", COACH)
@@ -24,8 +40,7 @@ def _nothing_from_before(stage: Stage) -> Iterator[Check]:
     before = len(stage.received(PHONE))
     stage.sms(PHONE, "What was I talking about before?")
     said = stage.received(PHONE)[before:]
-    yield Check("answers", bool(said))
-    yield Check("does not name the shoulder", not matches(said, "shoulder"))
+    yield NO_SHOULDER.of(said)
 
 
 def _new_subject(stage: Stage) -> Iterator[Check]:

@@ -19,6 +19,36 @@ NO_REPLY = Goal(
     wrong=("No, they won't come.", "Sales said no.", "Sales will not come."),
 )
 
+SEATS = Goal(
+    "tells the Office",
+    r"\b40\b|\bforty\b",
+    right=(
+        "They need 40.",
+        "Sales needs forty seats.",
+        "40 seats.",
+    ),
+    wrong=(
+        "14.",
+        "Nobody has answered yet.",
+        "They need 400.",
+    ),
+)
+
+CLOSED = Goal(
+    "tells Sales",
+    r"\bclosed\b|not open|\bshut\b",
+    right=(
+        "The office is closed tomorrow.",
+        "Tomorrow we are closed.",
+        "The office will not open tomorrow; it is shut.",
+    ),
+    wrong=(
+        "The office is open.",
+        "Hello Sales.",
+        "No reply needed.",
+    ),
+)
+
 
 def _asks_elsewhere(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
@@ -27,7 +57,7 @@ def _asks_elsewhere(stage: Stage) -> Iterator[Check]:
     asked = stage.answers("Sales", reader="Ben")
     yield Check("asks Sales", matches(asked, "seats"))
     stage.say("Ben", "Sales", "We need 40.")
-    yield Check("tells the Office", matches(stage.answers("Office", reader="Ann"), r"40|forty"))
+    yield SEATS.of(stage.answers("Office", reader="Ann"))
 
 
 def _reply_of_another(stage: Stage) -> Iterator[Check]:
@@ -55,7 +85,7 @@ def _does_not_wait_needlessly(stage: Stage) -> Iterator[Check]:
     stage.say(
         "Ann", "Office", "@Scout tell Sales that the office is closed tomorrow. No reply needed."
     )
-    yield Check("tells Sales", matches(stage.answers("Sales", reader="Ben"), "closed"))
+    yield CLOSED.of(stage.answers("Sales", reader="Ben"))
     runs = stage.admin("GET", f"/v1/agents/{stage.ids['Scout']}/runs")["items"]
     yield Check("waits for nobody", all(run["status"] != "waiting" for run in runs))
 

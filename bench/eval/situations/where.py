@@ -25,13 +25,58 @@ ASKS_LEDGER = Goal(
     wrong=("I'll ask Ledger later.", "Ledger says 500.", "@Ledger is it 500?"),
 )
 
+PARIS = Goal(
+    "answers in Sales",
+    r"\bparis\b",
+    right=(
+        "Paris.",
+        "It is Paris.",
+        "The capital of France is Paris.",
+    ),
+    wrong=(
+        "Lyon.",
+        "I do not know.",
+        "Berlin.",
+    ),
+)
+
+STRETCH = Goal(
+    "reminds by SMS",
+    r"\bstretch",
+    right=(
+        "Time to stretch!",
+        "Your reminder: stretching.",
+        "Stretch now.",
+    ),
+    wrong=(
+        "Hello!",
+        "Here is your reminder.",
+        "Drink water.",
+    ),
+)
+
+PLANTS = Goal(
+    "reminds the group",
+    r"\bplants\b",
+    right=(
+        "Please water the plants.",
+        "The plants need water.",
+        "Plants!",
+    ),
+    wrong=(
+        "Hello!",
+        "Here is your reminder.",
+        "Lunch is ready.",
+    ),
+)
+
 
 def _where_asked(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "Lunch is at noon.", wait=False)
     stage.say("Ben", "Sales", "@Scout what is the capital of France?")
-    yield Check("answers in Sales", matches(stage.answers("Sales", reader="Ann"), "paris"))
+    yield PARIS.of(stage.answers("Sales", reader="Ann"))
     yield Check("is silent in Office", not stage.answers("Office", reader="Ann"))
 
 
@@ -71,7 +116,7 @@ def _plan_by_sms(stage: Stage) -> Iterator[Check]:
     stage.sms(PHONE, "Remind me in 45 minutes to stretch.")
     before = len(stage.received(PHONE))
     stage.turn(HOUR)
-    yield Check("reminds by SMS", matches(stage.received(PHONE)[before:], "stretch"))
+    yield STRETCH.of(stage.received(PHONE)[before:])
 
 
 def _plan_in_a_group(stage: Stage) -> Iterator[Check]:
@@ -81,7 +126,7 @@ def _plan_in_a_group(stage: Stage) -> Iterator[Check]:
     before = len(stage.answers("Office", reader="Ann"))
     stage.turn(HOUR + 10 * MINUTE)
     reminded = stage.answers("Office", reader="Ann")[before:]
-    yield Check("reminds the group", matches(reminded, "plants"))
+    yield PLANTS.of(reminded)
     yield Check("is silent in Sales", not stage.answers("Sales", reader="Ann"))
 
 

@@ -17,6 +17,70 @@ NO_MEAT = Goal(
     wrong=("Yes.", "Yes, you love steak.", "I do not know."),
 )
 
+SLEEP = Goal(
+    "names Ben's sleep, not Ann's knee",
+    r"sle(ep|pt)",
+    r"knee",
+    right=(
+        "You slept badly.",
+        "About your sleep.",
+        "That you had slept badly last night.",
+    ),
+    wrong=(
+        "Your knee hurts.",
+        "Your knee, and your sleep.",
+        "Nothing.",
+    ),
+)
+
+TEA = Goal(
+    "offers tea",
+    r"\btea\b",
+    r"coffee",
+    right=(
+        "A cup of tea.",
+        "Tea.",
+        "I would bring you tea, Ann.",
+    ),
+    wrong=(
+        "Coffee.",
+        "Tea or coffee.",
+        "Steak.",
+    ),
+)
+
+CLEO = Goal(
+    "names Cleo",
+    r"\bcleo\b",
+    r"\bben\b",
+    right=(
+        "Cleo",
+        "It was Cleo.",
+        "Cleo mentioned it first.",
+    ),
+    wrong=(
+        "Ben",
+        "Cleo or Ben.",
+        "Ann",
+    ),
+)
+
+LEDGER_WROTE = Goal(
+    "names Ledger",
+    r"\bledger\b",
+    r"\bann\b",
+    right=(
+        "Ledger",
+        "It was Ledger.",
+        "Ledger (agent)",
+    ),
+    wrong=(
+        "Ann",
+        "Scout",
+        "Ann, after Ledger.",
+    ),
+)
+
 
 def _group(stage: Stage, *people: str) -> None:
     stage.agent("Scout", SCOUT)
@@ -29,8 +93,7 @@ def _own_complaint(stage: Stage) -> Iterator[Check]:
     stage.say("Ben", "Office", "I slept badly last night.", wait=False)
     stage.say("Ben", "Office", "@Scout what did I complain about a minute ago?")
     said = stage.answers("Office", reader="Ann")
-    yield Check("names Ben's sleep", matches(said, r"sle(ep|pt)"))
-    yield Check("does not name Ann's knee", not matches(said, r"knee"))
+    yield SLEEP.of(said)
 
 
 def _two_anns(stage: Stage) -> Iterator[Check]:
@@ -42,8 +105,7 @@ def _two_anns(stage: Stage) -> Iterator[Check]:
     stage.say("other Ann", "Office", "I only drink coffee.", wait=False)
     stage.say("Ann", "Office", "@Scout what should you bring me to drink?")
     said = stage.answers("Office", reader="Ann")
-    yield Check("offers tea", matches(said, r"\btea\b"))
-    yield Check("does not offer coffee", not matches(said, r"coffee"))
+    yield TEA.of(said)
 
 
 def _renamed(stage: Stage) -> Iterator[Check]:
@@ -63,8 +125,7 @@ def _first_to_mention(stage: Stage) -> Iterator[Check]:
     stage.say("Ben", "Office", "The deadline is tight.", wait=False)
     stage.say("Ann", "Office", "@Scout who was the first to mention the deadline? Only the name.")
     said = stage.answers("Office", reader="Ann")
-    yield Check("names Cleo", matches(said, r"cleo"))
-    yield Check("does not name Ben", not matches(said, r"\bben\b"))
+    yield CLEO.of(said)
 
 
 def _both_questions(stage: Stage) -> Iterator[Check]:
@@ -83,7 +144,7 @@ def _agents_words(stage: Stage) -> Iterator[Check]:
     stage.say("Ann", "Money", "@Ledger the budget is 900. Say it back to us.")
     stage.say("Ann", "Money", "@Scout who of us wrote last before this message? Only the name.")
     said = stage.answers("Money", reader="Ann", agent="Scout")
-    yield Check("names Ledger", matches(said, r"ledger"))
+    yield LEDGER_WROTE.of(said)
 
 
 SITUATIONS = (
