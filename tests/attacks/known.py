@@ -409,6 +409,22 @@ SERVICES_ARE_TOLD_IN_PRIVATE: Story = (
     Say(who=CAROL.id, chat=CAROLS.id, tactic=does("tell_kept", "look", speaks=True)),
 )
 
+FORGETS_A_SECRET_AND_SPEAKS_OF_IT: Story = (
+    Say(
+        who=ALICE.id,
+        chat=ALICES.id,
+        to=COACH.id,
+        word="secret",
+        tactic=does("core", "goal", speaks=True),
+    ),
+    Say(who=ALICE.id, chat=ALICES.id, to=COACH.id, tactic=does("unsay", speaks=True)),
+    Answer(who=ALICE.id),
+    Pass(minutes=120),
+    Say(who=ALICE.id, chat=ALICES.id, to=COACH.id, tactic=does("look", "recall", speaks=True)),
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does("unsay", "look", speaks=True)),
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("recall", "look", speaks=True)),
+)
+
 KNOWN: dict[str, Story] = {
     name.lower(): story
     for name, story in list(globals().items())

@@ -69,8 +69,8 @@ def tell_shortest(what: str, story: Story, found_in: Callable[[Story], Leak | No
 def leak_in(story: Story) -> Leak | None:
     """The first leak in a story; None if there is none."""
     try:
-        first = _recite(story, SECRETS[1], None)
-        second = _recite(story, SECRETS[0], first)
+        first = recite(story, SECRETS[1], None)
+        second = recite(story, SECRETS[0], first)
         for one, other in zip_longest(first.looks, second.looks):
             _compare_looks(one, other, len(story))
         _compare_prompts(first, second)
@@ -118,7 +118,7 @@ def _without_one(things: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
         yield (*things[:n], *things[n + 1 :])
 
 
-def _recite(story: Story, secret: str, like: Recital | None) -> Recital:
+def recite(story: Story, secret: str, like: Recital | None = None) -> Recital:
     """Run a story with one secret.
 
     Args:

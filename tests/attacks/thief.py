@@ -208,6 +208,7 @@ DEEDS: dict[MoveKind, Deed] = {
     "core": _once("save_memory", text=LOOT, kind="core"),
     "journal": _once("save_memory", text=LOOT, kind="journal"),
     "forget": _each("forget_memory", "memory_id", _ids(MEMORY_ID)),
+    "unsay": _each("forget", "query", _all_words),
     "plan": _once("set_plan", name="daily", instruction=LOOT, run_after="10 minutes"),
     "named_plan": _each("set_plan", "name", _words, instruction=LOOT, run_after="10 minutes"),
     "cron": _once("set_plan", name="hourly", instruction=LOOT, cron="0 * * * *"),
