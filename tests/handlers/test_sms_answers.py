@@ -13,7 +13,7 @@ import mobile_api
 import sms_webhook
 from skein.errors import Ambiguous, Unavailable, Unprocessable
 from skein.inbound.sms_answers import SmsAnswers
-from skein.models.chats.choice import NO, YES, Option
+from skein.models.chats.choice import NO, YES, ForgottenMessage, Option
 from skein.models.common.address import sms_address
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
@@ -552,3 +552,16 @@ def test_invitation_by_sms_is_one_question_and_a_yes_joins(phone: Phone) -> None
     assert world.stored_chat("chat_team").person_ids == (ann.id, invited)
     assert len(phone.runs) == runs
     assert phone.choices.open == ()
+
+
+# ---------------------------------------------------------------------- forgetting
+
+
+def test_yes_by_sms_forgets_the_messages_of_the_question(phone: Phone) -> None:
+    phone.text("My PIN is 4711 4711")
+    said = phone.messages[-2]
+    assert said.text == "My PIN is 4711 4711"
+    forgotten = ForgottenMessage(chat_id=phone.chat_id, seq=said.seq)
+    codes = phone.ask(purpose="forgetting", question="Forget it?", forgets=(forgotten,))
+    phone.text(codes["Yes"])
+    assert said.text not in phone.world.texts(phone.chat_id)
