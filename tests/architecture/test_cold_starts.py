@@ -67,11 +67,11 @@ MOST = {
     "live_frames": 90,
     "mobile_api": 120,
     "push_worker": 90,
-    "run_worker": 270,
+    "run_worker": 280,
     "service_webhook": 72,
     "sms_delivery": 90,
     "sms_status": 90,
-    "sms_webhook": 124,
+    "sms_webhook": 126,
     "tick": 104,
     "upkeep_worker": 120,
 }
