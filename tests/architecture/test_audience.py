@@ -109,6 +109,8 @@ OTHERS = {
     "recall/sweep.py": "which messages are in the index, by number",
     "recall/indexing.py": "words and vectors of messages, in the scope of their chat",
     "recall/pruning.py": "whether messages are still there",
+    "privacy/erasure_material.py": "what is taken away",
+    "privacy/forgetting.py": "the asker's own words, and lines made from them alone, in their chat",
     "privacy/message_deletion.py": "what is taken away",
     "privacy/erasure_messages.py": "what is taken away",
     "privacy/erasure_agent_data.py": "what is taken away",

@@ -15,7 +15,7 @@ from skein.recall.questions import names_time
 # The weights of the standardised parts. A part that compares windows finds an answer beside its
 # question. docs/recall.md says how they were fitted, and what each part gains.
 MEANING = ((1, 0.40), (3, 0.45))  # messages on each side that belong to the window, weight
-WORDS = ((1, 0.40), (5, 0.60))
+WORDS = ((0, 0.3), (1, 0.40), (5, 0.60))
 # The weights of facts that hold or do not.
 PERSON, TIME, DURING, QUESTION, LONG_ANSWER = 1.4, 2.2, 1.5, -0.9, -4.0
 
