@@ -8,6 +8,7 @@ from typing import Any
 from skein.models.api.directory import NewUser
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
+from skein.models.common.storage import Item, Key, Put
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RecallJob
 from skein.models.runs.completion import ModelRequest
@@ -17,6 +18,7 @@ from tests.support.agents import settle as settle_at_once
 from tests.support.api_client import everything
 from tests.support.builders import LINE, LONG_INVOCATION, TENANT, World, person
 from tests.support.fakes import ScriptedModel, calls
+from tools.stack.restore_erasures import Restoration
 
 ZOE = person("usr_zq7", "Zoë Quill")
 BEN = person("usr_ben", "Ben")
@@ -173,3 +175,24 @@ def plant() -> World:
     )
     world.app.memories.add(for_zoe, f"She loves {MARK}", "core", made_by="api")
     return world
+
+
+def backup(world: World) -> dict[Key, Item]:
+    """Return a copy of the table, as a backup has it."""
+    return dict(everything(world))
+
+
+def restored(old: World, items: dict[Key, Item]) -> World:
+    """The stack on a table of the backup, with the register of now and later times."""
+    world = World(overrides={"erasure_register": old.register})
+    world.register = old.register
+    world.clock.advance((old.clock.now() - world.clock.now()).total_seconds())
+    for key, item in items.items():
+        world.table.write(Put(key, item))
+    return world
+
+
+def restoration(world: World, said: list[str] | None = None) -> Restoration:
+    """The command that applies the register to a restored table."""
+    lines: list[str] = [] if said is None else said
+    return Restoration(world.app.ports, report=lines.append, sleep=world.clock.advance)

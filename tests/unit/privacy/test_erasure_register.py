@@ -16,7 +16,6 @@ from skein.privacy.erasure_register import ErasureRegister
 from skein.privacy.erasure_sweep import nobody
 from skein.privacy.models.erasure import NamedTexts
 from skein.privacy.models.registered_erasure import RegisteredErasure
-from tests.support.api_client import everything
 from tests.support.builders import LINE, TENANT, World
 from tests.support.erasure import (
     BEN,
@@ -24,11 +23,14 @@ from tests.support.erasure import (
     NUMBER,
     OPEN,
     ZOE,
+    backup,
     end,
     erase,
     group,
     indexed,
     plant,
+    restoration,
+    restored,
     settle,
     text,
     traces,
@@ -36,26 +38,7 @@ from tests.support.erasure import (
 )
 from tests.support.fakes import Fuse
 from tests.support.number_codes import link_number
-from tools.stack.restore_erasures import IncompleteError, Names, Restoration, names_of
-
-
-def backup(world: World) -> dict[Key, Item]:
-    return dict(everything(world))
-
-
-def restored(old: World, items: dict[Key, Item]) -> World:
-    """The stack on a table of the backup, with the register of now and later times."""
-    world = World(overrides={"erasure_register": old.register})
-    world.register = old.register
-    world.clock.advance((old.clock.now() - world.clock.now()).total_seconds())
-    for key, item in items.items():
-        world.table.write(Put(key, item))
-    return world
-
-
-def restoration(world: World, said: list[str] | None = None) -> Restoration:
-    lines: list[str] = [] if said is None else said
-    return Restoration(world.app.ports, report=lines.append, sleep=world.clock.advance)
+from tools.stack.restore_erasures import IncompleteError, Names, names_of
 
 
 def entries(world: World) -> list[RegisteredErasure]:

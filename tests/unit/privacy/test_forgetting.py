@@ -9,7 +9,16 @@ from skein.models.chats.choice import NO, YES
 from skein.services.choices.answering import Answering, GivenAnswer
 from tests.support.agents import COACH, actor
 from tests.support.builders import TENANT, World
-from tests.support.erasure import BEN, ZOE, indexed, lines_of, settle
+from tests.support.erasure import (
+    BEN,
+    ZOE,
+    backup,
+    indexed,
+    lines_of,
+    restoration,
+    restored,
+    settle,
+)
 from tests.support.fakes import ScriptedModel, calls
 
 CODE = "quokka"
@@ -84,6 +93,19 @@ def test_yes_leaves_no_trace_of_what_is_forgotten() -> None:
     shown = [each.content for request in world.model.requests[asked:] for each in request.messages]
     assert shown
     assert not [text for text in shown if CODE in text]
+
+
+def test_restored_table_holds_nothing_of_what_was_forgotten() -> None:
+    old = told(ASKS)
+    items = backup(old)
+    old.post("Forget my PIN", ZOE, chat_id=HOME)
+    settle(old)
+    answer(old, YES)
+    world = restored(old, items)
+    assert traces(world)
+    # The request and the question are not in the backup.
+    assert set(restoration(world).run()) == {"done", "nothing_to_erase"}
+    assert traces(world) == []
 
 
 def test_no_changes_nothing() -> None:
