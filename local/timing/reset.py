@@ -68,7 +68,7 @@ class Reset:
 
     def _changed(self, item: Item) -> dict[str, Any]:
         moved = {name: self._moved(item[name]) for name in ATTRIBUTES if name in item}
-        if "parts" in item:
+        if isinstance(item.get("parts"), list):  # of a delivery; a passage has their number
             moved["parts"] = [self._moved_part(part) for part in item["parts"]]
         if "gsi2pk" in item and item.get("status") != "waiting":
             kind = str(item["gsi2pk"]).split("#")[1]
