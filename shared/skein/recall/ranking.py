@@ -13,7 +13,8 @@ from skein.models.common.embedding import Vector
 from skein.recall.questions import names_time
 
 # The weights of the standardised parts. A part that compares windows finds an answer beside its
-# question. docs/recall.md says how they were fitted, and what each part gains.
+# question; the window of no messages puts the passage with the words before those beside it.
+# docs/recall.md says how they were chosen.
 MEANING = ((1, 0.40), (3, 0.45))  # messages on each side that belong to the window, weight
 WORDS = ((0, 0.3), (1, 0.40), (5, 0.60))
 # The weights of facts that hold or do not.
