@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from bench.load.checks import CHECKS
 from bench.load.live import A_FEW
 from local.template import ROOT
@@ -36,6 +38,7 @@ def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
     assert re.search(r"^queues.*  +\d", told, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_connected_people_are_shown_nothing_wrong_while_pushes_fail() -> None:
     done = load("bench.load.live")
     told = done.stdout

@@ -10,8 +10,7 @@ def examples(whole: int) -> int:
     """Return the `max_examples` of a property test.
 
     Args:
-        whole: How many examples the test tries in `make test-slow` and before a change lands,
-            where `SKEIN_WHOLE=1` is set.
+        whole: How many examples the test tries in `make test-slow`, which sets `SKEIN_WHOLE=1`.
     """
     if os.environ.get("SKEIN_WHOLE") == "1":
         return whole
