@@ -88,7 +88,7 @@ def review(
 def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     """Return whether a run may end after the calls of a step, which read nothing.
 
-    The run goes on while someone expects an answer. Text beside calls that only save is the answer
+    The run continues while an answer is expected. Text beside calls that only save is the answer
     where text is posted; beside calls that send, the model decides again.
 
     Args:

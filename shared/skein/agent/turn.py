@@ -291,7 +291,7 @@ class Turns:
         """Carry out the newest step, if that is left to do, and end the run after its last step.
 
         Returns:
-            Whether this invocation goes on: the run has not ended, and there is time for the calls.
+            Whether this invocation continues: the run has not ended, and time for calls is left.
         """
         if not steps:
             return True

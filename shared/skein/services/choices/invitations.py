@@ -78,7 +78,7 @@ class Invitations:
     # ------------------------------------------------------------------ by SMS
 
     def ask(self, job: InvitationJob) -> None:
-        """Ask a person by SMS about the invitations of which nobody has asked them (idempotent).
+        """Ask a person by SMS about invitations not asked about yet (idempotent).
 
         Invitations that have expired, or of which nobody can be asked, are due no more.
         """
