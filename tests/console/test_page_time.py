@@ -70,7 +70,7 @@ def test_event_of_a_chat_leads_to_the_chat_and_its_agent(driver: Driver) -> None
     driver.open("#/time")
     events = driver.page.locator(f"li:has(a[href='#/transcripts/{chat}'])")
     event = events.filter(has_text="The agent makes memories from the new messages.")
-    expect(event.get_by_role("link", name="Chat: operator, Coach")).to_be_visible()
+    expect(event.get_by_role("link", name="Chat: Person operator, Coach")).to_be_visible()
     driver.check_looks()
     event.get_by_role("link").first.click()
     driver.ready()
