@@ -204,5 +204,10 @@ class Killer:
 
 def config_for(folder: Path, model_url: str, settings: dict[str, str]) -> Config:
     """Return the configuration of a load run's stack."""
-    chosen = {"SKEIN_MODEL_TIMEOUT_SECONDS": str(MODEL_SECONDS), **settings}
+    chosen = {
+        "SKEIN_MODEL_TIMEOUT_SECONDS": str(MODEL_SECONDS),
+        # All people text one line, which sends more than a carrier accepts from one number.
+        "SKEIN_LONG_CODE_SEGMENTS_PER_MINUTE": "0",
+        **settings,
+    }
     return Config(port=0, data_dir=folder, openai_base_url=model_url, settings=chosen)
