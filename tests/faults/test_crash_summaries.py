@@ -51,6 +51,7 @@ class Talk(Story):
         self.model.summaries.extend([self._summarise] * 200)
         for agent in (COACH, ANALYST):
             self.agent(agent.id, agent.name, system_prompt=f"You are {agent.id}.")
+            self.chat_elsewhere(HUSAM, agent)
         self.chat(HUSAM, COACH, ANALYST, respond="manual")
 
     def _summarise(self, request: ModelRequest) -> str:

@@ -27,6 +27,7 @@ def _world(**chat: Any) -> World:
     world.agent()
     world.known(AHMAD)
     world.chat(HUSAM, COACH, respond="manual", **chat)
+    world.chat_elsewhere(HUSAM, COACH)
     return world
 
 

@@ -21,6 +21,7 @@ def world() -> World:
     world = World()
     world.agent()
     world.chat(HUSAM, COACH, respond="manual")
+    world.chat_elsewhere(HUSAM, COACH)
     for n in range(10):
         world.post(f"fact {n}", HUSAM)
     return world

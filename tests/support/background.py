@@ -26,6 +26,7 @@ HUSAM, COACH = person(), bot()
 def _spoken(world: World, texts: int) -> None:
     world.agent()
     world.chat(HUSAM, COACH, title=None, respond="manual", consolidate=True)
+    world.chat_elsewhere(HUSAM, COACH)
     for n in range(texts):
         world.post(f"fact {n}", HUSAM)
     world.queues.sent.clear()

@@ -235,6 +235,11 @@ class World:
                 self.table.write(Put(owner.key, owner.to_item()))
         return chat
 
+    def chat_elsewhere(self, person: NamedMember, agent: NamedMember) -> Chat:
+        """A private chat of an agent with a person, which can show summaries of other chats."""
+        name = f"elsewhere_{agent.id}"
+        return self.chat(person, agent, chat_id=name, kind="direct", visibility="private")
+
     # ------------------------------------------------------------------ doing things
 
     def add(

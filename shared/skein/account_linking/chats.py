@@ -5,6 +5,7 @@ audiences of summaries, of borrowed context and of queued runs. Messages do not 
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from skein.errors import ConditionFailed, Conflict
@@ -24,11 +25,12 @@ NEWEST_DELIVERIES = 10  # enough for all that are unsettled or may still get a s
 
 
 def replace_member(
-    table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMember
+    table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMember, now: datetime
 ) -> list[Write]:
     """Return the writes that replace member `old` by `new` in a chat (optimistic lock).
 
-    If `old` is not a member of the chat, there are no writes.
+    If `old` is not a member of the chat, there are no writes. The chat is due for upkeep, which has
+    the agents' other chats with the person summarised for this one.
 
     Args:
         old: The former user.
@@ -44,7 +46,7 @@ def replace_member(
     for agent in snapshot.agents:
         if agent.running_run or agent.resuming or agent.wait:
             raise Conflict("an agent is running in a chat of this number; try again in a minute")
-    chat, write = _chat_with(snapshot.chat, old, new)
+    chat, write = _chat_with(snapshot.chat, old, new, now)
     return [
         write,
         *_left(table, membership, snapshot.chat),
@@ -55,7 +57,7 @@ def replace_member(
     ]
 
 
-def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Update]:
+def _chat_with(chat: Chat, old: MemberRef, new: NamedMember, now: datetime) -> tuple[Chat, Update]:
     there = chat.has(new.ref)
     roster = tuple(
         new if member.ref == old else member
@@ -78,13 +80,14 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
         "joined_late": late,
         "formerly": former | {old.id: new.id},
         "summary_state": None,
+        "listed_hour": None,
     }
     for name in ("summary", "pinned"):
         summary = getattr(chat, name)
         if summary is not None:
             audience = summary.audience.renamed(old.id, new.id)
             changes[name] = summary.model_copy(update={"audience": audience})
-    return revise(chat, changes)
+    return revise(chat, changes, also=chat.upkeep(now))
 
 
 def _left(table: Table, membership: Membership, chat: Chat) -> list[Write]:

@@ -277,7 +277,7 @@ class PhoneLinks:
             snapshot = read_snapshot(self.table, user.tenant, chat_id)
         except NotFound:
             return []
-        return replace_member(self.table, snapshot, former, user.as_member)
+        return replace_member(self.table, snapshot, former, user.as_member, self.clock.now())
 
     def _move_owned(self, merge: Merge, user: User) -> None:
         """Move the items of each agent that shares a private chat with the user.

@@ -1,4 +1,8 @@
-"""Agent summaries: a background task that keeps each agent's note on where a chat stands."""
+"""Agent summaries: a background task that keeps each agent's note on where a chat stands.
+
+A note is made only while another chat can show it, and never while a run of the agent is queued or
+running in the chat.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +19,7 @@ from skein.services.chat_state.sessions import first_to_summarize
 from skein.services.chat_state.snapshot import read_agent, read_snapshot
 from skein.services.chats.staleness import MIN_MESSAGES, agent_renewal_at
 from skein.summaries import model as texts
+from skein.summaries.elsewhere import Elsewhere
 from skein.summaries.summary_task import (
     SummaryClaim,
     SummaryRequest,
@@ -32,19 +37,36 @@ ROWS_READ = 50  # more than the messages wanted, because some are keywords and n
 class AgentSummaries(SummaryTask):
     """Renewal of agent summaries, which are stored on the agents' memberships."""
 
+    elsewhere: Elsewhere
+
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
-        """Begin the cooldown of an agent's summary, if the summary is stale."""
+        """Begin the cooldown of an agent's summary, if the summary is stale and can be shown.
+
+        Where no other chat can show it, the messages count as summarised. A chat that appears later
+        asks for the summary by a job of its own (`SummaryJob.wanted_in`).
+        """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
-        member = snapshot.member(MemberRef(kind="agent", id=job.agent_id or ""))
-        if member is None:
+        chat, member = (
+            snapshot.chat,
+            snapshot.member(MemberRef(kind="agent", id=job.agent_id or "")),
+        )
+        if member is None or member.busy:
             return None
-        at, now = agent_renewal_at(snapshot.chat, member, self.settings), self.clock.now()
+        before, now = member.summary_state, self.clock.now()
+        state = before or SummaryState()
+        if job.wanted_in is not None:
+            state = state.model_copy(update={"tried_seq": 0})
+        stale = member.model_copy(update={"summary_state": state})
+        at = agent_renewal_at(chat, stale, self.settings)
         if at is None or at > now:
             return None
-        before = member.summary_state
-        state = (before or SummaryState()).model_copy(update={"claimed_at": now})
+        if job.wanted_in is None and not self.elsewhere.can_show(chat, member.member.ref, now):
+            state = state.model_copy(update={"tried_seq": chat.last_seq})
+            self.table.write(changed(member, before, {"summary_state": state}))
+            return None
+        state = state.model_copy(update={"claimed_at": now})
         self.table.write(changed(member, before, {"summary_state": state}))
-        return SummaryClaim(snapshot.chat, before, state, member)
+        return SummaryClaim(chat, before, state, member)
 
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
         """Read the newest messages, unless the summary covers them or the agent is deleted."""

@@ -18,7 +18,7 @@ from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.jobs import SummaryJob, UpkeepJob
 from skein.ports import Clock, Table
 from skein.recall.sweep import RecallSweep
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.staleness import renewals
 from skein.services.common.optimistic import optimistic
 from skein.services.config.retention import retention_of
@@ -26,6 +26,7 @@ from skein.services.directory.display_names import as_called_now, record_keys
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.quotas.usage import Budget
 from skein.settings import Settings
+from skein.summaries.elsewhere import Elsewhere
 
 KEYS_PER_READ = 100
 
@@ -36,8 +37,9 @@ class Upkeep:
 
     Derived data is the activity hour, which moves the chat up in its members' lists, the members'
     names, the tenant's retention and the location of closed memberships. Separate workers renew
-    the summaries. In the first upkeep of an hour, the recall sweep looks for messages that are not
-    in the index.
+    the summaries. In the first upkeep of an hour, and after an agent has joined, the recall sweep
+    looks for messages that are not in the index, and the agents' other chats are asked for
+    summaries that this chat would show.
     """
 
     table: Table
@@ -45,6 +47,7 @@ class Upkeep:
     dispatch: Dispatch
     budget: Budget
     recall_sweep: RecallSweep
+    elsewhere: Elsewhere
     settings: Settings
 
     def keep(self, job: UpkeepJob) -> None:
@@ -68,6 +71,8 @@ class Upkeep:
             self._bring_up(chat, member, found)
         if chat.listed_hour != chat.activity_hour:
             self.recall_sweep.check(chat, snapshot.members)
+            # Before the write, so that none is lost.
+            self.dispatch.send_surely(self._wanted(snapshot))
         after = list(renewals(snapshot, self.settings))
         grace = OUTBOX_GRACE
         wait = self.budget.waits_until(chat.tenant, chat.id) if after else None
@@ -96,6 +101,20 @@ class Upkeep:
             )
         )
         return [renewal.job for renewal in after if renewal.at <= now and wait is None]
+
+    def _wanted(self, snapshot: ChatSnapshot) -> list[SummaryJob]:
+        """Return jobs for stale agent summaries of other chats that this chat would show."""
+        chat, now = snapshot.chat, self.clock.now()
+        return [
+            SummaryJob(
+                tenant=chat.tenant,
+                chat_id=other.chat.id,
+                agent_id=agent.member.id,
+                wanted_in=chat.id,
+            )
+            for agent in snapshot.agents
+            for other in self.elsewhere.wanted_in(chat, agent.member.ref, now)
+        ]
 
     def _left(self, chat: Chat) -> list[NamedMember]:
         """Read the members who have left; only a chat with a renamed member needs them."""

@@ -246,6 +246,7 @@ def test_waiting_run_resumes_without_its_prompt() -> None:
 
 def test_summary_that_is_being_written_is_discarded() -> None:
     world = world_of("Hello!")
+    world.chat_elsewhere(ZOE, COACH)
     world.post("Hi", BEN)
     settle(world)
     world.post(SAID, ZOE)

@@ -36,6 +36,7 @@ def group(settings: Settings = BUDGET) -> World:
     world = World(settings)
     world.agent()
     world.chat(HUSAM, COACH, respond="manual", consolidate=True)
+    world.chat_elsewhere(HUSAM, COACH)
     return world
 
 

@@ -61,8 +61,7 @@ def test_a_message_is_answered_and_the_run_is_done() -> None:
     assert (run.status, run.attempts, run.usage.input_tokens) == ("done", 1, 10)
     member = world.membership(COACH)
     assert (member.running_run, member.queued_run, member.seen_seq) == (None, None, 1)
-    # One of the answers is the agent's note on where the chat stands.
-    used = DayUsage(day=world.clock.now().date(), answers=2, input_tokens=20, output_tokens=10)
+    used = DayUsage(day=world.clock.now().date(), answers=1, input_tokens=10, output_tokens=5)
     assert world.app.usage.of_day(TENANT) == used
 
 

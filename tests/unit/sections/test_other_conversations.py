@@ -151,10 +151,13 @@ def test_the_newest_stand_first_and_there_are_ten_at_most() -> None:
 
 def test_the_chat_that_the_agent_looks_at_is_no_other() -> None:
     world = _world()
+    world.chat_elsewhere(HUSAM, COACH)
     for n in range(4):
         world.post(f"Fact {n}", HUSAM)
         world.run_ready()
         world.clock.advance(301)
+        world.tick()
+        world.run_ready()
     assert world.membership(COACH).summary is not None
     assert _told(world) == ""
 

@@ -28,6 +28,7 @@ def _world(*summaries: Any, **chat: Any) -> World:
     world = World()
     world.agent(system_prompt="You coach runners.")
     world.chat(HUSAM, COACH, respond="manual", **chat)
+    world.chat_elsewhere(HUSAM, COACH)
     world.model.summaries.extend(summaries)
     return world
 
@@ -231,6 +232,7 @@ def test_agent_summary_of_a_private_chat_restarts_when_a_member_joins() -> None:
     world = World()
     world.agent()
     world.chat(HUSAM, COACH, respond="manual", visibility="private")
+    world.chat_elsewhere(HUSAM, COACH)
     world.model.summaries.append(_lines("The secret is 7.", "Nobody else knows."))
     _talk(world, "The secret is 7", "Tell nobody")
     world.known(AHMAD)

@@ -67,7 +67,7 @@ def test_answer_with_a_fault_is_asked_for_again_and_only_the_second_posted(
     assert (run.status, run.reason, run.marks) == ("done", None, ("answer_retried",))
     assert [step.fault for step in steps_of(world, run)] == [fault, None]
     assert run.usage.input_tokens == 20
-    assert world.app.usage.of_day(TENANT).answers == 3  # with the agent summary
+    assert world.app.usage.of_day(TENANT).answers == 2
     assert world.metrics.reasons[("AnswersRetried", fault)] == 1
 
 

@@ -126,6 +126,11 @@ class Membership(Stored):
         """Whether the queued run may start: no run is running, and none is to resume."""
         return self.running_run is None and not self.resuming
 
+    @property
+    def busy(self) -> bool:
+        """Whether a run is queued, running or about to resume here; a run that waits does not."""
+        return self.queued_run is not None or not self.free
+
     def to_item(self, chat: Chat) -> Item:
         """Return the membership as table attributes, with its index attributes (`relation`)."""
         return self.attributes() | self.relation(chat, chat.activity_hour)

@@ -110,6 +110,8 @@ class SummaryJob(Job):
     """An agent summary or, without an agent, a chat summary may be out of date.
 
     Attributes:
+        wanted_in: The other chat that has just appeared and would show the agent summary; None if
+            the chat itself has changed.
         title: Whether the chat needs a title instead of a summary.
     """
 
@@ -118,6 +120,7 @@ class SummaryJob(Job):
     kind: Literal["summary"] = "summary"
     chat_id: Identifier
     agent_id: Identifier | None = None
+    wanted_in: Annotated[Identifier | None, Field(exclude_if=lambda chat: chat is None)] = None
     title: Annotated[bool, Field(exclude_if=lambda title: not title)] = False
 
 

@@ -361,7 +361,7 @@ class ChatAdministration:
             chat, write = revise(chat, {"invited": (*chat.invited, *new.invited)})
             writes = [write, *new.writes]
         else:
-            chat, writes = joined(self.table, snapshot, named)
+            chat, writes = joined(self.table, snapshot, named, now)
         admit()
         self.table.transact(writes)
         return chat

@@ -122,7 +122,7 @@ def answered(
     user = User.from_item(item) if item is not None else None
     if user is None or user.erasure_id is not None:
         raise Conflict("this user is being erased")
-    return joined(table, snapshot, user.as_member)[1]
+    return joined(table, snapshot, user.as_member, now)[1]
 
 
 def ended_choice(table: Table, tenant: str, chat_id: str, user_id: str, now: datetime) -> Write:

@@ -1,5 +1,7 @@
 """Join a chat: the roster, and a new membership or a closed one that is reopened."""
 
+from datetime import datetime
+
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, NamedMember
@@ -10,10 +12,13 @@ from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.optimistic import revise
 
 
-def joined(table: Table, snapshot: ChatSnapshot, member: NamedMember) -> tuple[Chat, list[Write]]:
+def joined(
+    table: Table, snapshot: ChatSnapshot, member: NamedMember, now: datetime
+) -> tuple[Chat, list[Write]]:
     """Return a chat with a new member, and the writes; earlier messages count as seen.
 
-    If the member was invited, the chat's invitation ends. The caller ends the person's choice.
+    If the member was invited, the chat's invitation ends. The caller ends the person's choice. If
+    the member is an agent, upkeep has its other chats summarised for this one.
 
     Args:
         snapshot: The chat, with its closed memberships.
@@ -27,7 +32,11 @@ def joined(table: Table, snapshot: ChatSnapshot, member: NamedMember) -> tuple[C
         change["joined_late"] = chat.joined_late | {str(member.ref): chat.last_seq}
     if member.kind == "user" and chat.visibility == "private":
         change |= chat.without_made_title()
-    revised, write = revise(chat, change)
+    also = None
+    if member.kind == "agent":
+        change |= {"listed_hour": None, "upkeep_at": now}
+        also = chat.upkeep(now)
+    revised, write = revise(chat, change, also=also)
     return revised, [write, *_opened(table, chat, member)]
 
 

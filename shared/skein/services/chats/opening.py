@@ -139,6 +139,7 @@ def open_chat(
         invited=invitations.invited,
         activity_hour=now.replace(minute=0, second=0, microsecond=0),
         retention=retention_of(tenant_settings),
+        upkeep_at=now,  # which has the agents' other chats summarised for the new one
         created_at=now,
     )
     memberships = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
@@ -147,7 +148,7 @@ def open_chat(
         Put(membership.key, membership.to_item(chat), Missing()) for membership in memberships
     )
     writes.extend(invitations.writes)
-    writes.append(Put(chat.key, chat.to_item(), Missing()))
+    writes.append(Put(chat.key, chat.to_item() | chat.upkeep(now), Missing()))
     # A full chat with its members and its record exceeds one transaction by two items. The first
     # transaction writes the record and the creator's membership, which are invisible until the
     # chat's item exists. Without a record to write, the membership may exist already, left by a

@@ -1,0 +1,86 @@
+"""Where an agent summary can be read: the agent's other chats whose readers may see it.
+
+A prompt shows the summaries of the agent's newest open chats and of the newest chats of its reader
+(`agent/reading/reader.py`). The same chats are read here.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from skein.interface.reading import OwnChat
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership, member_relation, related_chat
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, Query
+from skein.ports import Table
+from skein.services.chat_state.audience import audience_of, destination_of
+from skein.services.chat_state.sessions import first_to_summarize
+
+NEWEST_CHATS = MAX_BATCH_GET_KEYS // 2  # of the agent, and of each person; two keys a chat
+PEOPLE_READ = 10  # of a group; where it has more people, one of them counts as a reader elsewhere
+SHOWN_FOR = timedelta(hours=6)
+MAX_WANTED = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """Find the chats in which prompts show an agent's summaries of its other chats."""
+
+    table: Table
+
+    def can_show(self, chat: Chat, agent: MemberRef, now: datetime) -> bool:
+        """Tell whether another chat of the agent has readers who may see its summary of `chat`.
+
+        The private chats of people who are not in `chat` are not found, since they are not listed
+        under the agent. They look for summaries themselves (`wanted_in`).
+        """
+        people = chat.person_ids
+        if len(people) > PEOPLE_READ:
+            return True
+        return any(
+            _shows(destination_of(other.chat), chat, now)
+            for other in self._others(chat, agent, people)
+        )
+
+    def wanted_in(self, chat: Chat, agent: MemberRef, now: datetime) -> list[OwnChat]:
+        """Return the other chats whose agent summary would be shown in `chat`, but is stale.
+
+        Returns:
+            The ten newest of the last six hours.
+        """
+        found = {
+            other.chat.id: other
+            for other in self._others(chat, agent, chat.person_ids[:1])
+            if _shows(destination_of(chat), other.chat, now)
+            and other.last_active_at >= now - SHOWN_FOR
+            and (other.member.summary is None or other.member.summary.seq < other.chat.last_seq)
+        }
+        return sorted(found.values(), key=lambda other: other.last_active_at)[
+            : -MAX_WANTED - 1 : -1
+        ]
+
+    def _others(self, chat: Chat, agent: MemberRef, people: Sequence[str]) -> Iterator[OwnChat]:
+        """Yield the agent's newest open chats, then those with each of `people`, without `chat`."""
+        for member in (agent, *(MemberRef(kind="user", id=person) for person in people)):
+            relation = member_relation(chat.tenant, member)
+            query = Query(relation, index="gsi1", limit=NEWEST_CHATS, newest_first=True)
+            ids = [related_chat(row) for row in self.table.query(query).items]
+            keys = [
+                (Chat.key_of(chat.tenant, id_), Membership.key_of(chat.tenant, id_, agent))
+                for id_ in ids
+                if id_ != chat.id
+            ]
+            found = self.table.get_many([key for pair in keys for key in pair]) if keys else {}
+            for chat_key, member_key in keys:
+                if chat_key in found and member_key in found:
+                    other = Chat.from_item(found[chat_key])
+                    if other.discarded_at is None:
+                        yield OwnChat(other, Membership.from_item(found[member_key]))
+
+
+def _shows(readers: Audience, chat: Chat, now: datetime) -> bool:
+    """Tell whether readers may see an agent summary that is made of a chat now."""
+    audience = audience_of(chat, since_seq=first_to_summarize(chat))
+    return may_show(audience, readers) and not chat.awaits(readers, now)
