@@ -60,7 +60,7 @@ def play(
                 scripted.learn(situation.right if kind == "right" else situation.wrong, played)
             try:
                 outcome = Outcome.of(situation, *situation.play(played))
-                outcome = replace(outcome, tokens=_tokens(played))
+                outcome = replace(outcome, tokens=_tokens(played), steps=tuple(played.steps()))
             except (CallRefusedError, LocalError, SkeinError, OSError) as error:
                 outcome = Outcome.of(situation, problem=f"not played: {error}")
             return replace(outcome, exchanges=tuple(played.exchanges))
@@ -99,6 +99,7 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
         return 1
     model = options.scripted or options.model or "default"
     store = folder / f"{re.sub(r'[^A-Za-z0-9.-]', '_', model)}.jsonl"
+    shown = store.with_suffix(".html")
     store.parent.mkdir(parents=True, exist_ok=True)
     earlier = kept(store) if options.resume else []
     store.unlink(missing_ok=True)
@@ -133,8 +134,7 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
             if outcome.problem is None:  # otherwise a resumed eval plays it again
                 keep(outcome, store)
             print(line_of(outcome, width), flush=True)
-    shown = store.with_suffix(".html")
-    shown.write_text(page(model, outcomes), encoding="utf-8")
+            shown.write_text(page(model, outcomes), encoding="utf-8")
     print("", *sums(outcomes), f"\nPrompts and answers: {shown}", sep="\n")
     if stopped:
         print("Stopped. To continue: the same command with RESUME=1")

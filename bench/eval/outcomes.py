@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.eval.recording import Exchange
+from bench.eval.recording import AGENT_SUMMARY, Exchange
 from bench.eval.situation import Check, Situation
 
 
@@ -20,6 +20,7 @@ class Outcome:
         problem: Why the situation could not be played; None if it was.
         tokens: The tokens of the model's input and output in answers to people.
         exchanges: The prompts and answers of the model.
+        steps: How often each run called the model, without runs that read by a tool.
     """
 
     name: str
@@ -28,16 +29,22 @@ class Outcome:
     problem: str | None = None
     tokens: int = 0
     exchanges: tuple[Exchange, ...] = ()
+    steps: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, situation: Situation, *checks: Check, problem: str | None = None) -> "Outcome":
-        """Return the outcome of a situation, without tokens and exchanges."""
+        """Return the outcome of a situation, without what was counted and exchanges."""
         return cls(situation.name, situation.ability, checks, problem)
 
     @property
     def passed(self) -> bool:
         """Whether all expectations were met."""
         return self.problem is None and bool(self.checks) and all(c.met for c in self.checks)
+
+    @property
+    def summaries(self) -> int:
+        """The number of agent summaries that the model was asked for."""
+        return sum(each.kind == AGENT_SUMMARY for each in self.exchanges)
 
     @property
     def missing(self) -> str:
@@ -67,6 +74,7 @@ def kept(path: Path) -> list[Outcome]:
 def _outcome(line: str) -> Outcome:
     stored = json.loads(line)
     stored["checks"] = tuple(Check(*each) for each in stored["checks"])
+    stored["steps"] = tuple(stored["steps"])
     stored["exchanges"] = tuple(Exchange(**each) for each in stored["exchanges"])
     return Outcome(**stored)
 
@@ -78,7 +86,9 @@ def line_of(outcome: Outcome, width: int) -> str:
         width: The width of the column of names.
     """
     mark = "pass" if outcome.passed else "FAIL"
-    return f"{mark}  {outcome.name:{width}}  {outcome.tokens:>7,}  {outcome.missing}".rstrip()
+    calls = f"{sum(outcome.steps):>2} calls/{len(outcome.steps):>2} runs"
+    counts = f"{outcome.tokens:>7,}  {calls}  {outcome.summaries:>2} summaries"
+    return f"{mark}  {outcome.name:{width}}  {counts}  {outcome.missing}".rstrip()
 
 
 def sums(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -94,3 +104,8 @@ def sums(outcomes: Sequence[Outcome]) -> Iterator[str]:
         of_it = [each.passed for each in outcomes if each.ability == ability]
         yield f"{sum(of_it):>3} of {len(of_it):<3} {ability}"
     yield f"{sum(each.passed for each in outcomes):>3} of {len(outcomes):<3} in all"
+    steps = [count for each in outcomes for count in each.steps]
+    if steps:
+        mean, runs = sum(steps) / len(steps), len(steps)
+        yield f"{mean:.2f} calls of the model a run, in {runs} runs without a reading tool"
+    yield f"{sum(each.summaries for each in outcomes)} agent summaries"

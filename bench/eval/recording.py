@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 from skein.ports import LanguageModel
 
+ANSWER, AGENT_SUMMARY = "answer", "lines"
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -14,10 +16,13 @@ class Exchange:
     Attributes:
         prompt: The messages, each with the role of its author on a line of its own.
         answer: The text and the calls of tools.
+        kind: `answer` for a step of a run; the first field of the answer's schema for other work,
+            such as `lines` for an agent summary.
     """
 
     prompt: str
     answer: str
+    kind: str = ANSWER
 
 
 class RecordingModel:
@@ -44,5 +49,10 @@ class RecordingModel:
         prompt = "\n\n".join(f"===== {each.role}\n{each.content}" for each in request.messages)
         calls = (f"{each.name}({each.arguments})" for each in answer.tool_calls)
         words = "\n".join(filter(None, (answer.text, *calls)))
-        self._exchanges.append(Exchange(prompt, words))
+        self._exchanges.append(Exchange(prompt, words, _kind_of(request)))
         return answer
+
+
+def _kind_of(request: ModelRequest) -> str:
+    properties = (request.answer_schema or {}).get("properties")
+    return next(iter(properties), ANSWER) if isinstance(properties, dict) else ANSWER

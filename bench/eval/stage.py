@@ -14,6 +14,7 @@ from bench.api import Api, CallRefusedError
 from bench.eval.recording import Exchange, RecordingModel
 from local.config import Config
 from local.stack import Stack
+from skein.agent.tools import TOOLS
 
 TENANT = "eval"
 REASON = "An+evaluation+of+agents"  # operators see private content for a reason
@@ -23,6 +24,7 @@ PATIENCE_SECONDS = 3_600.0  # of real time for all that follows one event
 PAUSE_SECONDS = 1.0
 UNAVAILABLE = 503  # the stack has stopped waiting
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
+READING = {name for name, tool in TOOLS.items() if tool.effect == "read"}
 
 
 class Message(NamedTuple):
@@ -223,13 +225,26 @@ class Stage:
 
     def calls(self, agent: str) -> list[str]:
         """Return the names of the tools that an agent called today, oldest run first."""
-        runs = self.admin("GET", f"/v1/agents/{self.ids[agent]}/runs?limit=100")["items"]
         return [
             call["name"]
-            for run in reversed(runs)
-            for step in self.admin("GET", f"/v1/runs/{run['id']}?reason={REASON}")["steps"]
+            for run in self._runs(agent)
+            for step in run["steps"]
             for call in step["tool_calls"]
         ]
+
+    def steps(self) -> Iterator[int]:
+        """Yield how often each completed run called the model, without runs that read by a tool."""
+        for agent in self.characters:
+            for run in self._runs(agent):
+                called = {call["name"] for step in run["steps"] for call in step["tool_calls"]}
+                if run["status"] == "done" and called.isdisjoint(READING):
+                    yield len(run["steps"])
+
+    def _runs(self, agent: str) -> Iterator[Any]:
+        """Yield an agent's runs of today with their steps, the oldest first."""
+        runs = self.admin("GET", f"/v1/agents/{self.ids[agent]}/runs?limit=100")["items"]
+        for run in reversed(runs):
+            yield self.admin("GET", f"/v1/runs/{run['id']}?reason={REASON}")
 
     # ------------------------------------------------------------------ calls
 

@@ -1,5 +1,6 @@
 """The eval passes a model that is right in each situation, and fails one that is wrong in each."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from bench.eval import __main__ as command
 from bench.eval.__main__ import main, play
 from bench.eval.outcomes import Outcome, keep, kept, line_of, sums
 from bench.eval.page import page
-from bench.eval.recording import Exchange
+from bench.eval.recording import AGENT_SUMMARY, Exchange
 from bench.eval.scripted import scripted_model
 from bench.eval.situation import Check, Situation
 from bench.eval.situations import SITUATIONS
@@ -72,7 +73,9 @@ def test_eval_without_a_model_says_what_to_set(
 
 def outcome(situation: Situation, *checks: Check) -> Outcome:
     said = Exchange("===== user\nHow <much>?", "send_message({})")
-    return Outcome(situation.name, situation.ability, checks, tokens=1_234, exchanges=(said,))
+    summary = Exchange("===== user\nSum up", "{}", AGENT_SUMMARY)
+    made = Outcome(situation.name, situation.ability, checks, tokens=1_234)
+    return replace(made, exchanges=(said, summary), steps=(1, 2))
 
 
 MET, MISSED = Check("names Ann", met=True), Check("names Ben", met=False)
@@ -81,10 +84,15 @@ MET, MISSED = Check("names Ann", met=True), Check("names Ben", met=False)
 def test_lines_name_missed_goals_and_sums_count_abilities() -> None:
     first, second = outcome(SITUATIONS[0], MET), outcome(SITUATIONS[1], MET, MISSED)
     assert line_of(first, 10).startswith("pass")
-    assert line_of(first, 10).endswith("1,234")
+    assert line_of(first, 10).endswith("1,234   3 calls/ 2 runs   1 summaries")
     assert line_of(second, 10).startswith("FAIL")
     assert line_of(second, 10).endswith("names Ben")
-    assert [*sums([first, second])] == ["  1 of 2   knows who asked", "  1 of 2   in all"]
+    assert [*sums([first, second])] == [
+        "  1 of 2   knows who asked",
+        "  1 of 2   in all",
+        "1.50 calls of the model a run, in 4 runs without a reading tool",
+        "2 agent summaries",
+    ]
     assert [*sums([first, second, first])][:2] == [
         f"  2 of 2   {first.name}",
         f"  0 of 1   {second.name}",
