@@ -24,7 +24,7 @@ from skein.memory.extraction import (
     question,
 )
 from skein.memory.models.memory import Memory
-from skein.memory.shown import core_in_budget, newest_first
+from skein.memory.shown import core_in_budget, journal_in_budget, newest_first
 from skein.memory.store import searchable_memories
 from skein.memory.transcript import AgentChunk, ConsolidationTarget, TimeZones, joins_of
 from skein.memory.writes import normalised
@@ -60,7 +60,7 @@ from skein.settings import Settings
 
 MESSAGES_PER_PAGE = 100
 MAX_ALONE = 3  # agents of a chat that are asked one by one; more share one question
-MAX_CLOSE = 20  # core memories shown because messages of the chunk are close to them
+MAX_CLOSE = 20  # memories shown because messages of the chunk are close to them
 
 
 class ConsolidationClaim(NamedTuple):
@@ -245,19 +245,19 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         ]
         # Agents that share questions have memories with the same words; one of them is shown.
         live = list({(memory.kind, normalised(memory.text)): memory for memory in known}.values())
-        core = core_in_budget(live, self.tokens)
-        shown = KnownMemories.of(core, self._close_to(batch.chunk, live))
+        fitting = core_in_budget(live, self.tokens) + journal_in_budget(live, self.tokens)
+        shown = KnownMemories.of(fitting, self._close_to(batch.chunk, live))
         return question(batch, shown, default_model=self.settings.default_model)
 
     def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
-        """Return core memories that messages of a chunk may repeat or contradict."""
-        core = newest_first([memory for memory in live if memory.kind == "core"])
+        """Return memories that messages of a chunk may repeat or contradict."""
+        newest = newest_first(live)
         spoken = [
             f"{piece.message.sender.name}: {piece.message.text[piece.start : piece.end]}"
             for piece in chunk.pieces
         ]
-        texts = [memory.text for memory in core]
-        return [core[at] for at in closest(texts, spoken, MAX_CLOSE, self.meanings)]
+        texts = [memory.text for memory in newest]
+        return [newest[at] for at in closest(texts, spoken, MAX_CLOSE, self.meanings)]
 
     def halves(self, batch: AgentChunk) -> Sequence[AgentChunk]:
         """Split a chunk that yields too many memories."""

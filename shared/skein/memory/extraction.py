@@ -29,15 +29,16 @@ NOTHING_YET = "Nothing yet."
 CLOSE = "Compare the conversation with these first, because they are about similar things:"
 
 _ENTRY: dict[str, object] = {"type": "string"}
-_REFINED: dict[str, object] = {
+_CORRECTED: dict[str, object] = {
     "type": "object",
     "properties": {"text": {"type": "string"}, "replaces": {"type": "integer"}},
     "required": ["text", "replaces"],
     "additionalProperties": False,
 }
+_ENTRIES: dict[str, object] = {"type": "array", "items": {"anyOf": [_ENTRY, _CORRECTED]}}
 ANSWERED: dict[str, object] = {
-    "journal": {"type": "array", "items": _ENTRY},
-    "core": {"type": "array", "items": {"anyOf": [_ENTRY, _REFINED]}},
+    "journal": _ENTRIES,
+    "core": _ENTRIES,
     "remove": {"type": "array", "items": {"type": "integer"}},
 }
 SCHEMA: dict[str, object] = {
@@ -54,14 +55,14 @@ class Extraction(NamedTuple):
     Attributes:
         authors: The people whose words the memories in the question hold, by digest.
         profile: The values; empty unless the question asked for some.
-        known: The words of the memories in the question, by id.
+        known: The memories in the question, by id.
         removed: The ids of memories to remove.
     """
 
     entries: list[MemoryDraft]
     authors: Authors
     profile: tuple[ProfileDraft, ...] = ()
-    known: Mapping[str, str] = MappingProxyType({})
+    known: Mapping[str, Memory] = MappingProxyType({})
     removed: tuple[str, ...] = ()
 
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
@@ -85,39 +86,48 @@ class Extraction(NamedTuple):
 
     def _own(self, live: Sequence[Memory]) -> Callable[[str], str | None]:
         """Return a function from the id of a memory in the question to that of the agent's own."""
-        own = {normalised(memory.text): memory.id for memory in live if memory.kind == "core"}
+        own = {(memory.kind, normalised(memory.text)): memory.id for memory in live}
         ids = {memory.id for memory in live}
-        return lambda each: each if each in ids else own.get(normalised(self.known.get(each, "")))
+
+        def find(each: str) -> str | None:
+            shown = self.known.get(each)
+            if each in ids or shown is None:
+                return each if each in ids else None
+            return own.get((shown.kind, normalised(shown.text)))
+
+        return find
 
 
 class KnownMemories(NamedTuple):
-    """The core memories that a question shows, numbered from 1.
+    """The memories that a question shows, numbered from 1: core memories, then journal entries.
 
     Attributes:
-        core: The memories, oldest first.
+        numbered: The memories, the oldest of each kind first.
         close: The ids of those that messages may repeat or contradict.
     """
 
-    core: tuple[Memory, ...]
+    numbered: tuple[Memory, ...]
     close: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, core: Sequence[Memory], close: Sequence[Memory]) -> Self:
-        """Return `core` with the memories of `close` that it lacks."""
-        known = {memory.id: memory for memory in (*core, *close)}
-        ordered = sorted(known.values(), key=lambda memory: memory.age)
+    def of(cls, shown: Sequence[Memory], close: Sequence[Memory]) -> Self:
+        """Return `shown` with the memories of `close` that it lacks."""
+        known = {memory.id: memory for memory in (*shown, *close)}
+        ordered = sorted(known.values(), key=lambda memory: (memory.kind, *memory.age))
         return cls(tuple(ordered), frozenset(memory.id for memory in close))
 
-    def text(self, names: Names) -> str:
-        """Return the memories with numbers and dates; then the numbers of those to compare."""
-        sources = SourceNames(names.joined(named_in(self.core)).__getitem__)
-        lines = [
-            f"{number}. {dated_line(memory, sources)}" for number, memory in enumerate(self.core, 1)
-        ]
-        close = [str(n) for n, memory in enumerate(self.core, 1) if memory.id in self.close]
-        if close:
-            lines.append(f"\n{CLOSE} {', '.join(close)}.")
-        return "\n".join(lines) or NOTHING_YET
+    def texts(self, names: Names) -> dict[str, str]:
+        """Return the memories of each kind with numbers and dates, and which ones to compare."""
+        sources = SourceNames(names.joined(named_in(self.numbered)).__getitem__)
+        lines: dict[MemoryKind, list[str]] = {"core": [], "journal": []}
+        for number, memory in enumerate(self.numbered, 1):
+            lines[memory.kind].append(f"{number}. {dated_line(memory, sources)}")
+        close = [str(n) for n, memory in enumerate(self.numbered, 1) if memory.id in self.close]
+        return {
+            "memories": "\n".join(lines["core"]) or NOTHING_YET,
+            "journal": "\n".join(lines["journal"]) or NOTHING_YET,
+            "close": f"\n\n{CLOSE} {', '.join(close)}." if close else "",
+        }
 
 
 def schema_with(profile: AskedProfile | None) -> dict[str, object]:
@@ -137,13 +147,13 @@ def question(
 
     Args:
         batch: The chunk.
-        known: Core memories of the agent that may be shown to the chunk's audience.
+        known: Memories of the agent that may be shown to the chunk's audience.
         default_model: The model of agents that name none.
     """
     target, chunk = batch.target, batch.chunk
     agent, chat, profile = target.agent, target.chat, target.profile(chunk)
-    memories = known.text(target.names(chunk))
-    system = render("consolidation", {"identity": _identity(batch), "memories": memories})
+    memories = known.texts(target.names(chunk))
+    system = render("consolidation", {"identity": _identity(batch), **memories})
     if profile is not None:
         system = f"{system}\n\n{profile.request}"
     variables = {
@@ -155,7 +165,7 @@ def question(
 
     def parse(answer: ModelAnswer) -> Extraction:
         found = json_object_in(answer.text, {"journal", "core"})
-        entries = entries_in(found, known.core)
+        entries = entries_in(found, known.numbered)
         if entries is None:
             written = answer.usage.output_tokens - answer.usage.reasoning_tokens
             if answer.fault == "cut_off" or written >= ANSWER_TOKENS:
@@ -164,10 +174,10 @@ def question(
         if len(entries) > MAX_ENTRIES:
             raise TooMuch(f"the answer has {len(entries)} entries")
         drafts = profile.drafts_in((found or {}).get("profile")) if profile is not None else ()
-        authors = NO_AUTHORS.joined(*(memory.authors for memory in known.core))
-        words = {memory.id: memory.text for memory in known.core}
-        removed = removed_in(found, known.core)
-        return Extraction(entries, authors, tuple(drafts), words, removed)
+        authors = NO_AUTHORS.joined(*(memory.authors for memory in known.numbered))
+        shown = {memory.id: memory for memory in known.numbered}
+        removed = removed_in(found, known.numbered)
+        return Extraction(entries, authors, tuple(drafts), shown, removed)
 
     return Question(
         model=agent.model or default_model,
@@ -192,14 +202,16 @@ def _identity(batch: AgentChunk) -> str:
     return render("consolidation_shared_identity", {"names": ", ".join(names)})
 
 
-def entries_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> list[MemoryDraft] | None:
+def entries_in(
+    found: Mapping[str, Any] | None, shown: Sequence[Memory]
+) -> list[MemoryDraft] | None:
     """Parse the entries of an answer.
 
     Entries without a letter or digit are dropped; long entries are cut to 10,000 characters.
 
     Args:
         found: The answer's JSON object; None if the answer has none.
-        core: The core memories that the answer may name by number, from 1.
+        shown: The memories that the answer may name by number, from 1.
 
     Returns:
         The entries, possibly none; None if the answer cannot be parsed.
@@ -218,18 +230,19 @@ def entries_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> list[
                 return None
             text = well_formed(text.replace("\0", "")).strip()[:MAX_MEMORY].strip()
             if any(character.isalnum() for character in text):
+                old = _numbered(shown, number)
                 # A journal entry fades, so it must not supersede a core memory.
-                replaced = _numbered(core, number) if kind == "core" else None
-                entries.append(MemoryDraft(kind, text, replaced))
+                replaces = old is not None and kind in {"core", old.kind}
+                entries.append(MemoryDraft(kind, text, old.id if old and replaces else None))
     return entries
 
 
-def removed_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> tuple[str, ...]:
-    """Parse the ids of at most ten core memories to remove; unknown numbers are ignored."""
+def removed_in(found: Mapping[str, Any] | None, shown: Sequence[Memory]) -> tuple[str, ...]:
+    """Parse the ids of at most ten memories to remove; unknown numbers are ignored."""
     given = (found or {}).get("remove")
     numbers = given if isinstance(given, list) else []
-    ids = (_numbered(core, number) for number in numbers)
-    return tuple(dict.fromkeys(each for each in ids if each is not None))[:MAX_REMOVED]
+    named = (_numbered(shown, number) for number in numbers)
+    return tuple(dict.fromkeys(each.id for each in named if each is not None))[:MAX_REMOVED]
 
 
 def _parts(value: Any) -> tuple[str | None, object]:
@@ -245,8 +258,8 @@ def _parts(value: Any) -> tuple[str | None, object]:
     return (value if isinstance(value, str) else None), None
 
 
-def _numbered(core: Sequence[Memory], number: object) -> str | None:
-    """Return the id of the memory shown under `number`; None if there is none."""
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(core):
+def _numbered(shown: Sequence[Memory], number: object) -> Memory | None:
+    """Return the memory shown under `number`; None if there is none."""
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(shown):
         return None
-    return core[number - 1].id
+    return shown[number - 1]

@@ -1,7 +1,7 @@
 """The memories that a model is shown: which ones, in which order, and as which line.
 
-Prompts, consolidation and reflection make this choice. A prompt shows core memories and journal
-entries. The questions of consolidation and reflection show core memories alone.
+Prompts, consolidation and reflection make this choice. A prompt and the question of consolidation
+show core memories and journal entries. The question of reflection shows core memories alone.
 """
 
 from collections.abc import Collection, Sequence
@@ -78,3 +78,9 @@ def core_in_budget(live: Sequence[Memory], counter: TokenCounter) -> list[Memory
     """Choose the core memories among `live` that fit their token budget; see `within_budget`."""
     core = [memory for memory in live if memory.kind == "core"]
     return within_budget(core, counter, CORE_MEMORY_TOKENS)
+
+
+def journal_in_budget(live: Sequence[Memory], counter: TokenCounter) -> list[Memory]:
+    """Choose the journal entries among `live` that fit their token budget; see `within_budget`."""
+    journal = [memory for memory in live if memory.kind == "journal"]
+    return within_budget(journal, counter, JOURNAL_TOKENS)

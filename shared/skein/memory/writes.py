@@ -27,7 +27,7 @@ class MemoryDraft(NamedTuple):
     """Content of a memory that is to be stored.
 
     Attributes:
-        replaces: The id of the core memory that this entry supersedes.
+        replaces: The id of the memory that this entry supersedes.
     """
 
     kind: MemoryKind

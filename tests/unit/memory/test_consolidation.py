@@ -315,6 +315,28 @@ def test_model_removes_a_wrong_core_memory_by_its_number() -> None:
     assert world.consolidations()[-1].kept.removed == 1
 
 
+def test_model_removes_and_corrects_wrong_journal_entries_by_their_numbers() -> None:
+    world = group()
+    lake, noon, eight, home = "We meet at the lake", "It starts at noon", "It starts at 8", "Home"
+    first = {"journal": [lake, noon], "core": [home]}
+    entries = [{"text": eight, "replaces": 3}, {"text": "Home is warm.", "replaces": 1}]
+    corrected = {"journal": entries, "core": [], "remove": [2]}
+    world.model.memories.extend([json.dumps(first), json.dumps(corrected)])
+    for text in ("At noon, at the lake", "No, at 8, and not at the lake"):
+        world.post(text, HUSAM)
+        quiet(world)
+    shown = world.model.memory_requests[-1].messages[0].content
+    assert f'Your journal entries:\n2. [2026-02-18] Husam in "Project Alpha": "{lake}"' in shown
+    # A journal entry that fades must not end the core memory 1.
+    assert {one.text: one.status for one in world.memories()} == {
+        home: "live",
+        lake: "removed",
+        noon: "superseded",
+        eight: "live",
+        "Home is warm.": "live",
+    }
+
+
 def test_times_are_in_the_zone_of_the_speaker_or_else_of_the_agent() -> None:
     world = group(people=(HUSAM, ANN))
     world.agent(time_zone="Asia/Tokyo")
