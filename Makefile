@@ -234,7 +234,7 @@ FOR_LAMBDA = --only-binary :all: --python-version 3.13 --python-platform aarch64
 
 .PHONY: lock
 lock: $(TOOLS) $(DEVELOPMENT) ## Pin all requirements (UPGRADE=1 for the newest versions) and list their licences
-	@$(RESOLVE) $(DEPLOYED) $(FOR_LAMBDA) requirements/layer.in -o requirements/layer.txt
+	@$(RESOLVE) $(DEPLOYED) --override requirements/overrides-layer.pip $(FOR_LAMBDA) requirements/layer.in -o requirements/layer.txt
 	@for list in run dev; do \
 		$(COMPILE) $(DEPLOYED) requirements/$$list.in -o requirements/$$list.txt || exit 1; done
 	@for list in bench deploy tools; do \

@@ -72,7 +72,7 @@ export async function tools(api, agent, _scope, again) {
   const document = await api.get("/openapi.json");
   const known = document.components.schemas.ToolName?.enum ?? [];
   const own = await api.items("/v1/tools", MOST_TOOLS);
-  const names = [...new Set([...known, ...own.map((tool) => tool.name), ...agent.enabled_tools])];
+  const names = [...new Set([...known, ...own.flatMap((tool) => tool.names), ...agent.enabled_tools])];
   const boxes = names.map((name) => el("input", { type: "checkbox", value: name, id: `tool-${name}`,
     checked: agent.enabled_tools.includes(name) }));
 
@@ -85,7 +85,7 @@ export async function tools(api, agent, _scope, again) {
     card(said.enabledTools, el("p", { class: "hint" }, agent.reply_mode === "text" ? said.textMode : said.toolsHint),
       form(el("ul", { class: "checks" }, boxes.map((box) => el("li", {}, box, el("label", { for: box.id }, box.value)))),
         said.save, save)),
-    own.length === 0 ? null : card(said.ownTools, own.map((tool) => trial(api, tool))),
+    own.length === 0 ? null : card(said.ownTools, own.map((tool) => (tool.mcp ? server(api, tool, again) : trial(api, tool)))),
   ];
 }
 
@@ -101,6 +101,28 @@ function trial(api, tool) {
   return el("section", {}, el("h3", {}, tool.name), el("p", { class: "text" }, tool.description),
     el("p", { class: "hint" }, said.toolFacts(tool)),
     lazy(said.tryIt, () => [form([field(said.arguments, given)], said.call, call), place]));
+}
+
+/** An MCP server, whose tools an operator approves one by one and can call. */
+function server(api, tool, again) {
+  const path = `/v1/tools/${part(tool.name)}/offered`;
+
+  async function offers() {
+    const { items } = await api.get(path);
+    return items.map(({ name, state, fault, digest, listed }) => {
+      async function approve() {
+        await api.post(path, { tool: listed.name, digest });
+        await again();
+      }
+      const facts = el("p", { class: "hint" }, fault ?? said.offers[state]);
+      if (state === "approved") return el("div", {}, trial(api, { ...tool, ...listed, name }), facts);
+      return el("section", {}, el("h3", {}, name), el("p", { class: "text" }, listed.description), facts,
+        fault || state === "gone" ? null : [el("pre", {}, JSON.stringify(listed.parameters, null, 2)),
+          form([], said.approve, approve)]);
+    });
+  }
+  return el("section", {}, el("h3", {}, tool.name), el("p", { class: "text" }, tool.mcp.url),
+    lazy(said.offered, offers));
 }
 
 /** Arguments that fit a schema. */

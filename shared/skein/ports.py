@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
 from skein.models.common.http import HttpAnswer, HttpRequest
+from skein.models.common.mcp import McpAnswer, McpListing, McpReply
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.common.vector_search import VectorSearch
 from skein.models.delivery.sms import OutgoingSms, SentSms
@@ -15,6 +16,7 @@ from skein.models.runs.completion import ModelAnswer, ModelRequest
 A = TypeVar("A")
 B = TypeVar("B")
 T = TypeVar("T")
+SendRequest = Callable[[HttpRequest], HttpAnswer]
 
 
 class Services(Protocol):
@@ -359,6 +361,44 @@ class OutboundHttp(Protocol):
             Failed: The address is not allowed, or the answer breaks a limit.
             Unavailable: The service was not reached; a retry is safe.
             Ambiguous: The service may have done what was asked.
+        """
+        ...
+
+
+class McpClient(Protocol):
+    """MCP servers: their tools, and calls of these.
+
+    Each call gets a function that sends a request, signed and guarded. Its errors propagate.
+    """
+
+    def tools(self, url: str, send: SendRequest, *, seconds: float) -> McpListing:
+        """List the tools of a server.
+
+        Raises:
+            Failed: The server refuses.
+            Ambiguous: The server broke the protocol, or took longer than `seconds`.
+        """
+        ...
+
+    def call(
+        self,
+        url: str,
+        version: str,
+        name: str,
+        arguments: dict[str, Any],
+        send: SendRequest,
+        *,
+        seconds: float,
+        reply: McpReply | None = None,
+    ) -> McpAnswer:
+        """Call a tool of a server.
+
+        Args:
+            version: The version of the protocol, as the server listed its tools.
+            reply: What a person answered to the question of an earlier call.
+
+        Raises:
+            Ambiguous: The server broke the protocol, or took longer than `seconds`.
         """
         ...
 

@@ -193,7 +193,10 @@ def test_pruning_keeps_imported_files(tmp_path: Path) -> None:
         file(tmp_path / "openai" / "resources" / "chat" / "chat.py"),
         file(tmp_path / "openai" / "types" / "chat" / "message.py"),
         file(tmp_path / "openai-1.dist-info" / "METADATA"),
+        file(tmp_path / "mcp" / "client" / "session.py"),
     ]
+    file(tmp_path / "mcp" / "server" / "session.py")
+    file(tmp_path / "mcp" / "client" / "auth" / "oauth2.py")
     file(tmp_path / "twilio" / "rest" / "voice" / "v1.py")
     file(tmp_path / "openai" / "tests" / "test_client.py")
     file(tmp_path / "openai" / "resources" / "beta" / "beta.py")

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.console.driver import HOSTILE, Driver, answered_chat
+from tests.support.mcp_server import SHOP, shop
 
 PARTS = (
     "prompt", "tools", "memories", "goals", "plans", "threads", "documents", "skills", "preview",
@@ -44,6 +45,31 @@ def test_part_of_an_agent_is_accessible_and_shows_markup_as_text(driver: Driver,
     for summary in driver.page.locator("main summary").all():
         summary.press("Enter")
     driver.check_looks()
+
+
+def test_tools_of_a_server_are_approved_one_by_one_and_tried(driver: Driver) -> None:
+    agent, token = make_agent(driver), driver.operator()
+    with shop() as server:
+        mcp = {"url": f"http://127.0.0.1:{server.port}/mcp"}
+        driver.client.ok(
+            "POST", "/v1/tools", SHOP | {"name": "console_shop", "mcp": mcp}, token=token
+        )
+        driver.sign_in(f"#/agent/{agent}/tools")
+        page = driver.page
+        page.get_by_text("Tools of the server").press("Enter")
+        offered = page.locator("section").filter(
+            has=page.get_by_role("heading", name="console_shop__order_status")
+        )
+        expect(offered.last).to_contain_text("Agents cannot call it yet")
+        offered.last.get_by_role("button", name="Approve for agents").press("Enter")
+        expect(page.get_by_label("console_shop__order_status")).not_to_be_checked()
+        page.get_by_text("Tools of the server").press("Enter")
+        offered.last.get_by_text("Try it").press("Enter")
+        offered.last.get_by_label("Arguments").fill('{"order": "17"}')
+        offered.last.get_by_role("button", name="Call it as yourself").press("Enter")
+        expect(offered.last).to_contain_text("17 is on its way")
+        driver.check_looks()
+    driver.client.ok("DELETE", "/v1/tools/console_shop", token=token)
 
 
 def test_warning_about_the_model_stands_above_the_agent(driver: Driver) -> None:

@@ -12,25 +12,28 @@ import pytest
 from local.python_tools import load_tools
 from local.template import ROOT
 from skein.adapters.outbound_http import OutboundHttpClient
+from skein.own_tools.api import NewTool
 from skein.own_tools.functions import use_functions_of
 from skein.settings import Settings
 from tests.support.agents import results_of
-from tests.support.builders import NOON, World, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
+from tests.support.mcp_server import SHOP, serving
 from tests.support.own_tools import LOOK_UP, own_tool
 
 HUSAM, ANN = person("husam", "Husam"), person("ann", "Ann")
-LOOK = calls(("order_status", {"order": "1234"}))
-FUNCTION, SERVICE = re.findall(
+FUNCTION, SERVICE, BY_MCP = re.findall(
     r"```python\n(.*?)```", (ROOT / "docs" / "own-tools.md").read_text(encoding="utf-8"), re.DOTALL
 )
 
 
-def told(tool: dict[str, Any], by: Any, **overrides: Any) -> tuple[str, str]:
+def told(
+    tool: dict[str, Any], by: Any, name: str = "order_status", **overrides: Any
+) -> tuple[str, str]:
     """What an agent is told that looks up the order of Husam for somebody."""
-    model = ScriptedModel.saying(LOOK, "Here you are.")
+    model = ScriptedModel.saying(calls((name, {"order": "1234"})), "Here you are.")
     world = World(Settings(local=True), model, overrides)
-    world.agent(enabled_tools=("order_status",))
+    world.agent(enabled_tools=(name,))
     own_tool(world, tool)
     world.chat(by, bot(), kind="direct", visibility="private", title=None)
     world.post("Where is my order 1234?", by)
@@ -74,6 +77,24 @@ def test_service_of_the_page_answers_each_person_what_is_theirs() -> None:
         by_ann = told(tool | {"nonce": made.nonce}, ANN, outbound_http=http)
         assert by_ann == ("correctable", '| {"error": "this person has no such order"}')
         server.shutdown()
+
+
+def test_mcp_server_of_the_page_answers_each_person_what_is_theirs() -> None:
+    page: dict[str, Any] = {"__name__": "orders"}
+    exec(BY_MCP, page)
+    page["verify_call"] = _at_noon(page["verify_call"])
+    http = OutboundHttpClient(loopback=True)
+    with serving(page["server"]) as port:
+        page["URL"] = f"http://127.0.0.1:{port}/mcp"
+        mcp = {"url": page["URL"], "tools": ["order_status"]}
+        tools = World(Settings(local=True), overrides={"outbound_http": http}).app.own_tools
+        made = tools.create(TENANT, NewTool.model_validate(SHOP | {"mcp": mcp}), by="operator")
+        page["SECRET"] = made.secret
+        tool = made.model_dump(exclude={"tenant", "created_at"})
+        name = "shop__order_status"
+        assert told(tool, HUSAM, name, outbound_http=http) == ("done", "| on its way")
+        by_ann = told(tool, ANN, name, outbound_http=http)
+        assert by_ann == ("done", "| this person has no such order")
 
 
 def _at_noon(verify: Any) -> Any:

@@ -4,18 +4,22 @@ The service is not idempotent, so a second request with the same key would be a 
 """
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from skein.models.chats.choice import YES
 from skein.models.runs.completion import ModelRequest
+from skein.own_tools.api import NewTool
+from skein.own_tools.records import OwnTools
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep
 from tests.support.agents import results_of
-from tests.support.builders import bot, person
+from tests.support.builders import TENANT, bot, person
 from tests.support.fakes import Said, ScriptedModel, calls
+from tests.support.mcp_server import SHOP, URL, Shop, shop
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
 
 ALICE, COACH = person("alice", "Alice"), bot()
@@ -27,10 +31,12 @@ def calling(request: ModelRequest) -> Said:
         return "That is all"
     if any("Yes" in message.content for message in request.messages if message.role == "user"):
         return "That is all"
+    own = next(each.name for each in request.tools if each.name.endswith("book_table"))
+    before = own.removesuffix("book_table")
     wanted = [
-        ("book_table", {"day": "Tuesday"}),
-        ("order_status", {"order": "17"}),
-        ("book_table", {"day": "Friday"}),
+        (f"{before}book_table", {"day": "Tuesday"}),
+        (f"{before}order_status", {"order": "17"}),
+        (f"{before}book_table", {"day": "Friday"}),
     ]
     both = any("Friday" in message.content for message in request.messages)
     return calls(*(wanted if both else wanted[:1]))
@@ -41,14 +47,23 @@ class Calling(Deployment):
 
     approval = "none"
     days = 2
+    prefix = ""
 
     def __init__(self) -> None:
         super().__init__(model=ScriptedModel(default=calling))
-        self.agent(enabled_tools=("book_table", "order_status"))
-        own_tool(self, BOOK, approval=self.approval)
-        own_tool(self, LOOK_UP)
+        names = ("book_table", "order_status")
+        self.agent(enabled_tools=tuple(f"{self.prefix}{name}" for name in names))
+        self.make_tools()
         self.chat(ALICE, COACH, kind="direct", visibility="private", title=None)
         self.phone = Phone(self, sub=ALICE.id)
+
+    def make_tools(self) -> None:
+        own_tool(self, BOOK, approval=self.approval)
+        own_tool(self, LOOK_UP)
+
+    def booked_days(self) -> list[str]:
+        """The days on which the service has booked a table, as often as it did."""
+        return [json.loads(each.body)["day"] for each in self.service.requests if each.body]
 
     def play(self) -> None:
         self.phone.say("Book Tuesday and Friday")
@@ -57,8 +72,9 @@ class Calling(Deployment):
     def check(self) -> None:
         """Each write had one effect, or none if the model was told that this is unknown."""
         made = [one for run in self.runs("chat_1") for one in results_of(self, run)]
-        booked = [one for one in made if one.name == "book_table" and one.status != "asked"]
-        bodies = [json.loads(each.body)["day"] for each in self.service.requests if each.body]
+        name = f"{self.prefix}book_table"
+        booked = [one for one in made if one.name == name and one.status != "asked"]
+        bodies = self.booked_days()
         assert len(bodies) == len(set(bodies)) <= self.days
         assert len(booked) == self.days
         assert {one.status for one in booked} <= {"done", "unknown"}
@@ -72,6 +88,23 @@ class Calling(Deployment):
         assert unknown == marked
         assert self.texts()[-1] == "That is all"
         assert self.at_rest
+
+
+class ByMcp(Calling):
+    """The same tools are those of an MCP server."""
+
+    prefix = "shop__"
+    server = Shop()  # the one that runs, during a test
+
+    def make_tools(self) -> None:
+        self.service.answer = self.server.answer
+        self.server.booked.clear()
+        mcp = {"url": URL, "tools": ["book_table", "order_status"]}
+        new = NewTool.model_validate(SHOP | {"mcp": mcp, "approval": self.approval})
+        self.app.get(OwnTools).create(TENANT, new, by="operator")
+
+    def booked_days(self) -> list[str]:
+        return self.server.booked
 
 
 class Agreeing(Calling):
@@ -92,8 +125,14 @@ class Agreeing(Calling):
 
 SWEEPS = {
     story.__name__: Sweep(story, play=story.play, check=story.check)
-    for story in (Calling, Agreeing)
+    for story in (Calling, Agreeing, ByMcp)
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server() -> Iterator[None]:
+    with shop() as ByMcp.server:
+        yield
 
 
 @pytest.mark.parametrize("sweep", SWEEPS.values(), ids=SWEEPS)

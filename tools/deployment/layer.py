@@ -44,6 +44,10 @@ OPENAI_FOLDERS = {
     "types": ("chat", "graders", "responses", "shared", "shared_params"),
 }
 
+# Of the library of MCP, Skein uses the client without its sign-in, and without the packages in
+# requirements/overrides-layer.pip; see `skein/adapters/mcp_client.py`.
+MCP_FOLDERS: dict[str, tuple[str, ...]] = {"": ("client", "shared"), "client": ()}
+
 # Lambda's own SDK may be too old for the vector index.
 NEEDED_OPERATION = ("dynamodb", "SearchVectors")
 
@@ -92,6 +96,8 @@ def prune(site: Path) -> None:
     keep_folders(site / "twilio" / "rest", TWILIO_DOMAINS)
     for part, kept in OPENAI_FOLDERS.items():
         keep_folders(site / "openai" / part, kept)
+    for part, kept in MCP_FOLDERS.items():
+        keep_folders(site / "mcp" / part, kept)
 
 
 def keep_folders(parent: Path, names: Collection[str]) -> None:

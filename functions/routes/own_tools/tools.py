@@ -11,6 +11,9 @@ from skein.bootstrap import service
 from skein.models.directory.agent import OwnToolName
 from skein.own_tools.api import (
     NewTool,
+    OfferedToolList,
+    OfferedToolResource,
+    ServerToolApproval,
     ToolChange,
     ToolPage,
     ToolResource,
@@ -79,6 +82,22 @@ def try_tool(name: Named, body: ToolTrial) -> TrialResource:
     caller = router.caller
     made = service(ToolTrials).make(caller.tenant, name, body.arguments, by=caller.user_id)
     return TrialResource.of(made)
+
+
+@router.get("/v1/tools/<name>/offered", "List what an MCP server offers", role="owner")
+def list_offered_tools(name: Named) -> OfferedToolList:
+    """Skein asks the server now. A tool that the server changed is not called until approved."""
+    caller = router.caller
+    found = service(OwnTools).offered(caller.tenant, name, by=caller.user_id)
+    return OfferedToolList(items=tuple(map(OfferedToolResource.of, found)), next_cursor=None)
+
+
+@router.post("/v1/tools/<name>/offered", "Approve a tool of an MCP server", 409, status=200)
+def approve_offered_tool(name: Named, body: ServerToolApproval) -> ToolResource:
+    """Agents may call the tool as it was shown. Repeating the call changes nothing."""
+    caller, tools = router.caller, service(OwnTools)
+    made = tools.approve(caller.tenant, name, body.tool, body.digest, by=caller.user_id)
+    return ToolResource.of(made)
 
 
 @router.get("/v1/tools/<name>/versions", "List a tool's versions, newest first")

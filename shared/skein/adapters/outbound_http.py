@@ -137,7 +137,12 @@ class OutboundHttpClient:
             if connection.sock is not None:
                 connection.sock.settimeout(left)
         kind = response.getheader("content-type", "")
-        answer = HttpAnswer(status=response.status, content_type=kind[:200], body=bytes(body))
+        answer = HttpAnswer(
+            status=response.status,
+            content_type=kind[:200],
+            mcp_session=response.getheader("mcp-session-id", "")[:200],
+            body=bytes(body),
+        )
         location = response.getheader("location") if response.status in FOLLOWED else None
         return answer, location
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Embeddings,
         Ids,
         LanguageModel,
+        McpClient,
         Metrics,
         ModelList,
         ModelTokens,
@@ -66,6 +67,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "background": "background",
     "parallel_map": "parallel",
     "outbound_http": "outbound_http",
+    "mcp_client": "mcp_client",
     "verifier": "twilio.signature",
     "secrets": "aws.secrets",
     "metrics": "aws.metrics",
@@ -283,6 +285,13 @@ class Ports:
         from skein.adapters.outbound_http import OutboundHttpClient
 
         return OutboundHttpClient(loopback=self.settings.local, hosts=self.settings.tool_hosts)
+
+    @lazy
+    def mcp_client(self) -> McpClient:
+        """The client of MCP servers, whose library is imported at the first call."""
+        from skein.adapters.mcp_client import LibraryMcpClient
+
+        return LibraryMcpClient()
 
     @lazy
     def sockets(self) -> Sockets:

@@ -17,12 +17,14 @@ from skein.models.common.base import Instant
 from skein.models.directory.agent import OwnToolName
 from skein.models.runs.step import CallUsage, ToolStatus
 from skein.own_tools.models.approval import Decision, ToolApproval
+from skein.own_tools.models.server_tool import ServerTool
 from skein.own_tools.models.tool import (
     Approval,
     OwnTool,
     OwnToolVersion,
     ToolFields,
 )
+from skein.own_tools.offered import OfferedTool, OfferState
 
 EXAMPLE_TOOL: dict[str, Any] = {
     "name": "order_status",
@@ -39,7 +41,7 @@ ToolNamed = Annotated[OwnToolName, Field(description="The name, by which models 
 
 
 class NewTool(ToolFields, Request):
-    """A new tool, of one kind: `http` or `python`."""
+    """A new tool, of one kind: `http`, `python` or `mcp`."""
 
     model_config = ConfigDict(json_schema_extra={"example": EXAMPLE_TOOL})
 
@@ -50,7 +52,7 @@ class ToolChange(ToolFields, ChangeRequest):
     """Changes to a tool. Omitted fields stay unchanged.
 
     Null resets `parameters`, `approval`, `approval_text`, `credentials`, `max_calls_per_day`,
-    `http` and `python`. Null leaves the other fields unchanged.
+    `http`, `python` and `mcp`. Null leaves the other fields unchanged.
     """
 
     model_config = ConfigDict(json_schema_extra={"example": {"enabled": False}})
@@ -60,6 +62,10 @@ class ToolResource(ToolFields, Resource):
     """A tool of the tenant."""
 
     name: ToolNamed
+    names: Annotated[
+        tuple[str, ...],
+        Field(description="How agents list it: its name, or those of a server's approved tools."),
+    ]
     asks: Annotated[Approval, Field(description="Who agrees to each call.")]
     version: Annotated[int, Field(description="The number of the tool's version.")]
     created_at: CreatedAt
@@ -76,6 +82,50 @@ class ToolWithSecret(ToolResource):
     def of(cls, source: OwnTool, /) -> "ToolWithSecret":
         """Build the resource of a tool."""
         return cls.model_validate(source, from_attributes=True)
+
+
+class OfferedToolResource(Resource):
+    """A tool that an MCP server offers, as a model would be shown it."""
+
+    name: Annotated[str, Field(description="The name by which agents list it.")]
+    state: Annotated[
+        OfferState,
+        Field(
+            description="Whether it is approved. `changed`: the server changed it since, and calls "
+            "are refused until the change is approved."
+        ),
+    ]
+    fault: Annotated[
+        str | None, Field(description="Why models could not call it; null if they can.")
+    ]
+    digest: Annotated[str, Field(description="The hash of what an approval approves.")]
+    listed: Annotated[ServerTool, Field(description="The tool.")]
+
+    @classmethod
+    def of(cls, source: OfferedTool, /) -> "OfferedToolResource":
+        """Build the resource of an offered tool."""
+        return cls(
+            name=source.name,
+            state=source.state,
+            fault=source.fault,
+            digest=source.listed.digest,
+            listed=source.listed,
+        )
+
+
+class OfferedToolList(Page[OfferedToolResource]):
+    """The tools that an MCP server offers now."""
+
+
+class ServerToolApproval(Request):
+    """An operator's approval of a tool of an MCP server."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"tool": "order_status", "digest": "0123456789abcdef"}}
+    )
+
+    tool: Annotated[str, Field(max_length=128, description="The name in the server's list.")]
+    digest: Annotated[str, Field(max_length=64, description="The hash of what was shown.")]
 
 
 class ToolPage(Page[ToolResource]):

@@ -15,6 +15,7 @@ from skein.models.runs.completion import ToolSpec
 from skein.models.runs.step import Step
 from skein.models.runs.tool_arguments import json_object
 from skein.own_tools.functions import installed_functions
+from skein.own_tools.models.server_tool import OF_SERVER
 from skein.own_tools.models.tool import NO_PARAMETERS, OwnTool
 from skein.own_tools.schema import fault_of_value
 
@@ -101,6 +102,13 @@ def callable_tool(tool: OwnTool) -> CallableTool | None:
     return CallableTool(tool, function) if function is not None else None
 
 
+def tools_named(names: Iterable[str], stored: Iterable[OwnTool]) -> tuple[OwnTool, ...]:
+    """Return the tools of these names; a tool of an MCP server has a name below the server's."""
+    wanted = set(names)
+    found = (one for tool in stored for one in (tool.of_server() if tool.mcp else (tool,)))
+    return tuple(tool for tool in found if tool.name in wanted)
+
+
 def own_names(agent: Agent) -> tuple[str, ...]:
     """Return the names of an agent's enabled tools that are the tenant's."""
     named = (name for name in agent.enabled_tools if not is_built_in(name))
@@ -111,7 +119,13 @@ def keys_of_tools(tenant: str, agent: Item | None) -> list[Key]:
     """Return the keys of the tenant's tools that an agent's item enables."""
     if agent is None:
         return []
-    return [OwnTool.key_of(tenant, name) for name in own_names(Agent.from_item(agent))]
+    return keys_named(tenant, own_names(Agent.from_item(agent)))
+
+
+def keys_named(tenant: str, names: Iterable[str]) -> list[Key]:
+    """Return the keys of tools, those of an MCP server's tools being that of the server."""
+    stored = dict.fromkeys(name.partition(OF_SERVER)[0] for name in names)
+    return [OwnTool.key_of(tenant, name) for name in stored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +147,10 @@ class OwnToolItems(SectionItems):
     @classmethod
     def found(cls, read: SectionReads) -> "OwnToolItems":
         """Keep the tools that are enabled and installed."""
+        agent = read.found.get(Agent.key_of(read.run.tenant, read.run.agent_id))
+        names = own_names(Agent.from_item(agent)) if agent is not None else ()
         items = (read.found[key] for key in cls.keys(read) if key in read.found)
-        tools = (callable_tool(OwnTool.from_item(item)) for item in items)
+        tools = map(callable_tool, tools_named(names, map(OwnTool.from_item, items)))
         return cls(tuple(sorted(filter(None, tools), key=lambda each: each.name)))
 
     def authors(self) -> Iterable[Authors]:

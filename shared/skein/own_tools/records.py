@@ -3,16 +3,25 @@
 A tool that cannot work is refused when it is written, with the name of the field.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.errors import (
+    ConditionFailed,
+    Conflict,
+    NotFound,
+    ToolError,
+    Transient,
+    Unprocessable,
+)
 from skein.models.common.storage import Delete, Missing, Put, Query, Write, at_version
 from skein.models.directory.agent import Agent, is_built_in
 from skein.own_tools.functions import installed_functions
-from skein.own_tools.items import MAX_OF_AGENT, own_names
+from skein.own_tools.items import MAX_OF_AGENT, keys_named, own_names, tools_named
+from skein.own_tools.mcp_servers import McpServers
+from skein.own_tools.models.server_tool import OF_SERVER, ServerTool
 from skein.own_tools.models.tool import (
     MAX_TOOL_VERSIONS,
     MAX_TOOLS,
@@ -25,9 +34,10 @@ from skein.own_tools.models.tool import (
     tool_versions_partition,
     tools_partition,
 )
+from skein.own_tools.offered import OfferedTool, fault_of_server_tool
 from skein.own_tools.schema import fault_of_schema
-from skein.own_tools.signed_context import new_nonce, secret_of
-from skein.ports import Clock, Secrets, Table
+from skein.own_tools.signed_context import context_of_operator, new_nonce, secret_of
+from skein.ports import Clock, Ids, Secrets, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
 from skein.services.config.services_key import services_key
@@ -37,6 +47,7 @@ if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
     from skein.own_tools.api import NewTool, ToolChange
 
+LISTING_SECONDS = 15.0
 IN_URL = frozenset({"string", "integer", "number", "boolean"})
 
 
@@ -47,7 +58,9 @@ class OwnTools:
     table: Table
     clock: Clock
     keys: Secrets
+    ids: Ids
     settings: Settings
+    servers: Callable[[], McpServers]
 
     def create(self, tenant: str, new: "NewTool", *, by: str | None = None) -> OwnTool:
         """Create a tool with a new secret, which is shown once.
@@ -69,6 +82,7 @@ class OwnTools:
             **{name: getattr(new, name) for name in ("name", *TOOL_FIELDS)},
         )
         self._check(tool)
+        tool = tool.model_copy(update={"approved": self._approved(tool, (), by)})
         shown = self._with_secret(tool)
         page = self.table.query(Query.under(tools_partition(tenant), OwnTool.PREFIX))
         if len(page.items) >= MAX_TOOLS:
@@ -95,6 +109,18 @@ class OwnTools:
         if item is None:
             raise NotFound("tool not found")
         return OwnTool.from_item(item)
+
+    def find(self, tenant: str, name: str) -> OwnTool:
+        """Return a tool as agents call it: also one of an MCP server, by its own name.
+
+        Raises:
+            NotFound: There is no such tool.
+        """
+        stored = self.get(tenant, name.partition(OF_SERVER)[0])
+        found = tools_named((name,), (stored,))
+        if not found:
+            raise NotFound("tool not found")
+        return found[0]
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
@@ -210,17 +236,64 @@ class OwnTools:
         own = [name for name in names if not is_built_in(name)]
         if len(own) > MAX_OF_AGENT:
             raise Unprocessable(f"enabled_tools: at most {MAX_OF_AGENT} may be the tenant's own")
-        found = self.table.get_many([OwnTool.key_of(tenant, name) for name in own]) if own else {}
-        unknown = next((n for n in own if OwnTool.key_of(tenant, n) not in found), None)
+        known = {each.name for each in self._named(tenant, own)}
+        unknown = next((name for name in own if name not in known), None)
         if unknown is not None:
             raise Unprocessable(f"enabled_tools: there is no tool {unknown!r}")
 
     def of_agent(self, agent: Agent) -> tuple[OwnTool, ...]:
         """Return the tenant's tools that an agent enables."""
-        names = own_names(agent)
-        keys = [OwnTool.key_of(agent.tenant, name) for name in names]
+        return self._named(agent.tenant, own_names(agent))
+
+    def offered(self, tenant: str, name: str, *, by: str) -> Sequence[OfferedTool]:
+        """Ask an MCP server for its tools, and return each with what an operator approved.
+
+        Raises:
+            NotFound: There is no such tool.
+            Unprocessable: It is no MCP server, or the server does not answer.
+        """
+        tool = self.get(tenant, name)
+        if tool.mcp is None:
+            raise Unprocessable("mcp: the tool is no MCP server")
+        approved = {each.name: each for each in tool.approved}
+        now = self._of_server(tool, by)
+        gone = [each for each in tool.approved if each.name not in now]
+        found = [OfferedTool.of(tool, each, approved.get(each.name)) for each in now.values()]
+        return (*found, *(OfferedTool.of(tool, each, None, gone=True) for each in gone))
+
+    def approve(self, tenant: str, name: str, listed: str, digest: str, *, by: str) -> OwnTool:
+        """Approve a tool of an MCP server as it was shown, so that agents may call it (idempotent).
+
+        Args:
+            listed: The name of the server's tool.
+            digest: The hash of what the operator was shown.
+
+        Raises:
+            NotFound: There is no such tool.
+            Conflict: The server has changed it since.
+            Unprocessable: The tool cannot work.
+        """
+        shown = {each.listed.name: each for each in self.offered(tenant, name, by=by)}.get(listed)
+        if shown is None or shown.state == "gone":
+            raise NotFound("the server has no such tool")
+        if shown.listed.digest != digest:
+            raise Conflict("the server has changed the tool since it was shown")
+
+        def attempt() -> OwnTool:
+            tool = self.get(tenant, name)
+            if tool.mcp is None or shown.listed in tool.approved:
+                return tool
+            others = tuple(each for each in tool.approved if each.name != listed)
+            names = tuple(dict.fromkeys((*tool.mcp.tools, listed)))
+            given = {"mcp": tool.mcp.model_copy(update={"tools": names})}
+            return self._revise(tool, given, by, approved=(*others, shown.listed))
+
+        return optimistic(self.clock, attempt)
+
+    def _named(self, tenant: str, names: Sequence[str]) -> tuple[OwnTool, ...]:
+        keys = keys_named(tenant, names)
         found = self.table.get_many(keys) if keys else {}
-        return tuple(OwnTool.from_item(item) for item in found.values())
+        return tools_named(names, map(OwnTool.from_item, found.values()))
 
     def _with_secret(self, tool: OwnTool) -> OwnTool:
         key = services_key(self.keys, self.settings)
@@ -233,11 +306,16 @@ class OwnTools:
         by: str | None,
         *,
         restored_from: int | None = None,
+        approved: tuple[ServerTool, ...] | None = None,
     ) -> OwnTool:
         """Store a tool's new values with the new version, and drop the oldest version."""
         signed = {**given, "changed_at": self.clock.now(), "changed_by": by}
+        changed = tool.model_copy(update=signed)
+        self._check(changed)
+        moved = tool.mcp is None or changed.mcp is None or tool.mcp.url != changed.mcp.url
+        known = approved if approved is not None else () if moved else tool.approved
+        signed["approved"] = self._approved(changed, known, by)
         revised, write = revise(tool, signed)
-        self._check(revised)
         made = OwnToolVersion.of(revised, restored_from=restored_from)
         writes: list[Write] = [write, Put(made.key, made.attributes())]
         if revised.version > MAX_TOOL_VERSIONS:
@@ -245,6 +323,42 @@ class OwnTools:
             writes.append(Delete(OwnToolVersion.key_of(tool.tenant, tool.name, oldest)))
         self.table.transact(writes)
         return revised
+
+    def _approved(
+        self, tool: OwnTool, known: Sequence[ServerTool], by: str | None
+    ) -> tuple[ServerTool, ...]:
+        """Return the tools of an MCP server that agents may call.
+
+        A tool that was approved before stays as it was then; others are as the server offers them.
+
+        Raises:
+            Unprocessable: The server has no such tool, or models could not call it.
+        """
+        names = tool.mcp.tools if tool.mcp is not None else ()
+        approved = {each.name: each for each in known}
+        if not approved.keys() >= set(names):
+            approved = {**self._of_server(tool, by), **approved}
+        taken: set[str] = set()
+        for name in names:
+            if name not in approved:
+                raise Unprocessable(f"mcp.tools: the server has no tool {name!r}")
+            fault = fault_of_server_tool(tool.name, approved[name])
+            if fault is not None or approved[name].short_name in taken:
+                raise Unprocessable(f"mcp.tools: {name}: {fault or 'two tools have this name'}")
+            taken.add(approved[name].short_name)
+        return tuple(approved[name] for name in names)
+
+    def _of_server(self, tool: OwnTool, by: str | None) -> Mapping[str, ServerTool]:
+        """Ask an MCP server for its tools.
+
+        Raises:
+            Unprocessable: The server does not answer.
+        """
+        context = context_of_operator(tool.tenant, by, f"list:{self.ids.ulid()}")
+        try:
+            return self.servers().offered(tool, context, seconds=LISTING_SECONDS)
+        except (ToolError, Transient) as error:
+            raise Unprocessable(f"mcp.url: the server cannot be asked: {error}") from None
 
     # ------------------------------------------------------------------ what cannot work
 
@@ -256,23 +370,26 @@ class OwnTools:
         """
         if is_built_in(tool.name):
             raise Unprocessable("name: a built-in tool has this name")
-        if (tool.http is None) == (tool.python is None):
-            raise Unprocessable("http: a tool has either http or python")
+        if OF_SERVER in tool.name:
+            raise Unprocessable("name: two underscores stand between a server and its tool only")
+        if sum(each is not None for each in (tool.http, tool.python, tool.mcp)) != 1:
+            raise Unprocessable("http: a tool has one of http, python and mcp")
         if tool.parameters is not None:
             fault = fault_of_schema(tool.parameters)
             if fault is not None:
                 raise Unprocessable(fault)
-        if tool.http is None and tool.credentials is not None:
-            raise Unprocessable("credentials: only a tool with http has credentials")
+        if tool.python is not None and tool.credentials is not None:
+            raise Unprocessable("credentials: a function gets none")
         if tool.asks == "operator" and tool.from_private == "ask":
             raise Unprocessable(
                 "from_private: a call waits for one yes, of a person or an operator"
             )
         if tool.python is not None and tool.python.function not in installed_functions():
             raise Unprocessable("python.function: the deployment has no such function")
-        if tool.python is None and not tool.description:
+        if tool.http is not None and not tool.description:
             raise Unprocessable("description: it is required")
         self._check_http(tool)
+        self._check_mcp(tool)
         self._check_secret(tool)
 
     def _check_http(self, tool: OwnTool) -> None:
@@ -283,11 +400,7 @@ class OwnTools:
         """
         if tool.http is None:
             return
-        parts = urlsplit(tool.http.url)
-        if parts.scheme != "https" and not self.settings.local:
-            raise Unprocessable("http.url: it must begin with https")
-        if self.settings.tool_hosts and parts.hostname not in self.settings.tool_hosts:
-            raise Unprocessable("http.url: this deployment does not allow this host")
+        self._check_url(tool.http.url, "http.url")
         if "{" in PLACEHOLDER.sub("", tool.http.url) or "}" in PLACEHOLDER.sub("", tool.http.url):
             raise Unprocessable("http.url: a brace has no partner")
         schema = tool.parameters or NO_PARAMETERS
@@ -298,6 +411,39 @@ class OwnTools:
                     f"http.url: {name[:64]!r} must be a required parameter that is no list and no "
                     "object"
                 )
+
+    def _check_mcp(self, tool: OwnTool) -> None:
+        """Check the address of an MCP server, and that nothing is set that the server says.
+
+        Raises:
+            Unprocessable: A field has no place beside `mcp`.
+        """
+        if tool.mcp is None:
+            return
+        self._check_url(tool.mcp.url, "mcp.url")
+        if PLACEHOLDER.search(tool.mcp.url) is not None:
+            raise Unprocessable("mcp.url: no argument stands in it")
+        said = {
+            "parameters": tool.parameters is not None,
+            "description": bool(tool.description),
+            "effect": tool.effect == "write",
+            "idempotent": tool.idempotent,
+        }
+        field = next((name for name, given in said.items() if given), None)
+        if field is not None:
+            raise Unprocessable(f"{field}: the server says this of each of its tools")
+
+    def _check_url(self, url: str, field: str) -> None:
+        """Check that the deployment may call an address.
+
+        Raises:
+            Unprocessable: It may not.
+        """
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not self.settings.local:
+            raise Unprocessable(f"{field}: it must begin with https")
+        if self.settings.tool_hosts and parts.hostname not in self.settings.tool_hosts:
+            raise Unprocessable(f"{field}: this deployment does not allow this host")
 
     def _check_secret(self, tool: OwnTool) -> None:
         """Check that a secret is one of this tenant's, so that no tool sends another's away.

@@ -48,6 +48,23 @@ class CallContext(Value):
         return json.dumps(shown | {"request_sha256": request_sha256}, separators=(",", ":"))
 
 
+def context_of_operator(tenant: str, by: str | None, key: str) -> CallContext:
+    """Return the context of what an operator does: the person and the only reader is the operator.
+
+    Args:
+        key: The idempotency key.
+    """
+    return CallContext(
+        tenant=tenant,
+        agent_id=None,
+        chat_id=None,
+        run_id=None,
+        person=by,
+        readers=(by,) if by is not None else (),
+        idempotency_key=key,
+    )
+
+
 def hash_of_request(method: str, url: str, body: bytes) -> str:
     """Return the SHA-256, in hex, of a request's method, URL and body, on a line each."""
     return hashlib.sha256(f"{method}\n{url}\n".encode() + body).hexdigest()

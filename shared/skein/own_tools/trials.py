@@ -11,7 +11,7 @@ from skein.own_tools.functions import installed_functions
 from skein.own_tools.items import CallableTool
 from skein.own_tools.records import OwnTools
 from skein.own_tools.sending import CallSender, Outcome
-from skein.own_tools.signed_context import CallContext
+from skein.own_tools.signed_context import context_of_operator
 from skein.ports import Clock, Ids
 
 TRIAL_TIME = timedelta(seconds=25)  # a request to the API has 29
@@ -33,20 +33,12 @@ class ToolTrials:
             NotFound: There is no such tool.
             Unprocessable: The arguments do not fit.
         """
-        record = self.tools.get(tenant, name)
+        record = self.tools.find(tenant, name)
         function = record.python and installed_functions().get(record.python.function)
         tool, given = CallableTool(record, function or None), json.dumps(dict(arguments))
         try:
             tool.parse(given)
         except Correctable as error:
             raise Unprocessable(f"arguments: {error}") from None
-        context = CallContext(
-            tenant=tenant,
-            agent_id=None,
-            chat_id=None,
-            run_id=None,
-            person=by,
-            readers=(by,),
-            idempotency_key=f"try:{self.ids.ulid()}",
-        )
+        context = context_of_operator(tenant, by, f"try:{self.ids.ulid()}")
         return self.sender.send(tool, given, context, until=self.clock.now() + TRIAL_TIME)

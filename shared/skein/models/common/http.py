@@ -21,8 +21,10 @@ class HttpAnswer(Value):
 
     Attributes:
         content_type: The header `content-type`, or nothing.
+        mcp_session: The header `mcp-session-id` of older MCP servers, or nothing.
     """
 
     status: int
     content_type: str = ""
+    mcp_session: Annotated[str, Field(repr=False)] = ""
     body: Annotated[bytes, Field(repr=False)] = b""

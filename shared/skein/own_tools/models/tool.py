@@ -10,14 +10,15 @@ from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value,
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import Key, SortKeyPrefix
 from skein.models.directory.agent import OwnToolName
+from skein.own_tools.models.server_tool import OF_SERVER, OwnToolEffect, ServerTool
 
-OwnToolEffect = Literal["read", "write"]
 Approval = Literal["none", "person", "operator"]
 ToolPrivacy = Literal["shared", "keeps_by_person"]
 FromPrivate = Literal["never", "ask"]
 HttpMethod = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 MAX_TOOLS = 200  # of a tenant
+MAX_SERVER_TOOLS = 30  # of an MCP server that agents may call
 MAX_TOOL_VERSIONS = 50
 LAST_TOOL_VERSION = 99_999_999
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -89,6 +90,23 @@ class PythonCall(Value):
         StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"),
         Field(description="The name of a function that the deployment installs."),
     ]
+
+
+class McpServer(Value):
+    """An MCP server, and those of its tools that agents may call."""
+
+    url: Annotated[
+        str,
+        Field(max_length=2_000, description="The URL of the server, for Streamable HTTP."),
+        AfterValidator(_url),
+    ]
+    tools: Annotated[
+        tuple[Annotated[str, StringConstraints(pattern=r"^[!-~]{1,128}$")], ...],
+        Field(
+            max_length=MAX_SERVER_TOOLS,
+            description="The names of the tools that agents may call, as the server lists them.",
+        ),
+    ] = ()
 
 
 class Credentials(Value):
@@ -165,6 +183,7 @@ class ToolFields(BaseModel):
     enabled: Annotated[JsonBool, Field(description="Whether agents may call the tool.")] = True
     http: Annotated[HttpCall | None, Field(description="For a service by HTTP.")] = None
     python: Annotated[PythonCall | None, Field(description="For a function in Python.")] = None
+    mcp: Annotated[McpServer | None, Field(description="For an MCP server.")] = None
 
 
 TOOL_FIELDS = tuple(ToolFields.model_fields)
@@ -177,6 +196,7 @@ class OwnTool(ToolFields, Stored):
     Attributes:
         nonce: The random part of the secret that signs the context of calls; see `secret_of`.
         secret: The secret, to be shown once, if it was just created; it is never stored.
+        approved: The tools of an MCP server that agents may call, as an operator approved them.
         version: The optimistic lock, and the number of the tool's version.
     """
 
@@ -186,6 +206,7 @@ class OwnTool(ToolFields, Stored):
     name: OwnToolName
     nonce: Annotated[str, Field(repr=False)]
     secret: Annotated[str, Field(exclude=True, repr=False)] = ""
+    approved: Annotated[tuple[ServerTool, ...], Field(exclude_if=lambda tools: not tools)] = ()
     version: int = 1
     created_at: Instant
     changed_at: Instant | None = None
@@ -210,6 +231,31 @@ class OwnTool(ToolFields, Stored):
     def repeatable(self) -> bool:
         """Whether a call whose outcome is unknown may be made again."""
         return self.effect == "read" or self.idempotent
+
+    @property
+    def service(self) -> str:
+        """The name of the service that is called: the server of an MCP server's tool."""
+        return self.name.partition(OF_SERVER)[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which agents list the tool, or the approved tools of an MCP server."""
+        return (self.name,) if self.mcp is None else tuple(each.name for each in self.of_server())
+
+    def of_server(self) -> "tuple[OwnTool, ...]":
+        """Return the approved tools of an MCP server, each as a tool of its own."""
+        return tuple(self._of_server(each) for each in self.approved)
+
+    def _of_server(self, listed: ServerTool) -> "OwnTool":
+        changes = {
+            "name": f"{self.name}{OF_SERVER}{listed.short_name}",
+            "description": listed.description,
+            "parameters": listed.parameters,
+            "effect": listed.effect,
+            "idempotent": listed.idempotent,
+            "approved": (listed,),
+        }
+        return self.model_copy(update=changes)
 
     @property
     def author(self) -> str:

@@ -1,0 +1,43 @@
+"""A tool of an MCP server, as an operator approved it."""
+
+import hashlib
+import json
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from skein.models.common.base import Value
+
+OwnToolEffect = Literal["read", "write"]
+
+OF_SERVER = "__"  # between the name of a server and that of its tool
+NOT_IN_NAMES = re.compile(r"[^a-z0-9_]")
+DIGEST_CHARACTERS = 16
+
+
+class ServerTool(Value):
+    """A tool of an MCP server: what a model sees of it, and what its hints say."""
+
+    name: Annotated[str, Field(description="The name, as the server lists it.")]
+    description: Annotated[str, Field(description="What the model reads about the tool.")]
+    parameters: Annotated[
+        dict[str, Any], Field(description="JSON Schema of the arguments, as models get it.")
+    ]
+    effect: Annotated[
+        OwnToolEffect, Field(description="Whether a call only reads, as the server hints.")
+    ]
+    idempotent: Annotated[
+        bool, Field(description="Whether a repeated call has no effect, as the server hints.")
+    ]
+
+    @property
+    def short_name(self) -> str:
+        """The name as it follows that of the server."""
+        return NOT_IN_NAMES.sub("_", self.name.casefold())
+
+    @property
+    def digest(self) -> str:
+        """The hash of all that an operator approves."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_CHARACTERS]
