@@ -5,8 +5,7 @@ from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
-from skein.models.common.http import HttpAnswer, HttpRequest
-from skein.models.common.mcp import McpAnswer, McpListing, McpReply
+from skein.models.common.http import HttpAnswer, HttpRequest, McpAnswer, McpListing, McpReply
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.common.vector_search import VectorSearch
 from skein.models.delivery.sms import OutgoingSms, SentSms

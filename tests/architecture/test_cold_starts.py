@@ -56,7 +56,7 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 114,
+    "admin_api": 121,
     "api_docs": 300,
     "console": 60,
     "background_finder": 62,
@@ -67,7 +67,7 @@ MOST = {
     "live_frames": 90,
     "mobile_api": 120,
     "push_worker": 90,
-    "run_worker": 280,
+    "run_worker": 284,
     "service_webhook": 72,
     "sms_delivery": 90,
     "sms_status": 90,

@@ -12,8 +12,7 @@ import pytest
 from local.template import ROOT
 from skein.adapters.mcp_client import LibraryMcpClient
 from skein.errors import Ambiguous, Unavailable
-from skein.models.common.http import HttpAnswer, HttpRequest
-from skein.models.common.mcp import McpAnswer
+from skein.models.common.http import HttpAnswer, HttpRequest, McpAnswer
 from tests.support.mcp_server import URL, Shop, shop
 from tools.deployment.layer import MCP_FOLDERS
 

@@ -15,6 +15,7 @@ from routes.audited import Requires
 from tests.matrix.households import NEW_LINE, Ids
 from tests.support.api_client import Answer, Client
 from tests.support.number_codes import CODE
+from tests.support.own_tools import SING
 
 WHERE = "tests/matrix/calls.py"
 
@@ -30,6 +31,7 @@ PATHS: dict[str, dict[str, str]] = {
     "/v1/tools/{name}": {"name": "tool_name"},
     "/v1/tools/{name}/try": {"name": "tool_name"},
     "/v1/tools/{name}/secret": {"name": "tool_name"},
+    "/v1/tools/{name}/offered": {"name": "server_name"},
     "/v1/tools/{name}/versions": {"name": "tool_name"},
     "/v1/tools/{name}/versions/{version}/restore": {"name": "tool_name", "version": "=1"},
     "/v1/users/{user_id}/phones/{phone}": {"phone": "own_phone"},
@@ -102,6 +104,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "ReplayEdit": {"system_prompt": "Be brief."},
     "RoleChange": {"role": "owner"},
     "RespondNow": {"agent_id": "{agent_id}"},
+    "ServerToolApproval": {"tool": SING.name, "digest": SING.digest},
     "ServiceChange": {"agent_ids": ["{agent_id}"]},
     "SkillBody": {"text": "Something else"},
     "PlanChange": {"status": "canceled"},

@@ -37,7 +37,7 @@ from tests.support.agents import END, actor, results_of, settle
 from tests.support.builders import INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.choices import ask
 from tests.support.fakes import ScriptedModel, calls
-from tests.support.own_tools import LOOK_UP, own_tool, waiting_call
+from tests.support.own_tools import LOOK_UP, SINGER, own_tool, singing, waiting_call
 
 PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct", "respond": "mention"}
@@ -149,6 +149,7 @@ class _Furnisher:
         self.profile_change = f"pch_{mark}1"
         self.skill = f"citron{words}-skill"
         self.tool = f"citron{words}_tool"
+        self.server = f"citron{words}_server"
         self.free_skill = f"citron{words}-free"  # which no thread has
         self.places: dict[str, Place] = {}
 
@@ -172,6 +173,7 @@ class _Furnisher:
             world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
         self.approval = waiting_call(world, self.coach.id, tool=self.tool)
         own_tool(world, LOOK_UP, name=self.tool, description=f"About citron{self.words}")
+        own_tool(world, SINGER, name=self.server)
         self._furnish()
         team = self.places["team"].ids
         own = self._kept() | team | {"run_id": team["done_run_id"]}
@@ -435,6 +437,7 @@ class _Furnisher:
             "document_id": Document.id_of(name),
             "skill_name": self.skill,
             "tool_name": self.tool,
+            "server_name": self.server,
             "approval_id": self.approval,
         }
 
@@ -452,6 +455,7 @@ class Neighbours(World):
         self.ours, *others = _street()
         self.others = tuple(others)
         self.table.copy(_shared_table())
+        self.service.answer = singing
         self.ids._last = 500_000
         self.clock.advance(3_600)
         self.assign(NEW_LINE)

@@ -28,6 +28,7 @@ PLAIN = {
     "GET /v1/usage",
     "GET /v1/lines/{phone}",
     "GET /v1/erasures",
+    "GET /v1/tools/{name}/offered",
     "GET /v1/users/{user_id}/erasure-preview",
     "GET /v1/erasures/{erasure_id}",
     "GET /v1/agents/{agent_id}/runs",

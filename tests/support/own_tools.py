@@ -1,14 +1,18 @@
 """Tools of a tenant, as tests give them to an agent."""
 
+import json
 from typing import Any
 
 from skein.models.common.audience import OPEN
+from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Put
 from skein.models.runs.run import run_id_in
 from skein.own_tools.models.approval import DECIDE_WITHIN, ToolApproval
+from skein.own_tools.models.server_tool import ServerTool
 from skein.own_tools.models.tool import OwnTool, OwnToolVersion
 from skein.own_tools.signed_context import new_nonce
+from tests.fakes.outbound_http import json_answer
 from tests.support.builders import NOON, TENANT, World
 
 ORDER = {
@@ -37,6 +41,37 @@ BOOK: dict[str, Any] = {
     "privacy": "keeps_by_person",
     "http": {"method": "POST", "url": "https://shop.example/bookings"},
 }
+
+
+SING = ServerTool(
+    name="sing",
+    description="Sing.",
+    parameters={"type": "object", "properties": {}},
+    effect="read",
+    idempotent=False,
+)
+SINGER: dict[str, Any] = {"name": "singer", "mcp": {"url": "https://shop.example/mcp"}}
+COMPLETE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+def singing(request: HttpRequest) -> HttpAnswer:
+    """Answer as an MCP server that offers `SING`; as a service with JSON elsewhere."""
+    if not request.url.endswith("/mcp"):
+        return json_answer({"state": "on its way"})
+    asked = json.loads(request.body)
+    listed = {
+        "name": SING.name,
+        "description": SING.description,
+        "inputSchema": SING.parameters,
+        "annotations": {"readOnlyHint": True},
+    }
+    results: dict[str, dict[str, Any]] = {
+        "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {}},
+        "tools/list": {"tools": [listed]},
+        "tools/call": {"content": [{"type": "text", "text": "La"}]},
+    }
+    result = COMPLETE | results[asked["method"]]
+    return json_answer({"jsonrpc": "2.0", "id": asked["id"], "result": result})
 
 
 def own_tool(world: World, fields: dict[str, Any], **changes: Any) -> OwnTool:

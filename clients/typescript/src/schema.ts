@@ -1397,6 +1397,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tools/{name}/offered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what an MCP server offers
+         * @description Skein asks the server now. A tool that the server changed is not called until approved.
+         */
+        get: operations["list_offered_tools"];
+        put?: never;
+        /**
+         * Approve a tool of an MCP server
+         * @description Agents may call the tool as it was shown. Repeating the call changes nothing.
+         */
+        post: operations["approve_offered_tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tools/{name}/versions": {
         parameters: {
             query?: never;
@@ -4323,6 +4347,16 @@ export interface components {
             discarded_at: string | null;
         };
         /**
+         * McpServer
+         * @description An MCP server, and those of its tools that agents may call.
+         */
+        McpServer: {
+            /** @description The URL of the server, for Streamable HTTP. */
+            url: string;
+            /** @description The names of the tools that agents may call, as the server lists them. Default: `[]`. */
+            tools?: string[];
+        };
+        /**
          * MemoryChange
          * @description The changes to a memory.
          */
@@ -4657,7 +4691,7 @@ export interface components {
         };
         /**
          * NewTool
-         * @description A new tool, of one kind: `http` or `python`.
+         * @description A new tool, of one kind: `http`, `python` or `mcp`.
          */
         NewTool: {
             /** @description What the model reads about the tool; empty: the function's docstring. Default: `""`. */
@@ -4690,6 +4724,8 @@ export interface components {
             http?: components["schemas"]["HttpCall"] | null;
             /** @description For a function in Python. */
             python?: components["schemas"]["PythonCall"] | null;
+            /** @description For an MCP server. */
+            mcp?: components["schemas"]["McpServer"] | null;
             /** @description The name, by which models call it. */
             name: string;
         };
@@ -4729,6 +4765,32 @@ export interface components {
              * @description When the summary was made.
              */
             at: string;
+        };
+        /**
+         * OfferedToolList
+         * @description The tools that an MCP server offers now.
+         */
+        OfferedToolList: {
+            /** @description The items of this page. */
+            items: components["schemas"]["OfferedToolResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * OfferedToolResource
+         * @description A tool that an MCP server offers, as a model would be shown it.
+         */
+        OfferedToolResource: {
+            /** @description The name by which agents list it. */
+            name: string;
+            /** @description Whether it is approved. `changed`: the server changed it since, and calls are refused until the change is approved. */
+            state: components["schemas"]["OfferState"];
+            /** @description Why models could not call it; null if they can. */
+            fault: string | null;
+            /** @description The hash of what an approval approves. */
+            digest: string;
+            /** @description The tool. */
+            listed: components["schemas"]["ServerTool"];
         };
         /**
          * PauseTimes
@@ -5074,6 +5136,34 @@ export interface components {
             status: components["schemas"]["RunStatus"] | null;
             /** @description Null if the run has answered. */
             reason: components["schemas"]["Reason"] | null;
+        };
+        /**
+         * ServerTool
+         * @description A tool of an MCP server: what a model sees of it, and what its hints say.
+         */
+        ServerTool: {
+            /** @description The name, as the server lists it. */
+            name: string;
+            /** @description What the model reads about the tool. */
+            description: string;
+            /** @description JSON Schema of the arguments, as models get it. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description Whether a call only reads, as the server hints. */
+            effect: components["schemas"]["OwnToolEffect"];
+            /** @description Whether a repeated call has no effect, as the server hints. */
+            idempotent: boolean;
+        };
+        /**
+         * ServerToolApproval
+         * @description An operator's approval of a tool of an MCP server.
+         */
+        ServerToolApproval: {
+            /** @description The name in the server's list. */
+            tool: string;
+            /** @description The hash of what was shown. */
+            digest: string;
         };
         /**
          * ServiceChange
@@ -5519,7 +5609,7 @@ export interface components {
          * @description Changes to a tool. Omitted fields stay unchanged.
          *
          *     Null resets `parameters`, `approval`, `approval_text`, `credentials`, `max_calls_per_day`,
-         *     `http` and `python`. Null leaves the other fields unchanged.
+         *     `http`, `python` and `mcp`. Null leaves the other fields unchanged.
          */
         ToolChange: {
             /** @description What the model reads about the tool; empty: the function's docstring. */
@@ -5552,6 +5642,8 @@ export interface components {
             http?: components["schemas"]["HttpCall"] | null;
             /** @description For a function in Python. */
             python?: components["schemas"]["PythonCall"] | null;
+            /** @description For an MCP server. */
+            mcp?: components["schemas"]["McpServer"] | null;
         };
         /**
          * ToolDecision
@@ -5606,8 +5698,12 @@ export interface components {
             http: components["schemas"]["HttpCall"] | null;
             /** @description For a function in Python. */
             python: components["schemas"]["PythonCall"] | null;
+            /** @description For an MCP server. */
+            mcp: components["schemas"]["McpServer"] | null;
             /** @description The name, by which models call it. */
             name: string;
+            /** @description How agents list it: its name, or those of a server's approved tools. */
+            names: string[];
             /** @description Who agrees to each call. */
             asks: components["schemas"]["Approval"];
             /** @description The number of the tool's version. */
@@ -5711,8 +5807,12 @@ export interface components {
             http: components["schemas"]["HttpCall"] | null;
             /** @description For a function in Python. */
             python: components["schemas"]["PythonCall"] | null;
+            /** @description For an MCP server. */
+            mcp: components["schemas"]["McpServer"] | null;
             /** @description The name, by which models call it. */
             name: string;
+            /** @description How agents list it: its name, or those of a server's approved tools. */
+            names: string[];
             /** @description Who agrees to each call. */
             asks: components["schemas"]["Approval"];
             /** @description The number of the tool's version. */
@@ -6260,6 +6360,11 @@ export interface components {
          * @enum {string}
          */
         Approval: "none" | "person" | "operator";
+        /**
+         * OfferState
+         * @enum {string}
+         */
+        OfferState: "new" | "approved" | "changed" | "gone";
         /**
          * PlanOutcome
          * @description Whether a plan is to be due again, or is canceled.
@@ -10301,6 +10406,91 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_offered_tools: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfferedToolList"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    approve_offered_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a tool. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "digest": "0123456789abcdef",
+                 *       "tool": "order_status"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ServerToolApproval"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];

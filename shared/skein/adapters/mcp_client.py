@@ -16,8 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skein.errors import Ambiguous, Failed, SkeinError
-from skein.models.common.http import HttpRequest
-from skein.models.common.mcp import ListedTool, McpAnswer, McpListing, McpQuestion
+from skein.models.common.http import HttpRequest, ListedTool, McpAnswer, McpListing, McpQuestion
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession
     from mcp_types import CallToolResult, InputRequiredResult
 
-    from skein.models.common.mcp import McpReply
+    from skein.models.common.http import McpReply
     from skein.ports import SendRequest
 
 T = TypeVar("T")
@@ -110,10 +109,10 @@ def _in_session(
     url: str,
     version: str | None,
     send: SendRequest,
-    work: Callable[[ClientSession], Awaitable[T]],
+    ask: Callable[[ClientSession], Awaitable[T]],
     seconds: float,
 ) -> T:
-    """Do work in a session with a server.
+    """Ask a server in a session.
 
     An error of `send` ends the session, and is raised as it is: the library would hide it.
 
@@ -128,7 +127,7 @@ def _in_session(
 
     async def bounded() -> T:
         async with asyncio.timeout(seconds), _session(url, version, send, raised) as session:
-            return await work(session)
+            return await ask(session)
 
     try:
         result = asyncio.run(bounded())
@@ -181,7 +180,7 @@ def _guarded(send: SendRequest, raised: list[BaseException]) -> httpx2.AsyncBase
     """Return a transport that sends each request by `send`, one after the other."""
     import httpx2
 
-    class Guarded(httpx2.AsyncBaseTransport):
+    class GuardedSender(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             if raised:
                 raise httpx2.ConnectError("the session has ended")
@@ -211,7 +210,7 @@ def _guarded(send: SendRequest, raised: list[BaseException]) -> httpx2.AsyncBase
                 answer.status, headers=kept, content=answer.body, request=request
             )
 
-    return Guarded()
+    return GuardedSender()
 
 
 async def _asked(context: Any, params: Any) -> Any:

@@ -10,13 +10,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skein.errors import Ambiguous, Failed, Unavailable
-from skein.models.common.http import HttpAnswer, HttpRequest
-from skein.models.common.mcp import ListedTool, McpAnswer, McpListing, McpReply
+from skein.models.common.http import (
+    HttpAnswer,
+    HttpRequest,
+    ListedTool,
+    McpAnswer,
+    McpListing,
+    McpReply,
+)
 from skein.own_tools.foreign_schema import reduced
 from skein.own_tools.models.server_tool import ServerTool
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.signed_context import CallContext
-from skein.own_tools.signed_http import SignedHttp
+from skein.own_tools.signed_sending import SignedSender
 from skein.ports import Clock, McpClient, SendRequest
 
 CACHED = timedelta(hours=1)
@@ -37,7 +43,7 @@ class McpServers:
     """
 
     mcp: Callable[[], McpClient]
-    http: SignedHttp
+    http: SignedSender
     clock: Clock
     listings: dict[tuple[str, str, str], tuple[datetime, McpListing]] = field(default_factory=dict)
 

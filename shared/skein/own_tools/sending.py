@@ -26,7 +26,7 @@ from skein.own_tools.items import CallableTool
 from skein.own_tools.mcp_servers import McpServers
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.signed_context import CallContext
-from skein.own_tools.signed_http import SignedHttp
+from skein.own_tools.signed_sending import SignedSender
 from skein.ports import Clock, Metrics, ModelTokens
 from skein.services.common.circuit_breaker import CircuitBreaker
 from skein.services.common.quoting import behind_bars
@@ -86,7 +86,7 @@ class _Usage:
 class CallSender:
     """The service that sends the calls of tools."""
 
-    http: SignedHttp
+    http: SignedSender
     servers: McpServers
     tokens: Callable[[], ModelTokens]
     clock: Clock

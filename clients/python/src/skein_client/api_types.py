@@ -479,6 +479,18 @@ class LineResource(TypedDict):
     settings: dict[str, Any]
 
 
+Tool: TypeAlias = str
+
+
+class McpServer(TypedDict):
+    """
+    An MCP server, and those of its tools that agents may call.
+    """
+
+    url: str
+    tools: NotRequired[list[Tool]]
+
+
 class MemoryChange(TypedDict):
     """
     The changes to a memory.
@@ -742,6 +754,15 @@ class RequestedResource(TypedDict):
     chat_id: str
     to_seq: int
     agents: int
+
+
+class ServerToolApproval(TypedDict):
+    """
+    An operator's approval of a tool of an MCP server.
+    """
+
+    tool: str
+    digest: str
 
 
 class ServiceChange(TypedDict):
@@ -1154,6 +1175,9 @@ FromPrivate: TypeAlias = Literal['never', 'ask']
 
 
 Approval: TypeAlias = Literal['none', 'person', 'operator']
+
+
+OfferState: TypeAlias = Literal['new', 'approved', 'changed', 'gone']
 
 
 PlanOutcome: TypeAlias = Literal['active', 'canceled']
@@ -1969,7 +1993,7 @@ class NewThread(TypedDict):
 
 class NewTool(TypedDict):
     """
-    A new tool, of one kind: `http` or `python`.
+    A new tool, of one kind: `http`, `python` or `mcp`.
     """
 
     description: NotRequired[str]
@@ -1987,6 +2011,7 @@ class NewTool(TypedDict):
     enabled: NotRequired[bool]
     http: NotRequired[HttpCall | None]
     python: NotRequired[PythonCall | None]
+    mcp: NotRequired[McpServer | None]
     name: str
 
 
@@ -2088,6 +2113,18 @@ class RunReasonResource(TypedDict):
     reason: Reason | None
 
 
+class ServerTool(TypedDict):
+    """
+    A tool of an MCP server: what a model sees of it, and what its hints say.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    effect: OwnToolEffect
+    idempotent: bool
+
+
 class ServicePage(TypedDict):
     """
     A page of services, oldest first.
@@ -2156,7 +2193,7 @@ class ToolChange(TypedDict):
     Changes to a tool. Omitted fields stay unchanged.
 
     Null resets `parameters`, `approval`, `approval_text`, `credentials`, `max_calls_per_day`,
-    `http` and `python`. Null leaves the other fields unchanged.
+    `http`, `python` and `mcp`. Null leaves the other fields unchanged.
     """
 
     description: NotRequired[str | None]
@@ -2174,6 +2211,7 @@ class ToolChange(TypedDict):
     enabled: NotRequired[bool | None]
     http: NotRequired[HttpCall | None]
     python: NotRequired[PythonCall | None]
+    mcp: NotRequired[McpServer | None]
 
 
 class ToolDecision(TypedDict):
@@ -2204,7 +2242,9 @@ class ToolResource(TypedDict):
     enabled: bool
     http: HttpCall | None
     python: PythonCall | None
+    mcp: McpServer | None
     name: str
+    names: list[str]
     asks: Approval
     version: int
     created_at: str
@@ -2241,7 +2281,9 @@ class ToolWithSecret(TypedDict):
     enabled: bool
     http: HttpCall | None
     python: PythonCall | None
+    mcp: McpServer | None
     name: str
+    names: list[str]
     asks: Approval
     version: int
     created_at: str
@@ -2661,6 +2703,18 @@ class MessageReasonsResource(TypedDict):
     deliveries: list[DeliveryReasonResource]
 
 
+class OfferedToolResource(TypedDict):
+    """
+    A tool that an MCP server offers, as a model would be shown it.
+    """
+
+    name: str
+    state: OfferState
+    fault: str | None
+    digest: str
+    listed: ServerTool
+
+
 class PlanPage(TypedDict):
     """
     A page of plans, active ones first.
@@ -2804,6 +2858,15 @@ class ExportResource(TypedDict):
     deliveries: list[DeliveryResource]
     consents: list[ConsentResource]
     kept: list[KeptResource]
+    next_cursor: str | None
+
+
+class OfferedToolList(TypedDict):
+    """
+    The tools that an MCP server offers now.
+    """
+
+    items: list[OfferedToolResource]
     next_cursor: str | None
 
 

@@ -1,6 +1,6 @@
-"""Requests to services of operators, and their answers."""
+"""Requests to services of operators and their answers, also those of MCP servers."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -28,3 +28,69 @@ class HttpAnswer(Value):
     content_type: str = ""
     mcp_session: Annotated[str, Field(repr=False)] = ""
     body: Annotated[bytes, Field(repr=False)] = b""
+
+
+class ListedTool(Value):
+    """A tool, as its server lists it.
+
+    Attributes:
+        parameters: The JSON Schema of the arguments, as the server wrote it.
+        reads: Whether the server hints that a call only reads.
+        idempotent: Whether the server hints that a repeated call has no further effect.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    reads: bool
+    idempotent: bool
+
+
+class McpListing(Value):
+    """The tools of a server.
+
+    Attributes:
+        version: The version of the protocol that the server spoke.
+    """
+
+    version: str
+    tools: tuple[ListedTool, ...]
+
+
+class McpQuestion(Value):
+    """A question that a server asks before it answers a call, with a closed set of answers.
+
+    Attributes:
+        key: The key under which the server expects the answer.
+        field: The field of the answer.
+        text: The words of the server.
+        values: The values that may be chosen; None for yes or no.
+        state: What the server wants back with the answer.
+    """
+
+    key: str
+    field: str
+    text: str
+    values: tuple[str, ...] | None
+    state: str | None
+
+
+class McpAnswer(Value):
+    """The answer of a server to a call.
+
+    Attributes:
+        refused: Whether the server says that the call failed.
+        text: The words of the answer.
+        question: What the server asks first; None if it has answered.
+    """
+
+    refused: bool
+    text: Annotated[str, Field(repr=False)] = ""
+    question: McpQuestion | None = None
+
+
+class McpReply(Value):
+    """The answer of a person to a question of a server."""
+
+    question: McpQuestion
+    value: str | bool

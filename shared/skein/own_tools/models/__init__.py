@@ -1,3 +1,3 @@
 """The stored tools of tenants."""
 
-__all__ = ["approval", "tool"]
+__all__ = ["approval", "server_tool", "tool"]

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignedHttp:
+class SignedSender:
     """The service that sends requests for a tool."""
 
     http: Callable[[], OutboundHttp]
