@@ -98,7 +98,9 @@ def test_light_model_of_a_base_url_is_the_default_model(
         process = LocalProcess(tmp_path / "data", environment=environment)
         stopped.append(process)
         client = Client(process.wait_until_ready())
-        client.text("Hello?", sender=PHONE)
+        for _ in range(5):  # with their answers, enough messages for a chat summary
+            client.text("Hello?", sender=PHONE)
+            client.drain()
         wait_for(lambda: server.summary_calls, "no summary was asked for")
         assert {call.body["model"] for call in server.summary_calls} == {"big"}
         assert process.end(signal.SIGINT) == 0

@@ -273,6 +273,7 @@ def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(
 ) -> None:
     of = {"tenant": TENANT, "chat_id": world.here}
     record, note = SummaryJob(**of), SummaryJob(**of, agent_id=world.coach.id)
+    world.chat_elsewhere(HUSAM, world.coach)
     world.table.write(Update(Chat.key_of(TENANT, world.here), set={"respond": "manual"}))
 
     def say() -> None:

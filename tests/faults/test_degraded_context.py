@@ -8,7 +8,7 @@ import pytest
 from skein.errors import Throttled, Unavailable
 from skein.interface.reading import READ_SECONDS
 from skein.models.common.storage import Item, Key, Page, Query
-from skein.models.outbox.jobs import RecallJob, RunJob
+from skein.models.outbox.jobs import Job, RecallJob, RunJob
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.settings import Settings
@@ -53,6 +53,16 @@ class Ward(World):
     """A world on a table that can be sick."""
 
     sick_table: SickTable
+
+    def handle(self, job: Job) -> None:
+        """Play a job; only runs meet the sick table."""
+        table = self.sick_table
+        ills = table.sick, table.very_sick, table.looks
+        if not isinstance(job, RunJob):
+            table.sick = table.very_sick = None
+        super().handle(job)
+        if not isinstance(job, RunJob):
+            table.sick, table.very_sick, table.looks = ills
 
     @property
     def prompt_marks(self) -> list[tuple[str, ...]]:

@@ -84,8 +84,7 @@ class SmsLine(Deployment):
         assert (runs[-1].status, runs[-1].usage, runs[-1].steps_taken) == ("done", step.usage, 1)
         assert self.deliveries(chat_id)[-1].status == "sent"
         membership = self.membership(COACH, chat_id)
-        assert membership.summary is not None
-        assert membership.summary.seq == answer.seq
+        assert membership.summary is None  # no other chat can show it
         assert (membership.running_run, membership.queued_run, membership.wait) == (
             None,
             None,

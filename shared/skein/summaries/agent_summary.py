@@ -19,7 +19,7 @@ from skein.services.chat_state.sessions import first_to_summarize
 from skein.services.chat_state.snapshot import read_agent, read_snapshot
 from skein.services.chats.staleness import MIN_MESSAGES, agent_renewal_at
 from skein.summaries import model as texts
-from skein.summaries.elsewhere import Elsewhere
+from skein.summaries.other_chats import OtherChats
 from skein.summaries.summary_task import (
     SummaryClaim,
     SummaryRequest,
@@ -37,7 +37,7 @@ ROWS_READ = 50  # more than the messages wanted, because some are keywords and n
 class AgentSummaries(SummaryTask):
     """Renewal of agent summaries, which are stored on the agents' memberships."""
 
-    elsewhere: Elsewhere
+    other_chats: OtherChats
 
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
         """Begin the cooldown of an agent's summary, if the summary is stale and can be shown.
@@ -60,7 +60,7 @@ class AgentSummaries(SummaryTask):
         at = agent_renewal_at(chat, stale, self.settings)
         if at is None or at > now:
             return None
-        if job.wanted_in is None and not self.elsewhere.can_show(chat, member.member.ref, now):
+        if job.wanted_in is None and not self.other_chats.can_show(chat, member.member.ref, now):
             state = state.model_copy(update={"tried_seq": chat.last_seq})
             self.table.write(changed(member, before, {"summary_state": state}))
             return None

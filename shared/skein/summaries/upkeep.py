@@ -26,7 +26,7 @@ from skein.services.directory.display_names import as_called_now, record_keys
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.quotas.usage import Budget
 from skein.settings import Settings
-from skein.summaries.elsewhere import Elsewhere
+from skein.summaries.other_chats import OtherChats
 
 KEYS_PER_READ = 100
 
@@ -47,7 +47,7 @@ class Upkeep:
     dispatch: Dispatch
     budget: Budget
     recall_sweep: RecallSweep
-    elsewhere: Elsewhere
+    other_chats: OtherChats
     settings: Settings
 
     def keep(self, job: UpkeepJob) -> None:
@@ -113,7 +113,7 @@ class Upkeep:
                 wanted_in=chat.id,
             )
             for agent in snapshot.agents
-            for other in self.elsewhere.wanted_in(chat, agent.member.ref, now)
+            for other in self.other_chats.wanted_in(chat, agent.member.ref, now)
         ]
 
     def _left(self, chat: Chat) -> list[NamedMember]:

@@ -141,7 +141,9 @@ def test_chat_asks_for_the_ten_newest_stale_summaries_only() -> None:
     job = SummaryJob(tenant=TENANT, chat_id="open_12", agent_id=COACH.id)
     world.handle(job)
     assert note(world, "open_12") is not None
-    wanted = world.app.upkeep.elsewhere.wanted_in(world.stored_chat(), COACH.ref, world.clock.now())
+    wanted = world.app.upkeep.other_chats.wanted_in(
+        world.stored_chat(), COACH.ref, world.clock.now()
+    )
     assert [other.chat.id for other in wanted] == [f"open_{n:02}" for n in range(11, 1, -1)]
 
 

@@ -25,7 +25,7 @@ MAX_WANTED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Elsewhere:
+class OtherChats:
     """Find the chats in which prompts show an agent's summaries of its other chats."""
 
     table: Table
