@@ -55,7 +55,7 @@ class Forgotten(StruckWorld):
         rest = ("#ERASURES", "FORGETTING")
         assert [key for key in self.table.all_keys() if any(r in str(key) for r in rest)] == []
         kinds = [message.kind for message in self.messages()]
-        assert kinds == ["deleted"] * 4 + ["keyword"]
+        assert kinds == ["deleted"] * 4 + ["keyword", "notice"]
 
 
 @cache

@@ -10,9 +10,10 @@ from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.chats.consent import Consent
 from skein.models.chats.idempotency import IdempotencyRecord
-from skein.models.common.provenance import digest_of
+from skein.models.common.provenance import MadeFrom, Span, digest_of
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
+from skein.models.directory.profile_change import ProfileSource
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
@@ -31,6 +32,7 @@ from skein.recall.pruning import PassagePruning
 from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import items_under
+from skein.services.directory.users import Users
 
 PART = 100  # items between two saved positions in a chat
 MAX_HASHES = 10_000  # of a record of quotes, and those of one more message
@@ -189,6 +191,7 @@ class DeletedMessageEraser:
         search: RunSearch,
         passages: PassagePruning,
         deletion: MessageDeletion,
+        users: Users,
     ) -> None:
         self._table = table
         self._clock = clock
@@ -196,6 +199,7 @@ class DeletedMessageEraser:
         self._search = search
         self._passages = passages
         self._deletion = deletion
+        self._users = users
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the words of runs that may have been shown the message; yield positions.
@@ -216,6 +220,7 @@ class DeletedMessageEraser:
         self._forget(sweep, snapshot, message)
         self._forget_consent(sweep, message)
         self._forget_sms(sweep, message)
+        self._forget_profile(sweep, message)
         sweep.unsaved.counts["recall_lines"] += self._passages.prune_message(
             sweep.tenant, message.chat_id, message.seq, agents
         )
@@ -285,6 +290,20 @@ class DeletedMessageEraser:
         item = self._table.get(Message.key_of(sweep.tenant, message.chat_id, message.seq))
         if item is not None:
             self._runs.rewriter.rewrite_deliveries(sweep, Message.from_item(item))
+
+    def _forget_profile(self, sweep: Sweep, message: DeletedMessage) -> None:
+        """Remove values of the person's profile that were made from deleted messages alone."""
+
+        def gone(source: ProfileSource) -> bool:
+            spans = (
+                Span(chat_id=source.chat_id, first_seq=seq, last_seq=seq) for seq in source.seqs
+            )
+            made = MadeFrom(spans=tuple(spans))
+            return holds(made, message) and sweep.gone(made)
+
+        with suppress(NotFound):  # the person is being erased
+            values = self._users.withdraw(sweep.tenant, sweep.erasure.user_id, gone)
+            sweep.unsaved.counts["profile_values"] += values
 
     def _run(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
         self._forget_lines(sweep, message, run)

@@ -1,4 +1,4 @@
-"""Forgettings: find what a person wants forgotten, ask the person, and delete it after a yes.
+"""Forgettings: find what a person wants forgotten, ask, delete it after a yes, and say so.
 
 The question is asked in the person's own private chat with the agent, so nobody else learns what
 was found, or whether anything was.
@@ -6,24 +6,34 @@ was found, or whether anything was.
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from skein.errors import Failed, Unprocessable
+from skein.errors import (
+    ConditionFailed,
+    Conflict,
+    ExtraWriteFailed,
+    Failed,
+    NotFound,
+    Unprocessable,
+)
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.choice import ForgottenMessage
 from skein.models.chats.forgetting import Forgetting
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import digest_of
-from skein.models.common.storage import Delete, Query, Write
+from skein.models.common.storage import Delete, Exists, Query, Write
 from skein.models.outbox.jobs import ForgettingJob
 from skein.models.runs.run import Run
 from skein.ports import Table
 from skein.privacy.message_deletion import MessageDeletion
+from skein.prompts import render
 from skein.recall.message_search import MessageSearch
 from skein.recall.words import stems_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.chats.views import WINDOW, ChatViews
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.proposals import person_to_ask
@@ -50,6 +60,7 @@ class Forgettings:
     views: ChatViews
     search: MessageSearch
     deletion: MessageDeletion
+    chats: Chats
 
     def ask(self, claim: Claim, query: str, zone: ZoneInfo, *, client_id: str) -> Message | None:
         """Ask the person whom a run answers whether to forget what matches (idempotent).
@@ -110,14 +121,40 @@ class Forgettings:
         return self.asking.ask(new, extra_writes=extra_writes).message
 
     def carry_out(self, job: ForgettingJob) -> None:
-        """Delete the messages of a forgetting (idempotent)."""
+        """Delete the messages of a forgetting, and tell the person once (idempotent)."""
         key = Forgetting.key_of(job.tenant, job.user_id, job.forgetting_id)
         item = self.table.get(key)
         if item is None:
             return
-        for each in Forgetting.from_item(item).messages:
+        forgetting = Forgetting.from_item(item)
+        for each in forgetting.messages:
             self.deletion.forget(job.tenant, job.user_id, each.chat_id, each.seq)
-        self.table.write(Delete(key))
+        self._tell(forgetting)
+
+    def _tell(self, forgetting: Forgetting) -> None:
+        """Post a notice in the chat of the question, and end the forgetting with it.
+
+        Without the agent or the person in that chat, nobody is told.
+        """
+        asked, done = forgetting.messages[-1], Delete(forgetting.key, Exists())
+        item = self.table.get(Message.key_of(forgetting.tenant, asked.chat_id, asked.seq))
+        question = Message.from_item(item) if item is not None else None
+        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has told the person
+            if question is None or question.sender.kind != "agent":
+                self.table.write(done)
+                return
+            notice = NewMessage(
+                tenant=forgetting.tenant,
+                chat_id=asked.chat_id,
+                sender=question.sender.ref,
+                kind="notice",
+                text=render("notice_forgotten", {"count": str(len(forgetting.messages) - 1)}),
+                client_id=f"forgotten:{forgetting.id}",
+            )
+            try:
+                self.chats.post_message(notice, extra_writes=lambda _: (done,))
+            except (NotFound, Conflict):
+                self.table.write(done)
 
     def _home(self, run: Run, asked: str) -> Chat:
         """Return the private chat of the person alone with the agent: the run's, or the newest.

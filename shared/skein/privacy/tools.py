@@ -18,7 +18,10 @@ ASKED = (
     "the person is asked in msg:{seq} whether to delete what was found. Do not repeat it, and do "
     "not say that it was forgotten"
 )
-ELSEWHERE = "if anything was found, the person is asked in their direct chat with you"
+ELSEWHERE = (
+    "if anything was found, the person is asked in their direct chat with you. Say here only: "
+    '"If I find something, I ask you in our direct chat."'
+)
 
 
 @tool(effect="send")

@@ -1,11 +1,14 @@
 """A person has an agent forget: the words are found, shown to them alone, and gone after a yes."""
 
+import json
 from typing import Any
 
 import pytest
 
+from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import NO, YES
+from skein.models.common.ownership import private_scope
 from skein.services.choices.answering import Answering, GivenAnswer
 from tests.support.agents import COACH, actor
 from tests.support.builders import TENANT, World
@@ -22,15 +25,15 @@ from tests.support.erasure import (
 from tests.support.fakes import ScriptedModel, calls
 
 CODE = "quokka"
-HOME, GROUP = "chat_home", "chat_group"
+HOME, GROUP, OTHER = "chat_home", "chat_group", "chat_other"
 ASKS = calls(("forget", {"query": "PIN"}))
 
 
-def world_of(*script: Any) -> World:
+def world_of(*script: Any, **chat: Any) -> World:
     world = World(model=ScriptedModel.saying(*script, default=calls("end_run")))
     actor(world, reply_mode="text")
     world.known(ZOE, BEN)
-    world.chat(ZOE, COACH, chat_id=HOME, kind="direct", visibility="private")
+    world.chat(ZOE, COACH, chat_id=HOME, kind="direct", visibility="private", **chat)
     return world
 
 
@@ -72,6 +75,16 @@ def finish(world: World) -> None:
     assert not [key for key in world.table.all_keys() if "#ERASURES" in key.pk]
 
 
+def consolidated(world: World) -> None:
+    world.app.consolidation_requests.request(TENANT, HOME)
+    settle(world)
+
+
+def memories(world: World) -> list[Memory]:
+    scope = private_scope(user_id=ZOE.id)
+    return [each for each in world.memories(COACH.id, scope) if each.live]
+
+
 def traces(world: World) -> list[str]:
     return [key for key, text in lines_of(world) if CODE in text or "Forget my" in text]
 
@@ -86,6 +99,10 @@ def test_yes_leaves_no_trace_of_what_is_forgotten() -> None:
     answer(world, YES)
     assert traces(world) == []
     assert "I like tea" in world.texts(HOME)
+    notice = "I deleted 2 messages, your request included."
+    assert [e.text.split(" What")[0] for e in world.messages(HOME) if e.kind == "notice"] == [
+        notice
+    ]
     assert [e for e in world.table.all_keys() if "FORGETTING" in e.sk] == []
     asked = len(world.model.requests)
     world.post("What is my PIN?", ZOE, chat_id=HOME)
@@ -117,17 +134,90 @@ def test_no_changes_nothing() -> None:
 
 
 def test_request_in_a_group_is_asked_in_the_direct_chat_and_keeps_words_of_others() -> None:
-    world = told(ASKS)
+    elsewhere = "If I find something, I ask you in our direct chat."
+    world = told(ASKS, elsewhere)
     world.chat(ZOE, BEN, COACH, chat_id=GROUP, respond="mention", visibility="private")
     world.post(f"Her PIN is {CODE}, she told me", BEN, chat_id=GROUP)
     world.post("@Coach forget my PIN", ZOE, chat_id=GROUP)
     settle(world)
     assert [each.kind for each in world.messages(GROUP)].count("choice") == 0
+    assert f'Say here only: "{elsewhere}"' in world.model.requests[-1].messages[-1].content
+    assert world.texts(GROUP)[-1] == elsewhere
     assert "Words of others stay" in question(world).text
     assert "she told me" not in question(world).text
     answer(world, YES)
-    assert world.texts(GROUP) == [f"Her PIN is {CODE}, she told me", ""]
+    assert world.texts(GROUP) == [f"Her PIN is {CODE}, she told me", "", ""]
     assert f"My PIN is {CODE}" not in world.texts(HOME)
+
+
+def test_memory_of_forgotten_and_other_words_is_made_again_from_the_others() -> None:
+    world = world_of("I see", "Nice", ASKS, consolidate=True)
+    world.model.memories.extend(
+        json.dumps({"journal": [], "core": [text]})
+        for text in (f"She likes tea, and her PIN is {CODE}.", "She likes tea.")
+    )
+    for text in (f"My PIN is {CODE}", "I like tea"):
+        world.post(text, ZOE, chat_id=HOME)
+        settle(world)
+    consolidated(world)
+    assert [each.text for each in memories(world)] == [f"She likes tea, and her PIN is {CODE}."]
+    world.post("Forget my PIN", ZOE, chat_id=HOME)
+    settle(world)
+    answer(world, YES)
+    consolidated(world)
+    assert [each.text for each in memories(world)] == ["She likes tea."]
+    again = "".join(each.content for each in world.model.memory_requests[-1].messages)
+    assert "I like tea" in again
+    assert CODE not in again
+    assert traces(world) == []
+
+
+def test_runs_of_other_chats_that_had_shown_the_words_lose_prompts_and_steps() -> None:
+    quoting = calls(("search_memories", {"query": CODE}))
+    world = told("Hello", quoting, "Found", ASKS)
+    world.chat(ZOE, COACH, chat_id=OTHER, kind="direct", visibility="private")
+    for text in ("Hi", "Do you know it?"):
+        world.post(text, ZOE, chat_id=OTHER)
+        settle(world)
+    there = [key for key in traces(world) if OTHER in key and "#STEP" in key]
+    assert len(there) > 1  # prompts, and the arguments and results of the tool
+    world.post("Forget my PIN", ZOE, chat_id=HOME)
+    settle(world)
+    answer(world, YES)
+    assert traces(world) == []
+    assert world.texts(OTHER)[-1] == "Found"
+    assert {each.status for each in world.runs(OTHER)} == {"done"}
+
+
+@pytest.mark.parametrize(
+    ("seqs", "later", "left"),
+    [
+        ((1,), None, {}),
+        ((1,), "the blue one", {"door": "the blue one"}),
+        ((1, 3), None, {"door": CODE}),
+    ],
+)
+def test_profile_value_goes_if_only_forgotten_messages_made_it(
+    seqs: tuple[int, ...], later: str | None, left: dict[str, str]
+) -> None:
+    world = world_of("I see", "Nice", "Fine", ASKS, consolidate=True)
+    actor(world, reply_mode="text", profile_fields=("door",))
+    for value, made_from in ((CODE, seqs), (later, (5,))):
+        profile = [{"field": "door", "value": value, "from": made_from}] if value else []
+        world.model.memories.append(json.dumps({"journal": [], "core": [], "profile": profile}))
+    for text in (f"My PIN is {CODE}", "It is the door's"):
+        world.post(text, ZOE, chat_id=HOME)
+        settle(world)
+    consolidated(world)
+    world.post("The blue one", ZOE, chat_id=HOME)
+    settle(world)
+    consolidated(world)
+    world.post("Forget my PIN", ZOE, chat_id=HOME)
+    settle(world)
+    answer(world, YES)
+    zoe = world.app.users.get(TENANT, ZOE.id)
+    assert zoe.profile == left
+    assert (CODE in str(zoe.profile_changes)) == (CODE in left.values())
 
 
 @pytest.mark.parametrize("query", ["umbrella", "of the"])

@@ -5,7 +5,7 @@ values were set by an operator or by the person. Consolidation never overwrites 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -232,6 +232,46 @@ def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
     ended = made.model_copy(update={"undone_at": now})
     changes = tuple(ended if each.id == made.id else each for each in user.profile_changes)
     return given | {"profile_changes": changes}
+
+
+def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, Any]:
+    """Return the changed fields of a user without the values that agents made from deleted words.
+
+    A value that is still current gives way to the one before it. No record keeps the words.
+
+    Args:
+        user: The user as read.
+        gone: Whether no message is left from which a value was made.
+
+    Returns:
+        The changed fields, with `profile_changes`; nothing if all values stay.
+    """
+    revised = user
+    going = [made.id for made in user.profile_changes if made.source and gone(made.source)]
+    for change_id in reversed(going):
+        made = next(each for each in revised.profile_changes if each.id == change_id)
+        given: dict[str, Any] = {}
+        if newest_change(revised, made.field) == made:
+            given = changes_of(revised, field_values(made.field, made.before))
+            if made.field == "name":
+                given["name_source"] = made.before_source or "chosen"
+        left = (each for each in revised.profile_changes if each.id != made.id)
+        changes = tuple(_without_before(each, made) for each in left)
+        revised = revised.model_copy(update=given | {"profile_changes": changes})
+    names = ("name", "name_source", "time_zone", "profile", "profile_changes")
+    return {
+        name: getattr(revised, name)
+        for name in names
+        if getattr(revised, name) != getattr(user, name)
+    }
+
+
+def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange:
+    """Return a change without the value of a change that is gone as its value before."""
+    if change.field != gone.field or change.at < gone.at or change.before != gone.value:
+        return change
+    before = {"before": gone.before, "before_source": gone.before_source}
+    return change.model_copy(update=before)
 
 
 def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:

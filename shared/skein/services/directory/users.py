@@ -1,6 +1,6 @@
 """Users of a tenant: their records, phone numbers and profiles."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from skein.services.directory.profile_changes import (
     set_by_operator,
     set_by_person,
     undone,
+    withdrawn,
 )
 
 if TYPE_CHECKING:
@@ -219,6 +220,30 @@ class Users:
         restored, write = revise(user, given)
         self._write(write, user, restored)
         return restored
+
+    def withdraw(self, tenant: str, user_id: str, gone: Callable[[ProfileSource], bool]) -> int:
+        """Remove the values that agents made from deleted words; see `withdrawn` (idempotent).
+
+        Returns:
+            The number of values.
+
+        Raises:
+            NotFound: The user does not exist, or is being erased.
+        """
+        return optimistic(self.clock, lambda: self._withdraw_once(tenant, user_id, gone))
+
+    def _withdraw_once(
+        self, tenant: str, user_id: str, gone: Callable[[ProfileSource], bool]
+    ) -> int:
+        user = self.get(tenant, user_id)
+        given = withdrawn(user, gone)
+        if not given:
+            return 0
+        if "name" in given:
+            self.renaming.announce(tenant, user.as_member.ref)
+        restored, write = revise(user, given)
+        self._write(write, user, restored)
+        return len(user.profile_changes) - len(restored.profile_changes)
 
     def _write(self, write: Write, before: User, after: User) -> None:
         """Store a change of a user, with what follows in the name index."""
