@@ -115,10 +115,12 @@ def test_report_with_prices_states_money_and_the_models_without_a_price() -> Non
     used(world, "gpt-test", Payer("agt_a"), output_tokens=million)
     used(world, "gpt-new", Payer("agt_a"), output_tokens=million)
     world.app.usage.add_sms(TENANT, Payer("agt_a"), texts=1, segments=10, spread_by="dlv_1")
-    money = reported(world, by="model")["total"]["money"]
-    assert money == {
+    world.app.usage.add_tools(TENANT, Payer("agt_a"), ["a", "b"], 0.5, spread_by="run_1")
+    total = reported(world, by="model")["total"]
+    assert (total["tool_calls"], total["tool_cost"]) == (2, 0.5)
+    assert total["money"] == {
         "currency": "USD",
-        "amount": 12.079,  # 0.6 * 2.5 + 0.4 * 1.25 + 10 + 10 * 0.0079
+        "amount": 12.579,  # 0.6 * 2.5 + 0.4 * 1.25 + 10 + 10 * 0.0079 + 0.5
         "unpriced_models": ["gpt-new"],
         "unpriced_segments": 0,
     }

@@ -2162,6 +2162,8 @@ export interface components {
             bytes: number;
             /** @description The HTTP status of the answer; null without one. */
             http_status?: number | null;
+            /** @description What all tries cost, by `cost_per_call`. Default: `0`. */
+            cost?: number;
         };
         /**
          * ChatChange
@@ -4718,6 +4720,8 @@ export interface components {
             max_result_tokens?: number;
             /** @description Calls for one person, and of one agent, in a day. */
             max_calls_per_day?: number | null;
+            /** @description What one call costs, in the currency of the tenant's prices. Default: `0`. */
+            cost_per_call?: number;
             /** @description Whether agents may call the tool. Default: `true`. */
             enabled?: boolean;
             /** @description For a service by HTTP. */
@@ -4845,6 +4849,8 @@ export interface components {
             tools: {
                 [key: string]: number;
             };
+            /** @description What these calls cost. */
+            tool_cost: number;
         };
         /**
          * Pinning
@@ -5636,6 +5642,8 @@ export interface components {
             max_result_tokens?: number | null;
             /** @description Calls for one person, and of one agent, in a day. */
             max_calls_per_day?: number | null;
+            /** @description What one call costs, in the currency of the tenant's prices. */
+            cost_per_call?: number | null;
             /** @description Whether agents may call the tool. */
             enabled?: boolean | null;
             /** @description For a service by HTTP. */
@@ -5692,6 +5700,8 @@ export interface components {
             max_result_tokens: number;
             /** @description Calls for one person, and of one agent, in a day. */
             max_calls_per_day: number | null;
+            /** @description What one call costs, in the currency of the tenant's prices. */
+            cost_per_call: number;
             /** @description Whether agents may call the tool. */
             enabled: boolean;
             /** @description For a service by HTTP. */
@@ -5801,6 +5811,8 @@ export interface components {
             max_result_tokens: number;
             /** @description Calls for one person, and of one agent, in a day. */
             max_calls_per_day: number | null;
+            /** @description What one call costs, in the currency of the tenant's prices. */
+            cost_per_call: number;
             /** @description Whether agents may call the tool. */
             enabled: boolean;
             /** @description For a service by HTTP. */
@@ -5938,6 +5950,8 @@ export interface components {
             segments: number;
             /** @description Calls of tools of the tenant. */
             tool_calls: number;
+            /** @description What these calls cost, by `cost_per_call`; `money` contains it. */
+            tool_cost: number;
             /** @description The cost at the tenant's current prices; null: no prices. */
             money: components["schemas"]["Money"] | null;
         };

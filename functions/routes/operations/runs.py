@@ -70,10 +70,16 @@ def inspected(view: RunView) -> RunResource:
             if view.prompt is not None
             else None,
             steps=tuple(
-                StepResource.of(step, money_of([(step.model, step.usage)], view.prices))
+                StepResource.of(
+                    step, money_of([(step.model, step.usage)], view.prices, step.tool_cost)
+                )
                 for step in view.steps
             ),
-            money=money_of(((step.model, step.usage) for step in view.steps), view.prices),
+            money=money_of(
+                ((step.model, step.usage) for step in view.steps),
+                view.prices,
+                sum(step.tool_cost for step in view.steps),
+            ),
             previous_run_id=view.previous_run_id,
         ),
     )

@@ -193,7 +193,8 @@ class OwnCalls:
         if left:
             run = activation.run
             names = [each.tool.name for each in left]
-            self.usage.add_tools(run.tenant, _payer(run), names, spread_by=run.id)
+            cost = sum(one.usage.cost for one in made if one.usage is not None)
+            self.usage.add_tools(run.tenant, _payer(run), names, cost, spread_by=run.id)
         outcomes |= {each.position: one for each, one in zip(left, made, strict=True)}
         for each in planned:
             self._keep(activation, each, outcomes[each.position])

@@ -20,6 +20,7 @@ from skein.errors import (
     Unavailable,
 )
 from skein.models.common.http import HttpAnswer
+from skein.models.quotas.prices import DIGITS
 from skein.models.runs.step import CallUsage, ToolStatus
 from skein.own_tools.http_requests import request_of, text_of
 from skein.own_tools.items import CallableTool
@@ -126,6 +127,7 @@ class CallSender:
             tries=usage.tries,
             bytes=usage.size,
             http_status=usage.http_status,
+            cost=round(usage.tries * tool.tool.cost_per_call, DIGITS),
         )
         return Outcome(outcome.status, outcome.content, shown, outcome.shows)
 
@@ -156,6 +158,7 @@ class CallSender:
             try:
                 return breaker.call(partial(once, tool, arguments, context, seconds, usage))
             except CircuitOpen:
+                usage.tries -= 1
                 raise
             except Unavailable:
                 if usage.tries == TRIES:

@@ -25,6 +25,7 @@ from skein.own_tools.signed_context import CallContext, secret_of
 from skein.services.choices.answering import Answering, GivenAnswer
 from tests.fakes.outbound_http import json_answer
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage, steps_of, the_run
+from tests.support.api_client import operator
 from tests.support.builders import SERVICES_KEY, TENANT, World
 from tests.support.fakes import Calls, calls
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
@@ -431,6 +432,23 @@ def test_calls_of_a_day_are_counted_and_limited() -> None:
     assert usage == 2
     world.clock.advance(86_400)
     assert world.app.usage.tool_calls(TENANT, Payer(COACH.id, HUSAM.id), NAME) == 0
+
+
+def test_each_try_of_a_call_costs_money_in_the_run_and_in_the_usage() -> None:
+    world = stage(LOOK, "Here.", reply_mode="text", enabled_tools=(NAME,))
+    world.service.errors = [Unavailable("down"), None]
+    own_tool(world, LOOK_UP, cost_per_call=0.02)
+    world.chat(HUSAM, COACH)
+    world.post("Where is my order?", HUSAM)
+    admin = operator(world)
+    prices = {"currency": "EUR", "models": {"test-model": {"input": 0, "output": 0}}}
+    assert admin.patch("/v1/settings", {"prices": prices}).status == 200
+    world.drain()
+    shown = admin.get(f"/v1/runs/{the_run(world).id}").body
+    assert shown["steps"][0]["results"][0]["usage"]["cost"] == 0.04
+    assert (shown["money"]["amount"], shown["steps"][0]["money"]["amount"]) == (0.04, 0.04)
+    report = admin.get("/v1/usage", by="agent").body
+    assert (report["total"]["tool_cost"], report["total"]["money"]["amount"]) == (0.04, 0.04)
 
 
 def test_service_that_fails_often_is_left_alone_for_a_while() -> None:

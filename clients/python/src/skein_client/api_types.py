@@ -41,6 +41,7 @@ class CallUsage(TypedDict):
     tries: int
     bytes: int
     http_status: NotRequired[int | None]
+    cost: NotRequired[float]
 
 
 class ChoiceAnswerResource(TypedDict):
@@ -696,6 +697,7 @@ class PersonUsageResource(TypedDict):
     texts: int
     segments: int
     tools: dict[str, int]
+    tool_cost: float
 
 
 class Pinning(TypedDict):
@@ -1013,6 +1015,7 @@ class UsageRowResource(TypedDict):
     texts: int
     segments: int
     tool_calls: int
+    tool_cost: float
     money: Money | None
 
 
@@ -2008,6 +2011,7 @@ class NewTool(TypedDict):
     timeout_seconds: NotRequired[int]
     max_result_tokens: NotRequired[int]
     max_calls_per_day: NotRequired[int | None]
+    cost_per_call: NotRequired[float]
     enabled: NotRequired[bool]
     http: NotRequired[HttpCall | None]
     python: NotRequired[PythonCall | None]
@@ -2208,6 +2212,7 @@ class ToolChange(TypedDict):
     timeout_seconds: NotRequired[int | None]
     max_result_tokens: NotRequired[int | None]
     max_calls_per_day: NotRequired[int | None]
+    cost_per_call: NotRequired[float | None]
     enabled: NotRequired[bool | None]
     http: NotRequired[HttpCall | None]
     python: NotRequired[PythonCall | None]
@@ -2239,6 +2244,7 @@ class ToolResource(TypedDict):
     timeout_seconds: int
     max_result_tokens: int
     max_calls_per_day: int | None
+    cost_per_call: float
     enabled: bool
     http: HttpCall | None
     python: PythonCall | None
@@ -2278,6 +2284,7 @@ class ToolWithSecret(TypedDict):
     timeout_seconds: int
     max_result_tokens: int
     max_calls_per_day: int | None
+    cost_per_call: float
     enabled: bool
     http: HttpCall | None
     python: PythonCall | None

@@ -37,6 +37,9 @@ class UsageRowResource(Resource):
     texts: Annotated[int, Field(description="SMS that the provider accepted.")]
     segments: Annotated[int, Field(description="The segments of these SMS.")]
     tool_calls: Annotated[int, Field(description="Calls of tools of the tenant.")]
+    tool_cost: Annotated[
+        float, Field(description="What these calls cost, by `cost_per_call`; `money` contains it.")
+    ]
     money: Annotated[
         Money | None, Field(description="The cost at the tenant's current prices; null: no prices.")
     ]
@@ -50,6 +53,7 @@ class UsageRowResource(Resource):
             texts=usage.texts,
             segments=usage.segments,
             tool_calls=sum(usage.tools.values()),
+            tool_cost=usage.tool_cost,
             money=money,
             **tokens,
         )
@@ -65,6 +69,7 @@ class PersonUsageResource(Resource):
     texts: Annotated[int, Field(description="SMS that the provider accepted.")]
     segments: Annotated[int, Field(description="The segments of these SMS.")]
     tools: Annotated[dict[str, int], Field(description="The calls of tools of the tenant.")]
+    tool_cost: Annotated[float, Field(description="What these calls cost.")]
 
     @classmethod
     def from_parts(cls, day: date, usage: Usage) -> Self:
@@ -75,6 +80,7 @@ class PersonUsageResource(Resource):
             texts=usage.texts,
             segments=usage.segments,
             tools=usage.tools,
+            tool_cost=usage.tool_cost,
         )
 
 

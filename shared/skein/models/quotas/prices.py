@@ -65,6 +65,7 @@ class Prices(BaseModel):
         amounts = [_cost(price, used) for price, used in priced if price is not None]
         if self.sms_segment is not None:
             amounts.append(Decimal(str(self.sms_segment)) * usage.segments)
+        amounts.append(Decimal(usage.tool_micros) / MILLION)
         return Money(
             currency=self.currency,
             amount=float(round(sum(amounts, Decimal(0)), DIGITS)),

@@ -15,6 +15,8 @@ from skein.models.common.storage import Item, Key, SortKeyPrefix
 USAGE_DAYS = 400  # the counters by agent and by person expire afterwards
 OF_AGENT, OF_USER = SortKeyPrefix("AGENT#"), SortKeyPrefix("USER#")
 NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
+COST_OF_TOOLS = "tool_cost#micros"
+MILLION = 1_000_000
 OF_TOOL = "tool_calls#"  # begins the name of the count of a tool of the tenant
 MAX_PAYERS = 20  # of one answer; the part of all others falls to those who wrote most
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
@@ -94,12 +96,14 @@ class Usage(Value):
         texts: The SMS that the provider accepted.
         segments: The segments of these SMS.
         tools: The calls of tools of the tenant, by name.
+        tool_micros: What these calls cost, in millionths.
     """
 
     models: dict[str, ModelUsage] = Field(default_factory=dict)
     texts: int = 0
     segments: int = 0
     tools: dict[str, int] = Field(default_factory=dict)
+    tool_micros: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         models = dict(self.models)
@@ -110,7 +114,13 @@ class Usage(Value):
             texts=self.texts + other.texts,
             segments=self.segments + other.segments,
             tools=dict(Counter(self.tools) + Counter(other.tools)),
+            tool_micros=self.tool_micros + other.tool_micros,
         )
+
+    @property
+    def tool_cost(self) -> float:
+        """What the calls of tools cost, in the currency of the tenant's prices."""
+        return self.tool_micros / MILLION
 
     @property
     def of_all_models(self) -> ModelUsage:
@@ -150,7 +160,13 @@ class UsageCounter(NamedTuple):
             for name, n in item.items()
             if name.startswith(OF_TOOL)
         }
-        usage = Usage(models=models, texts=texts, segments=segments, tools=tools)
+        usage = Usage(
+            models=models,
+            texts=texts,
+            segments=segments,
+            tools=tools,
+            tool_micros=int(item.get(COST_OF_TOOLS, 0)),
+        )
         return cls(of, str(item["counted_for"]), usage)
 
 
@@ -199,9 +215,10 @@ def sms_counts(texts: int, segments: int) -> dict[str, int]:
     return {"texts#sms": texts, "segments#sms": segments}
 
 
-def tool_counts(names: Iterable[str]) -> dict[str, int]:
-    """Return the counts of calls of tools as attributes of a counter."""
-    return {f"{OF_TOOL}{name}": n for name, n in Counter(names).items()}
+def tool_counts(names: Iterable[str], cost: float = 0) -> dict[str, int]:
+    """Return the counts of calls of tools, and what they cost, as attributes of a counter."""
+    calls = {f"{OF_TOOL}{name}": n for name, n in Counter(names).items()}
+    return calls | ({COST_OF_TOOLS: round(cost * MILLION)} if cost else {})
 
 
 def usage_expires_at(day: datetime) -> int:

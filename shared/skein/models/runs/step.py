@@ -163,6 +163,12 @@ class CallUsage(Value):
     http_status: Annotated[
         int | None, Field(description="The HTTP status of the answer; null without one.")
     ] = None
+    cost: Annotated[
+        float,
+        Field(
+            description="What all tries cost, by `cost_per_call`.", exclude_if=lambda cost: not cost
+        ),
+    ] = 0
 
 
 class ToolResult(Value):
@@ -258,6 +264,12 @@ class Step(Stored):
         """Return the step as table attributes."""
         item = self.model_dump(mode="json", exclude_none=True, exclude={"prompt"})
         return item if self.prompt is None else item | {"prompt": self.prompt}
+
+    @property
+    def tool_cost(self) -> float:
+        """What the calls of tools of the tenant have cost."""
+        results = self.results or ()
+        return sum(each.usage.cost for each in results if each.usage is not None)
 
     @property
     def is_final(self) -> bool:

@@ -10,6 +10,7 @@ from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value,
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import Key, SortKeyPrefix
 from skein.models.directory.agent import OwnToolName
+from skein.models.quotas.prices import Price
 from skein.own_tools.models.server_tool import OF_SERVER, OwnToolEffect, ServerTool
 
 Approval = Literal["none", "person", "operator"]
@@ -180,6 +181,9 @@ class ToolFields(BaseModel):
         Field(ge=1, le=1_000_000, description="Calls for one person, and of one agent, in a day."),
         NUMBER,
     ] = None
+    cost_per_call: Annotated[
+        Price, Field(description="What one call costs, in the currency of the tenant's prices.")
+    ] = 0
     enabled: Annotated[JsonBool, Field(description="Whether agents may call the tool.")] = True
     http: Annotated[HttpCall | None, Field(description="For a service by HTTP.")] = None
     python: Annotated[PythonCall | None, Field(description="For a function in Python.")] = None

@@ -3,16 +3,22 @@
 from collections.abc import Iterable
 
 from skein.models.quotas.prices import Money, Prices
-from skein.models.quotas.usage import ModelUsage, Usage
+from skein.models.quotas.usage import MILLION, ModelUsage, Usage
 from skein.models.runs.completion import TokenUsage
 
 
-def money_of(answers: Iterable[tuple[str, TokenUsage]], prices: Prices | None) -> Money | None:
-    """Return the cost of some answers, each with its model; None without prices."""
+def money_of(
+    answers: Iterable[tuple[str, TokenUsage]], prices: Prices | None, tool_cost: float = 0
+) -> Money | None:
+    """Return the cost of some answers, each with its model; None without prices.
+
+    Args:
+        tool_cost: What calls of tools have cost.
+    """
     if prices is None:
         return None
     models: dict[str, ModelUsage] = {}
     for model, tokens in answers:
         used = ModelUsage(calls=1, **tokens.model_dump(exclude={"reasoning_tokens"}))
         models[model] = models.get(model, ModelUsage()) + used
-    return prices.money(Usage(models=models))
+    return prices.money(Usage(models=models, tool_micros=round(tool_cost * MILLION)))

@@ -143,7 +143,9 @@ class UsageCounters:
         except Transient:
             self._lost(tenant, counts)
 
-    def add_tools(self, tenant: str, payer: Payer, names: Iterable[str], *, spread_by: str) -> None:
+    def add_tools(
+        self, tenant: str, payer: Payer, names: Iterable[str], cost: float = 0, *, spread_by: str
+    ) -> None:
         """Add calls of tools of the tenant to the counters of today.
 
         A count that cannot be written is dropped, as in `add`.
@@ -151,9 +153,10 @@ class UsageCounters:
         Args:
             payer: The agent that calls them, and the person for whom it works.
             names: The name of the tool of each call.
+            cost: What all calls cost together.
             spread_by: The run's id, by which the counter is chosen.
         """
-        counts = tool_counts(names)
+        counts = tool_counts(names, cost)
         shard = stable_hash(spread_by) % USAGE_SHARDS
         try:
             self.table.transact(self._by_payer(tenant, payer, shard, {}, counts))
