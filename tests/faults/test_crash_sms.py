@@ -18,8 +18,8 @@ def test_sms_without_fault_calls_every_function() -> None:
     calls = world.fuse.calls
     assert calls[0] == "verifier.verify"
     assert calls.count("sms.send") == 1
-    # The answer, a note at once, another behind it, and a summary for the session to come.
-    assert calls.count("model.complete") == 4
+    # The answer, and a summary for the session to come.
+    assert calls.count("model.complete") == 2
     assert len(world.model.requests) == 2  # the answer to the text before that, and this one
     assert calls[-1] == "table.query_index"
 
