@@ -9,20 +9,28 @@ from typing import Any
 
 import pytest
 
+import admin_api
 from skein.models.chats.choice import YES
+from skein.models.common.storage import Query
+from skein.models.directory.agent import agent_partition
 from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
 from skein.own_tools.api import NewTool
+from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.records import OwnTools
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep
 from tests.support.agents import results_of
+from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, bot, person
 from tests.support.fakes import Said, ScriptedModel, calls
 from tests.support.mcp_server import SHOP, URL, Shop, shop
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
 
 ALICE, COACH = person("alice", "Alice"), bot()
+WHY = {"reason": "The restaurant has asked for a confirmation."}
 
 
 def calling(request: ModelRequest) -> Said:
@@ -65,13 +73,19 @@ class Calling(Deployment):
         """The days on which the service has booked a table, as often as it did."""
         return [json.loads(each.body)["day"] for each in self.service.requests if each.body]
 
+    def all_runs(self) -> list[Run]:
+        """The runs that answer messages, and those that a decision has started."""
+        page = self.table.query(Query.under(agent_partition(TENANT, COACH.id), Run.PREFIX))
+        decided = [Run.from_item(item) for item in page.items if not Step.is_stored_as(item)]
+        return [*self.runs("chat_1"), *decided]
+
     def play(self) -> None:
         self.phone.say("Book Tuesday and Friday")
         self.live()
 
     def check(self) -> None:
         """Each write had one effect, or none if the model was told that this is unknown."""
-        made = [one for run in self.runs("chat_1") for one in results_of(self, run)]
+        made = [one for run in self.all_runs() for one in results_of(self, run)]
         name = f"{self.prefix}book_table"
         booked = [one for one in made if one.name == name and one.status != "asked"]
         bodies = self.booked_days()
@@ -84,7 +98,7 @@ class Calling(Deployment):
         else:
             assert [one.status for one in booked].count("unknown") <= 2 * self.deaths
         unknown = any(one.status == "unknown" for one in booked)
-        marked = any("tool_outcome_unknown" in run.marks for run in self.runs("chat_1"))
+        marked = any("tool_outcome_unknown" in run.marks for run in self.all_runs())
         assert unknown == marked
         assert self.texts()[-1] == "That is all"
         assert self.at_rest
@@ -107,6 +121,15 @@ class ByMcp(Calling):
         return self.server.booked
 
 
+class Operator(Client):
+    """An operator who sends a request until it is answered."""
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        assert isinstance(self.world, Deployment)
+        self.world.webhook(admin_api, event)
+        return Answer(200, None, {})
+
+
 class Agreeing(Calling):
     """The write needs Alice's yes, which she gives."""
 
@@ -123,9 +146,26 @@ class Agreeing(Calling):
             self.live()
 
 
+class Deciding(Calling):
+    """The write waits for an operator, who approves it."""
+
+    approval = "operator"
+    days = 1
+
+    def play(self) -> None:
+        self.phone.say("Book Tuesday")
+        self.live()
+        waiting = self.app.get(OperatorApprovals).list(TENANT)
+        for each in waiting:
+            path = f"/v1/approvals/{each.id}"
+            Operator(self, api=admin_api, scope="admin").post(path, {"decision": "approved"}, **WHY)
+            self.live()
+        assert len(waiting) == 1
+
+
 SWEEPS = {
     story.__name__: Sweep(story, play=story.play, check=story.check)
-    for story in (Calling, Agreeing, ByMcp)
+    for story in (Calling, Agreeing, Deciding, ByMcp)
 }
 
 
