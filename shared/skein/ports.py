@@ -388,11 +388,13 @@ class McpClient(Protocol):
         send: SendRequest,
         *,
         seconds: float,
+        may_ask: bool = False,
         reply: McpReply | None = None,
     ) -> McpAnswer:
         """Call a tool of a server.
 
         Args:
+            may_ask: Whether a person can be asked a question of the server; else it is declined.
             version: The version of the protocol, as the server listed its tools.
             reply: What a person answered to the question of an earlier call.
 

@@ -50,6 +50,14 @@ def calling(request: ModelRequest) -> Said:
     return calls(*(wanted if both else wanted[:1]))
 
 
+def choosing(request: ModelRequest) -> Said:
+    """Ask for a seat once, then speak."""
+    before = any(message.role == "tool" or message.tool_calls for message in request.messages)
+    answered = any("Bar" in message.content for message in request.messages)
+    wanted = ("shop__choose_seat", {"day": "Tuesday"})
+    return "That is all" if before or answered else calls(wanted)
+
+
 class Calling(Deployment):
     """Alice asks; the agent makes two writes and a read at once."""
 
@@ -113,12 +121,42 @@ class ByMcp(Calling):
     def make_tools(self) -> None:
         self.service.answer = self.server.answer
         self.server.booked.clear()
-        mcp = {"url": URL, "tools": ["book_table", "order_status"]}
+        mcp = {"url": URL, "tools": ["book_table", "order_status", "choose_seat"]}
         new = NewTool.model_validate(SHOP | {"mcp": mcp, "approval": self.approval})
         self.app.get(OwnTools).create(TENANT, new, by="operator")
 
     def booked_days(self) -> list[str]:
         return self.server.booked
+
+
+class AskedByServer(ByMcp):
+    """The server asks Alice where to sit before it books, and she answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model.default = choosing
+        self.agent(enabled_tools=("shop__choose_seat",))
+
+    def play(self) -> None:
+        self.phone.say("Book Tuesday")
+        self.live()
+        for message in self.messages():
+            if message.choice is not None and message.choice.answer is None:
+                answer = {"seq": message.seq, "option": message.choice.options[1].id}
+                body = {"choice": answer, "client_id": f"seat-{message.seq}"}
+                self.phone.post("/v1/chats/chat_1/messages", body)
+                self.live()
+
+    def check(self) -> None:
+        """The table was booked once, or the model was told that this is unknown."""
+        made = [one.status for run in self.all_runs() for one in results_of(self, run)]
+        booked = self.booked_days()
+        assert booked in ([], ["Tuesday, Bar"])
+        assert booked or "unknown" in made
+        assert self.deaths or made == ["asked", "done"]
+        assert "unknown" not in made or self.deaths
+        assert self.texts()[-1] == "That is all"
+        assert self.at_rest
 
 
 class Operator(Client):
@@ -165,7 +203,7 @@ class Deciding(Calling):
 
 SWEEPS = {
     story.__name__: Sweep(story, play=story.play, check=story.check)
-    for story in (Calling, Agreeing, Deciding, ByMcp)
+    for story in (Calling, Agreeing, Deciding, ByMcp, AskedByServer)
 }
 
 

@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import uvicorn
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp_types import ToolAnnotations
+from pydantic import BaseModel
 
 from skein.adapters.outbound_http import OutboundHttpClient
 from skein.models.common.http import HttpAnswer, HttpRequest
@@ -19,6 +22,22 @@ from skein.models.common.http import HttpAnswer, HttpRequest
 URL = "https://shop.example/mcp"  # which tests forward to the server
 SHOP: dict[str, Any] = {"name": "shop", "privacy": "keeps_by_person"}
 HTTP = OutboundHttpClient(loopback=True)
+
+
+class Seat(BaseModel):
+    place: Literal["Window", "Bar"]
+
+
+class Guest(BaseModel):
+    name: str
+
+
+def _ask_for_seat() -> Elicit[Seat]:
+    return Elicit("Where do you want to sit?", Seat)
+
+
+def _ask_for_guest() -> Elicit[Guest]:
+    return Elicit("Who comes?", Guest)
 
 
 @dataclass
@@ -57,6 +76,21 @@ class Shop:
         self.booked.append(day)
         return f"{seats} seats on {day}"
 
+    def choose_seat(
+        self, day: str, seat: Annotated[ElicitationResult[Seat], Resolve(_ask_for_seat)]
+    ) -> str:
+        """Book a seat, where the person chooses."""
+        if not isinstance(seat, AcceptedElicitation):
+            return "nothing was booked, since nobody chose"
+        self.booked.append(f"{day}, {seat.data.place}")
+        return f"a seat at the {seat.data.place}"
+
+    def name_guest(
+        self, day: str, guest: Annotated[ElicitationResult[Guest], Resolve(_ask_for_guest)]
+    ) -> str:
+        """Name a guest, which no choice can ask."""
+        return f"{day}: {guest.action}"
+
 
 @contextmanager
 def serving(*servers: MCPServer, **options: Any) -> Iterator[int]:
@@ -82,7 +116,8 @@ def shop() -> Iterator[Shop]:
     made, server = Shop(), MCPServer("shop")
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     server.tool(annotations=ToolAnnotations(read_only_hint=True))(made.order_status)
-    server.tool()(made.book_table)
+    for tool in (made.book_table, made.choose_seat, made.name_guest):
+        server.tool()(tool)
     with serving(server) as port:
         made.port = port
         yield made

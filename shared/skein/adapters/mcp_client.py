@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skein.errors import Ambiguous, Failed, SkeinError
+from skein.models.chats.choice import MAX_LABEL, MAX_OPTIONS
 from skein.models.common.http import HttpRequest, ListedTool, McpAnswer, McpListing, McpQuestion
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ T = TypeVar("T")
 
 METHOD_NOT_ALLOWED = 405
 MAX_PAGES = 10
+MAX_STATE = 4_000  # characters that a server wants back with an answer
 MAX_ROUNDS = 3  # of questions that are declined, in one call
 # The names of headers that the protocol needs. The guard sets those of the connection.
 SENT_HEADERS = ("accept", "content-type", "last-event-id")
@@ -77,6 +79,7 @@ class LibraryMcpClient:
         send: SendRequest,
         *,
         seconds: float,
+        may_ask: bool = False,
         reply: McpReply | None = None,
     ) -> McpAnswer:
         """See `skein.ports.McpClient`."""
@@ -92,7 +95,7 @@ class LibraryMcpClient:
                 )
                 if not hasattr(result, "input_requests"):
                     return _answer(result)
-                question = _question(result)
+                question = _question(result) if may_ask else None
                 if question is not None:
                     return McpAnswer(refused=False, question=question)
                 declined = dict.fromkeys(result.input_requests or {})
@@ -252,7 +255,9 @@ def _question(result: InputRequiredResult) -> McpQuestion | None:
         return None
     [(field, part)] = properties.items()
     values = _values(part)
-    if values is None and part.get("type") != "boolean":
+    if (values is None and part.get("type") != "boolean") or not params.message.strip():
+        return None
+    if len(result.request_state or "") > MAX_STATE:
         return None
     return McpQuestion(
         key=key, field=field, text=params.message, values=values, state=result.request_state
@@ -265,7 +270,10 @@ def _values(part: dict[str, Any]) -> tuple[str, ...] | None:
         return None
     titled = part.get("oneOf") or part.get("anyOf") or ()
     values = part.get("enum") or [each.get("const") for each in titled]
-    return tuple(values) if values and all(isinstance(each, str) for each in values) else None
+    fit = all(isinstance(each, str) and each.isprintable() for each in values)
+    if not fit or len(values) > MAX_OPTIONS or max(map(len, values), default=0) > MAX_LABEL:
+        return None
+    return tuple(values) if all(each.strip() for each in values) and values else None
 
 
 def _replies(content: dict[str, Any], state: str | None) -> dict[str, Any]:

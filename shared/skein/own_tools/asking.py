@@ -5,8 +5,9 @@ by its run, step and position, so that exactly the recorded call is made after t
 are stored twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from skein.errors import ExtraWriteFailed, Failed, LostLease
@@ -15,9 +16,10 @@ from skein.interface.reading import Reading
 from skein.interface.tool import refusals_as_tool_errors
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Message
-from skein.models.chats.choice import YES
+from skein.models.chats.choice import YES, Choice, Option
 from skein.models.common.audience import NOBODY
-from skein.models.common.requested_call import RequestedCall
+from skein.models.common.http import McpQuestion, McpReply
+from skein.models.common.requested_call import AgreedCall, RequestedCall
 from skein.models.common.storage import Write
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.run import PREVIEW_CHARACTERS, Run, SentMessage
@@ -30,7 +32,7 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.proposals import person_to_ask
-from skein.services.choices.wording import YES_NO, question_to_call
+from skein.services.choices.wording import YES_NO, question_of_service, question_to_call
 from skein.services.runs.disclosure import check_post, made_for_all
 
 ASKED = (
@@ -46,6 +48,11 @@ NOBODY_TO_ASK = (
 )
 CHANGED = "refused: the tool was changed after the question, so ask again"
 JOINED = "refused: somebody has joined who was not named in the question, so ask again"
+SERVICE_ASKED = (
+    "not done yet: the service asks the person in msg:{seq} first. Do not say that it was done, "
+    "and do not ask the same; their answer starts a new run"
+)
+ANSWER = "answer_"  # begins the ids of the options of a service's question
 MAX_AGREED = 20  # calls that one run makes after people's answers
 
 
@@ -86,8 +93,60 @@ class Approvals:
         asked = person_to_ask(run)
         if who != "person" or asked is None or run.chat_id is None or run.held is None:
             raise Failed(NOBODY_TO_ASK)
-        present = NOBODY
+        question = partial(
+            question_to_call, title_of(tool.tool), arguments, call.reading.chat, asked
+        )
         requested = _requested(run, step, position, tool, person=asked)
+        return ASKED.format(seq=self._post(call, question, YES_NO, requested))
+
+    def ask_for(
+        self,
+        call: ToolContext,
+        step: Step,
+        position: int,
+        tool: CallableTool,
+        question: McpQuestion,
+    ) -> str:
+        """Ask the person a question of a service about a call (idempotent by the call).
+
+        Returns:
+            What the model is told.
+
+        Raises:
+            Correctable: The question cannot be asked in this chat.
+            Failed: There is nobody to ask, or the person was asked often enough.
+            LostLease: Another worker has taken the run over.
+        """
+        run = call.activation.run
+        asked = person_to_ask(run)
+        options = tuple(
+            Option(id=f"{ANSWER}{n}", label=label)
+            for n, label in enumerate(question.values or ("Yes", "No"))
+        )
+        requested = _requested(run, step, position, tool, person=asked)
+        text = partial(question_of_service, tool.tool.service, question.text)
+        seq = self._post(call, text, options, requested, asks=question)
+        return SERVICE_ASKED.format(seq=seq)
+
+    @staticmethod
+    def may_ask(run: Run) -> bool:
+        """Tell whether a person can be asked about the calls of a run."""
+        return person_to_ask(run) is not None and run.chat_id is not None and run.held is not None
+
+    def _post(
+        self,
+        call: ToolContext,
+        question: Callable[[], str],
+        options: tuple[Option, ...],
+        requested: RequestedCall,
+        *,
+        asks: McpQuestion | None = None,
+    ) -> int:
+        """Post a question to the person, and return the number of the message."""
+        run, asked = call.activation.run, requested.person
+        if asked is None or run.chat_id is None or run.held is None:
+            raise Failed(NOBODY_TO_ASK)
+        present = NOBODY
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
             nonlocal present
@@ -95,7 +154,6 @@ class Approvals:
             present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
             return (call.activation.claim.guard,)
 
-        chat = call.reading.chat
         with refusals_as_tool_errors():
             new = NewChoice(
                 tenant=run.tenant,
@@ -103,14 +161,15 @@ class Approvals:
                 agent=call.activation.claim.agent,
                 client_id=call.effect,
                 addressee=asked,
-                question=question_to_call(title_of(tool.tool), arguments, chat, asked),
-                options=YES_NO,
+                question=question(),
+                options=options,
                 purpose="tool",
                 depth=run.chain_depth + 1,
                 run_id=run.id,
                 authors=run.words,
                 traced_to=run.trigger.user_id,
                 call=requested,
+                asks=asks,
             )
             try:
                 message = self.asking.ask(new, extra_writes=extra_writes).message
@@ -124,7 +183,7 @@ class Approvals:
                 audience=run.held.audience.narrowed(present),
             )
         )
-        return ASKED.format(seq=message.seq)
+        return message.seq
 
     @staticmethod
     def person_of(call: ToolContext, tool: CallableTool, approved: RequestedCall) -> str | None:
@@ -185,11 +244,12 @@ class Approvals:
             ended_at=now,
         )
 
-    def _agreed(self, run: Run, reading: Reading) -> list[RequestedCall]:
+    def _agreed(self, run: Run, reading: Reading) -> list[AgreedCall]:
         """Return the calls that people agreed to in the messages that a run answers."""
         service = run.trigger.service
         if service is not None and service.decided is not None:
-            return [service.decided.call] if service.decided.approved and reading.chat else []
+            approved = service.decided.approved and reading.chat is not None
+            return [AgreedCall(**dict(service.decided.call))] if approved else []
         chat, first = reading.chat, run.trigger.from_seq or run.trigger.seq
         if chat is None or chat.id != run.own_chat_id:
             return []
@@ -207,17 +267,16 @@ class Approvals:
         found = self.table.get_many(keys[:MAX_AGREED]) if keys else {}
         known |= {each.seq: each for each in map(Message.from_item, found.values())}
         questions = (known.get(asked) for asked in sorted(wanted))
-        return [
-            choice.call.model_copy(update={"person": choice.addressee})
+        agreed = (
+            _agreed_in(question.choice)
             for question in questions
             if question is not None
             and question.sender.id == run.agent_id
-            and (choice := question.choice) is not None
-            and choice.call is not None
-            and choice.answer is not None
-            and choice.answer.option == YES
-            and choice.answer.seq in answers
-        ]
+            and question.choice is not None
+            and question.choice.answer is not None
+            and question.choice.answer.seq in answers
+        )
+        return list(filter(None, agreed))
 
     def _recorded(self, run: Run, requested: RequestedCall) -> ToolCall | None:
         """Return the recorded call of a question; None if it was erased."""
@@ -227,6 +286,21 @@ class Approvals:
             return None
         call = calls[requested.position]
         return call if call.name == requested.tool else None
+
+
+def _agreed_in(choice: Choice) -> AgreedCall | None:
+    """Return the call that an answered choice leads to; None after a no."""
+    option = choice.answer.option if choice.answer is not None else None
+    if choice.call is None or option is None:
+        return None
+    reply = None
+    if choice.asks is not None:
+        n = int(option.removeprefix(ANSWER))
+        values: Sequence[str | bool] = choice.asks.values or (True, False)
+        reply = McpReply(question=choice.asks, value=values[n])
+    elif option != YES:
+        return None
+    return AgreedCall(**dict(choice.call) | {"person": choice.addressee}, reply=reply)
 
 
 def _requested(

@@ -13,11 +13,12 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from skein.errors import Correctable, Failed
+from skein.errors import Correctable, Failed, ToolError
 from skein.interface.tool_context import Activation, ToolContext
 from skein.models.common.audience import OPEN
+from skein.models.common.http import McpReply
 from skein.models.common.provenance import Authors
-from skein.models.common.requested_call import RequestedCall
+from skein.models.common.requested_call import AgreedCall
 from skein.models.common.storage import Query, Update
 from skein.models.quotas.usage import Payer
 from skein.models.runs.run import Run, RunMark
@@ -40,6 +41,7 @@ LIMIT = (
     "error: {name} was called often enough today. Nothing was done. Say that it works again "
     "tomorrow"
 )
+NOT_ASKED = "error: not done: the service wants an answer of the person first, and {why}"
 MARK: RunMark = "tool_outcome_unknown"
 
 logger = logging.getLogger(__name__)
@@ -54,12 +56,16 @@ class PlannedCall:
         tool: The tool.
         arguments: The arguments, as the model wrote them.
         context: The context that is signed.
+        call: The context in which the agent made it.
+        reply: What a person answered to a question of the service about this call.
     """
 
     position: int
     tool: CallableTool
     arguments: str
     context: CallContext
+    call: ToolContext
+    reply: McpReply | None = None
 
     @property
     def writes(self) -> bool:
@@ -104,7 +110,7 @@ class OwnCalls:
         position: int,
         tool: CallableTool,
         *,
-        approved: RequestedCall | None,
+        approved: AgreedCall | None,
     ) -> PlannedCall | Outcome:
         """Check a call, and ask a person or an operator if one must agree first.
 
@@ -148,7 +154,8 @@ class OwnCalls:
             readers=run.held.readers.reader_ids,
             idempotency_key=approved.key if approved is not None else call.effect,
         )
-        return PlannedCall(position, tool, asked.arguments, context)
+        reply = approved.reply if approved is not None else None
+        return PlannedCall(position, tool, asked.arguments, context, call, reply)
 
     def carry_out(
         self, activation: Activation, step: Step, planned: Sequence[PlannedCall], until: datetime
@@ -179,17 +186,34 @@ class OwnCalls:
             activation.begun.update(begun.calls)
             self._record(activation, step, begun)
 
-        def make(each: PlannedCall) -> Outcome:
-            outcome = self.sending.send(each.tool, each.arguments, each.context, until=until)
+        may_ask = self.approvals.may_ask(activation.run)
+
+        def record(each: PlannedCall, outcome: Outcome) -> None:
             if each.writes:
                 with begun.lock:
                     begun.calls[each.position] = BegunCall(
                         position=each.position, result=_result(step, each.position, outcome)
                     )
                     self._record(activation, step, begun)
+
+        def make(each: PlannedCall) -> Outcome:
+            outcome = self.sending.send(
+                each.tool,
+                each.arguments,
+                each.context,
+                until=until,
+                may_ask=may_ask,
+                reply=each.reply,
+            )
+            if outcome.question is None:
+                record(each, outcome)
             return outcome
 
-        made = self.parallel_map(make, left)
+        made = list(self.parallel_map(make, left))
+        for n, each in enumerate(left):
+            if made[n].question is not None:  # one after the other: they change one chat
+                made[n] = self._asked(each, step, made[n])
+                record(each, made[n])
         if left:
             run = activation.run
             names = [each.tool.name for each in left]
@@ -199,6 +223,22 @@ class OwnCalls:
         for each in planned:
             self._keep(activation, each, outcomes[each.position])
         return outcomes
+
+    def _asked(self, each: PlannedCall, step: Step, outcome: Outcome) -> Outcome:
+        """Ask the person a question of a service, and return the outcome of the call.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        question = outcome.question
+        if question is None:
+            return outcome
+        self._keep(each.call.activation, each, outcome)
+        try:
+            content = self.approvals.ask_for(each.call, step, each.position, each.tool, question)
+        except ToolError as error:
+            return Outcome("failed", NOT_ASKED.format(why=error), outcome.usage)
+        return Outcome("asked", content, outcome.usage)
 
     def _known(
         self, activation: Activation, step: Step, planned: Sequence[PlannedCall]

@@ -67,6 +67,7 @@ class McpServers:
         *,
         seconds: float,
         seen: Seen,
+        may_ask: bool = False,
         reply: McpReply | None = None,
     ) -> McpAnswer:
         """Call a tool of a server, if it is as an operator approved it.
@@ -74,6 +75,7 @@ class McpServers:
         Args:
             record: One of `OwnTool.of_server`.
             seen: Notes each answer of the server.
+            may_ask: Whether a person can be asked a question of the server.
             reply: What a person answered to the question of an earlier call.
 
         Raises:
@@ -97,6 +99,7 @@ class McpServers:
             dict(arguments),
             self._sending(record, context, left, seen),
             seconds=left,
+            may_ask=may_ask,
             reply=reply,
         )
 

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from threading import Lock
@@ -19,7 +19,7 @@ from skein.errors import (
     Transient,
     Unavailable,
 )
-from skein.models.common.http import HttpAnswer
+from skein.models.common.http import HttpAnswer, McpQuestion, McpReply
 from skein.models.quotas.prices import DIGITS
 from skein.models.runs.step import CallUsage, ToolStatus
 from skein.own_tools.http_requests import request_of, text_of
@@ -60,19 +60,23 @@ class Outcome:
         content: The text for the model.
         usage: Time, tries and size; None if nothing was sent.
         shows: Whether the text holds words of the service.
+        question: What the service asks a person first.
     """
 
     status: ToolStatus
     content: str
     usage: CallUsage | None = None
     shows: bool = False
+    question: McpQuestion | None = None
 
 
 @dataclass(slots=True)
 class _Usage:
-    """The usage of a call, while it is made."""
+    """The usage of a call, while it is made, and what its service may ask or was answered."""
 
     began: datetime
+    may_ask: bool = False
+    reply: McpReply | None = None
     tries: int = 0
     http_status: int | None = None
     size: int = 0
@@ -96,17 +100,28 @@ class CallSender:
     lock: Any = field(default_factory=Lock)
 
     def send(
-        self, tool: CallableTool, arguments: str, context: CallContext, *, until: datetime
+        self,
+        tool: CallableTool,
+        arguments: str,
+        context: CallContext,
+        *,
+        until: datetime,
+        may_ask: bool = False,
+        reply: McpReply | None = None,
     ) -> Outcome:
         """Make a call, and once more if it failed and may be repeated.
 
         Args:
             arguments: The arguments, as the model wrote them; they were checked before.
             until: When the call must have ended.
+            may_ask: Whether a person can be asked a question of the service.
+            reply: What a person answered to such a question.
         """
-        usage = _Usage(self.clock.now())
+        usage = _Usage(self.clock.now(), may_ask=may_ask, reply=reply)
         try:
             text = self._tried(tool, arguments, context, until, usage)
+        except _AskedByService as asked:
+            outcome = Outcome("asked", "", shows=True, question=asked.question)
         except ToolError as error:
             status: ToolStatus = "correctable" if isinstance(error, Correctable) else "failed"
             shows = isinstance(error, _RefusedByService)
@@ -120,7 +135,7 @@ class CallSender:
             outcome = Outcome("done", ANSWERED.format(name=tool.name, text=text), shows=True)
         took = self.clock.now() - usage.began
         self.metrics.count("ToolSeconds", took.total_seconds(), unit="Seconds")
-        if outcome.status != "done":
+        if outcome.status not in {"done", "asked"}:
             self.metrics.count("ToolCallsFailed", reason=outcome.status)
         shown = CallUsage(
             seconds=round(took.total_seconds(), 3),
@@ -129,7 +144,7 @@ class CallSender:
             http_status=usage.http_status,
             cost=round(usage.tries * tool.tool.cost_per_call, DIGITS),
         )
-        return Outcome(outcome.status, outcome.content, shown, outcome.shows)
+        return replace(outcome, usage=shown)
 
     @staticmethod
     def _ambiguous(tool: OwnTool, why: str) -> Outcome:
@@ -235,7 +250,17 @@ class CallSender:
             Ambiguous: The server failed, and may have done what was asked.
         """
         record, given = tool.tool, tool.parse(arguments)
-        answer = self.servers.call(record, given, context, seconds=seconds, seen=usage.see)
+        answer = self.servers.call(
+            record,
+            given,
+            context,
+            seconds=seconds,
+            seen=usage.see,
+            may_ask=usage.may_ask,
+            reply=usage.reply,
+        )
+        if answer.question is not None:
+            raise _AskedByService(answer.question)
         text = self._shown(record, answer.text)
         if answer.refused:
             raise _RefusedByService(tool.name, "an error", text)
@@ -260,6 +285,14 @@ class CallSender:
                     f"tool {tool.service}", clock=self.clock, metrics=self.metrics
                 )
             return self.breakers[key]
+
+
+class _AskedByService(SkeinError):
+    """The service asks a person something before it does what was asked."""
+
+    def __init__(self, question: McpQuestion) -> None:
+        super().__init__("the service asks first")
+        self.question = question
 
 
 class _RefusedByService(Correctable):

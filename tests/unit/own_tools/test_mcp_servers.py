@@ -9,11 +9,14 @@ import pytest
 from skein.errors import Ambiguous, Conflict, Failed, Unprocessable
 from skein.own_tools.api import NewTool, ToolChange
 from skein.own_tools.records import OwnTools
+from skein.own_tools.trials import ToolTrials
+from skein.services.choices.answering import Answering, GivenAnswer
 from tests.support.agents import COACH, HUSAM, results_of, stage
 from tests.support.builders import TENANT, World
 from tests.support.fakes import calls
 from tests.support.mcp_server import SHOP, URL, Shop, shop
 
+TOOLS = ["order_status", "book_table", "choose_seat", "name_guest"]
 LOOK = calls(("shop__order_status", {"order": "17"}))
 BOOKS = calls(("shop__book_table", {"day": "Tuesday"}))
 
@@ -33,10 +36,10 @@ def server(running: Shop) -> Shop:
 
 def world_of(server: Shop, *script: Any, **fields: Any) -> World:
     """A world whose Coach may call both tools of the shop."""
-    names = ("shop__order_status", "shop__book_table")
+    names = tuple(f"shop__{each}" for each in TOOLS)
     world = stage(*script, "Here you are.", reply_mode="text", enabled_tools=names)
     world.service.answer = server.answer
-    mcp = {"url": URL, "tools": ["order_status", "book_table"]}
+    mcp = {"url": URL, "tools": TOOLS}
     new = NewTool.model_validate(SHOP | {"mcp": mcp, "approval": "none"} | fields)
     world.app.get(OwnTools).create(TENANT, new, by="operator")
     world.service.requests.clear()
@@ -57,7 +60,7 @@ def methods(world: World) -> list[str]:
 def test_hints_and_schemas_of_the_server_become_tools(server: Shop) -> None:
     world = world_of(server, LOOK)
     tools = world.app.get(OwnTools).get(TENANT, "shop").of_server()
-    assert [(each.name, each.effect, each.asks) for each in tools] == [
+    assert [(each.name, each.effect, each.asks) for each in tools[:2]] == [
         ("shop__order_status", "read", "none"),
         ("shop__book_table", "write", "none"),
     ]
@@ -126,7 +129,7 @@ def test_change_of_other_fields_approves_nothing(server: Shop) -> None:
     server.replaced[b"Book a table."] = b"Book two tables."
     tools = world.app.get(OwnTools)
     changed = tools.change(TENANT, "shop", ToolChange(timeout_seconds=5), by="operator")
-    assert [each.description for each in changed.approved] == ["Look up an order.", "Book a table."]
+    assert changed.approved[1].description == "Book a table."
 
 
 @pytest.mark.parametrize(
@@ -151,6 +154,48 @@ def test_server_that_cannot_work_is_refused(
         world.app.get(OwnTools).create(
             TENANT, NewTool.model_validate(SHOP | {"mcp": mcp} | fields), by="operator"
         )
+
+
+# ---------------------------------------------------------------------- questions of a server
+
+
+def test_question_of_a_server_becomes_a_choice_whose_answer_continues_the_call(
+    server: Shop,
+) -> None:
+    world = world_of(server, calls(("shop__choose_seat", {"day": "Tuesday"})), "Wait.", "Done.")
+    assert asked(world).status == "asked"
+    [question] = [each for each in world.messages() if each.choice is not None]
+    assert question.choice is not None
+    assert question.choice.question == 'shop asks: "Where do you want to sit?"'
+    assert [each.label for each in question.choice.options] == ["Window", "Bar"]
+    assert server.booked == []
+    given = GivenAnswer(
+        tenant=TENANT,
+        chat_id="chat_1",
+        person_id=HUSAM.id,
+        seq=question.seq,
+        option=question.choice.options[1].id,
+        client_id="answer",
+    )
+    world.app.get(Answering).answer_in_app(given)
+    world.drain()
+    result = results_of(world, world.runs("chat_1")[-1])[-1]
+    assert (result.status, server.booked) == ("done", ["Tuesday, Bar"])
+    assert result.content.endswith("| a seat at the Bar")
+    keys = {each.headers["Idempotency-Key"] for each in world.service.requests}
+    assert len(keys) == 1
+
+
+def test_other_questions_are_declined(server: Shop) -> None:
+    result = asked(world_of(server, calls(("shop__name_guest", {"day": "Tuesday"}))))
+    assert (result.status, result.content[-18:]) == ("done", "| Tuesday: decline")
+
+
+def test_question_about_a_trial_is_declined(server: Shop) -> None:
+    trial = world_of(server).app.get(ToolTrials)
+    made = trial.make(TENANT, "shop__choose_seat", {"day": "Tuesday"}, by="operator")
+    assert (made.status, server.booked) == ("done", [])
+    assert "nobody chose" in made.content
 
 
 def test_server_out_of_the_guard_is_refused(server: Shop) -> None:

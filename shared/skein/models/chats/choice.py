@@ -11,6 +11,7 @@ from pydantic import Field
 
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, NamedMember, Value
+from skein.models.common.http import McpQuestion
 from skein.models.common.requested_call import RequestedCall
 
 ChoicePurpose = Literal["question", "consent", "tool", "invitation", "number", "forgetting"]
@@ -100,6 +101,7 @@ class Choice(Value):
         proposal: For a consent, the words and the chats.
         invited_to: For an invitation, the chat.
         call: For a tool, the call.
+        asks: For a tool whose service asks, the question of the service.
         forgets: For a forgetting, the messages to delete.
     """
 
@@ -112,6 +114,7 @@ class Choice(Value):
     proposal: Annotated[Proposal | None, Field(exclude_if=lambda value: value is None)] = None
     invited_to: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
     call: Annotated[RequestedCall | None, Field(exclude_if=lambda value: value is None)] = None
+    asks: Annotated[McpQuestion | None, Field(exclude_if=lambda value: value is None)] = None
     forgets: Annotated[tuple[ForgottenMessage, ...], Field(exclude_if=lambda value: not value)] = ()
 
     def status(self, now: datetime) -> ChoiceStatus:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Value
+from skein.models.common.http import McpReply
 
 
 class RequestedCall(Value):
@@ -35,6 +36,16 @@ class RequestedCall(Value):
     def key(self) -> str:
         """The idempotency key of the call."""
         return f"{self.run_id}:{self.step}:{self.position}"
+
+
+class AgreedCall(RequestedCall):
+    """A call to which somebody agreed.
+
+    Attributes:
+        reply: The answer to a question that the service asked about this call.
+    """
+
+    reply: Annotated[McpReply | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class DecidedCall(Value):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.requested_call import RequestedCall
+from skein.models.common.requested_call import AgreedCall
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.completion import AnswerFault, ModelMessage, TokenUsage, ToolCall
 from skein.models.runs.provenance import EntryProvenance
@@ -231,7 +231,7 @@ class Step(Stored):
     follow_up: str | None = None
     results: tuple[ToolResult, ...] | None = None
     begun: Annotated[tuple[BegunCall, ...], Field(exclude_if=lambda begun: not begun)] = ()
-    agreed: Annotated[tuple[RequestedCall, ...], Field(exclude_if=lambda calls: not calls)] = ()
+    agreed: Annotated[tuple[AgreedCall, ...], Field(exclude_if=lambda calls: not calls)] = ()
     ends_run: Annotated[bool, Field(exclude_if=lambda ends: not ends)] = False
     usage: TokenUsage
     prompt: bytes | None = None

@@ -21,6 +21,7 @@ from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.address import Address
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, Instant, MemberRef, Tenant, Value
+from skein.models.common.http import McpQuestion
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Write
@@ -61,6 +62,7 @@ class NewChoice(Value):
         invited_by: For an invitation, the person who invites.
         number: For the question whose number this is, the number.
         call: For a tool, the call.
+        asks: For a tool whose service asks, the question of the service.
         forgets: For a forgetting, the messages to delete.
     """
 
@@ -83,6 +85,7 @@ class NewChoice(Value):
     invited_by: Identifier | None = None
     number: Address | None = None
     call: RequestedCall | None = None
+    asks: McpQuestion | None = None
     forgets: tuple[ForgottenMessage, ...] = ()
 
     @property
@@ -176,6 +179,7 @@ class Asking:
                 proposal=new.proposal,
                 invited_to=new.invited_to,
                 call=new.call,
+                asks=new.asks,
                 forgets=new.forgets,
             ),
         )

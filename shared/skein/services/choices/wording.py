@@ -115,6 +115,17 @@ def question_to_call(
     return question
 
 
+def question_of_service(name: str, text: str) -> str:
+    """Return the question of a service: `shop asks: "Smoking or not?"`.
+
+    Args:
+        name: The name of the service.
+        text: The words of the service, which are shown as a quotation.
+    """
+    words = cut_text(HIDING.sub(" ", _visible(plain_text(_visible(text)))), MAX_PROPOSED)
+    return f'{name} asks: "{words}"'
+
+
 def _argument(value: Any) -> str:
     return HIDING.sub(" ", _visible(plain_text(_visible(json.dumps(value, ensure_ascii=False)))))
 
