@@ -8,17 +8,27 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 
 from skein.models.common.embedding import Vector
 from skein.recall.questions import names_time
 
-# The weights of the standardised parts. A part that compares windows finds an answer beside its
-# question; the window of no messages puts the passage with the words before those beside it.
-# docs/recall.md says how they were chosen.
-MEANING = ((1, 0.40), (3, 0.45))  # messages on each side that belong to the window, weight
-WORDS = ((0, 0.3), (1, 0.40), (5, 0.60))
-# The weights of facts that hold or do not.
-PERSON, TIME, DURING, QUESTION, LONG_ANSWER = 1.4, 2.2, 1.5, -0.9, -4.0
+# The windows of the standardised parts: messages on each side. They find an answer beside its
+# question. The window of no messages puts the passage with the words before those beside it.
+MEANING, WORDS = (1, 3), (0, 1, 5)
+# The weights of all parts, in the order of `parts_of`. docs/recall.md says how they were fitted.
+WEIGHTS = {
+    "meaning, 3 messages": 0.40,
+    "meaning, 7 messages": 0.45,
+    "words of the passage": 0.30,
+    "words, 3 messages": 0.40,
+    "words, 11 messages": 0.60,
+    "person": 1.4,
+    "asks for a time": 2.2,
+    "named time": 1.5,
+    "question": -0.9,
+    "long answer": -4.0,
+}
 
 AFTERWARDS = 2 * 86_400  # seconds after a time that still count: people tell of a day later
 COHERENCE = 0.38  # the usual cosine of adjacent messages
@@ -104,17 +114,36 @@ def ranked(query: RecallQuery, lines: Sequence[Line]) -> list[Hit]:
     """
     if not lines:
         return []
-    meaning = [(_meaning(lines, reach), weight) for reach, weight in MEANING]
-    words = [(_words(query.stems, lines, reach), weight) for reach, weight in WORDS]
-    scores = [_by_fact(query, line) for line in lines]
-    for values, weight in (*meaning, *words):
-        for position, value in enumerate(_standardised(values)):
-            scores[position] += weight * value
-    hits = [
-        Hit(line, score, near + SHARE_STRENGTH * share)
-        for line, score, near, share in zip(lines, scores, meaning[0][0], words[0][0], strict=True)
-    ]
+    parts = parts_of(query, lines)
+    weights = list(WEIGHTS.values())
+    scores = [sum(map(mul, weights, values)) for values in zip(*parts.values, strict=True)]
+    hits = map(Hit, lines, scores, parts.strengths)
     return sorted(hits, key=lambda hit: (-hit.score, -hit.line.seq, hit.line.part))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the scores of passages.
+
+    Attributes:
+        values: The values of each part, in the order of `WEIGHTS`.
+        strengths: The strength of each passage; see `Hit`.
+    """
+
+    values: list[Values]
+    strengths: Values
+
+
+def parts_of(query: RecallQuery, lines: Sequence[Line]) -> Parts:
+    """Return the parts of the scores of passages, before they are weighted."""
+    meaning = [_meaning(lines, reach) for reach in MEANING]
+    words = [_words(query.stems, lines, reach) for reach in WORDS]
+    facts = (_person, _time, _during, _question, _long_answer)
+    return Parts(
+        [_standardised(values) for values in (*meaning, *words)]
+        + [[fact(query, line) for line in lines] for fact in facts],
+        [near + SHARE_STRENGTH * share for near, share in zip(meaning[0], words[0], strict=True)],
+    )
 
 
 def _meaning(lines: Sequence[Line], reach: int) -> Values:
@@ -174,17 +203,30 @@ def _around(seq: int, reach: int) -> list[int]:
     return [*range(seq - reach, seq), *range(seq + 1, seq + reach + 1)]
 
 
-def _by_fact(query: RecallQuery, line: Line) -> float:
-    """Score a passage by its sender, its time, and the kind of fact that the query asks for."""
-    score = (LONG_ANSWER if line.long_answer else 0.0) + (QUESTION if line.asks else 0.0)
-    if query.sender_ids:
-        score += PERSON if line.sender_id in query.sender_ids else -PERSON
-    if query.asks_time and names_time(line.stems):
-        score += TIME
-    if query.during is not None:
-        first_at, last_at = query.during
-        score += DURING if first_at <= line.created_at <= last_at + AFTERWARDS else 0.0
-    return score
+def _person(query: RecallQuery, line: Line) -> float:
+    """Return 1 for what a named person said, and -1 for what others said."""
+    if not query.sender_ids:
+        return 0.0
+    return 1.0 if line.sender_id in query.sender_ids else -1.0
+
+
+def _time(query: RecallQuery, line: Line) -> float:
+    return float(query.asks_time and names_time(line.stems))
+
+
+def _during(query: RecallQuery, line: Line) -> float:
+    if query.during is None:
+        return 0.0
+    first_at, last_at = query.during
+    return float(first_at <= line.created_at <= last_at + AFTERWARDS)
+
+
+def _question(_query: RecallQuery, line: Line) -> float:
+    return float(line.asks)
+
+
+def _long_answer(_query: RecallQuery, line: Line) -> float:
+    return float(line.long_answer)
 
 
 def _standardised(values: Values) -> Values:

@@ -161,10 +161,11 @@ class Recall:
                 self._embeddings.name,
                 vector,
                 MAX_NEAREST,
-                author=request.author,
+                author=author,
                 month=month_of(request.first_at, request.last_at),
             )
             for partition in request.partitions
+            for author in _authors(request, prepared)
             if any(vector)
         ]
         keys = tuple(
@@ -287,6 +288,18 @@ class Recall:
                 return ()
 
         return call
+
+
+def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None]:
+    """Return the authors to search for; None stands for everybody.
+
+    Passages of others with the same words may fill the nearest 100. So if the query names one
+    person, a search of its own finds that person's passages.
+    """
+    named = prepared.query.sender_ids
+    if request.author is not None or len(named) != 1:
+        return [request.author]
+    return [None, *named]
 
 
 def month_of(first_at: int | None, last_at: int | None) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from skein.errors import NoVectorIndex
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Item, Key, Update
-from skein.models.common.vector_search import VectorSearch
+from skein.models.common.vector_search import MAX_NEAREST, VectorSearch
 from tests.patterns.meter import Meter
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.recalling import DEPOSIT, indexed, recall_of, recalled, request_in, texts_of
@@ -209,6 +209,22 @@ def test_recall_of_a_chat_shows_that_chat_alone() -> None:
     indexed(world, "chat_2")
     found = recalled(world, "deposit", only_chat_id="chat_2")
     assert texts_of(found) == ["The deposit was paid back"]
+
+
+def test_same_words_of_others_do_not_hide_what_the_named_person_said() -> None:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, LENA, COACH, respond="manual")
+    said = "I do not eat mushrooms, they make me ill."
+    for number in range(20):
+        world.post(f"The bicycle of {number} needs a new chain.", LENA)
+    world.post(said, LENA)
+    for number in range(20):
+        world.post(f"The train at {number} leaves for the mountains.", LENA)
+    for number in range(MAX_NEAREST):  # as many as a search finds
+        world.post(f"They do not eat before {number}.", HUSAM)
+    indexed(world, "chat_1")
+    assert texts_of(recalled(world, "What does Lena not eat?"))[0] == said
 
 
 def test_repeated_text_of_a_sender_is_shown_once() -> None:
