@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench.load.found import StoredState
+from bench.load.services import WRITE
 from skein.models.chats.chat import Message
 from skein.models.runs.run import Run
 
@@ -148,6 +149,21 @@ def sms_once(found: StoredState) -> Iterator[str]:
                 yield f"{message.chat_id} {message.seq} has {count} deliveries"
 
 
+def bookings_once(found: StoredState) -> Iterator[str]:
+    """Check that each call that was done took effect once, and no run booked the same twice."""
+    for (run_id, marker), count in found.bookings.items():
+        if count > 1:
+            yield f"{run_id} has booked {count} times for {marker}"
+    recorded = set()
+    for step in found.steps:
+        for position, result in enumerate(step.results or ()):
+            key = f"{step.run_id}:{step.n}:{position}"
+            recorded.add(key)
+            if result.name == WRITE and result.status == "done" and key not in found.booked_keys:
+                yield f"{key} is done, and the service has not booked it"
+    yield from (f"{key} was booked and is not recorded" for key in {*found.booked_keys} - recorded)
+
+
 def slots_empty(found: StoredState) -> Iterator[str]:
     """Check that no agent's membership names a run or a wait."""
     for member in found.members:
@@ -179,6 +195,7 @@ CHECKS: dict[str, Callable[[StoredState], Iterator[str]]] = {
     "every completed run has posted one answer": one_answer_a_run,
     "every message was answered by exactly one run": covered_once,
     "every SMS has reached its phone once": sms_once,
+    "every booking of a tool was made once": bookings_once,
     "all slots are empty": slots_empty,
     "no completed work is still due": nothing_due,
     "queues and dead letters are empty": queues_empty,

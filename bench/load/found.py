@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ class StoredState:
     Attributes:
         due: The due pointers as kind and key.
         sms: The SMS that reached phones.
+        bookings: How often each run has booked for each message, as the service counted.
+        booked_keys: The keys with which the service has booked.
         dead_letters: The number of messages in each dead-letter queue.
         held: The number of messages that the queues still hold.
     """
@@ -54,6 +56,8 @@ class StoredState:
     due: list[tuple[str, str]] = field(default_factory=list)
     acknowledged: Sequence[Acknowledged] = ()
     sms: Sequence[Sms] = ()
+    bookings: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    booked_keys: Collection[str] = ()
     dead_letters: Mapping[str, int] = field(default_factory=dict)
     held: int = 0
 

@@ -1,16 +1,18 @@
 """A model that answers after 300 ms, with the numbers of the call and the message in each answer.
 
 With the history as roles, the answer is the text. With a timeline, the model calls `send_message`
-first, and then ends.
+first, and then ends. For a share of the people in direct chats, it calls the tools of
+`services.py` before it answers.
 """
 
 import itertools
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from bench.load.services import READ, WRITE, calls_tools
 from local.events import Request, Response, json_response
 
 PATH = "/v1/chat/completions"
@@ -43,24 +45,42 @@ class Model:
         if "response_format" in asked:
             return _completion(asked, {"content": NOTE})
         self.calls = next(self._numbers)
-        return _completion(asked, said(asked["messages"], self.calls))
+        tools = {each["function"]["name"] for each in asked.get("tools", ())}
+        return _completion(asked, said(asked["messages"], self.calls, tools))
 
 
-def said(messages: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
-    """Return the message of the model, which no other call gets."""
-    if messages[-1]["role"] == "tool":
-        return {"content": ""}
-    timeline = _marked(messages)
+def said(
+    messages: Sequence[Mapping[str, Any]], number: int, tools: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the message of the model, which no other call gets.
+
+    Args:
+        tools: The names of the tools that it may call.
+    """
+    after_tools, timeline = messages[-1]["role"] == "tool", _marked(messages)
     if timeline is None:
         spoken = (m["content"] for m in reversed(messages) if m["role"] == "user")
         heard = next((found for text in spoken if (found := MARKER.findall(text))), ["nothing"])
+        if not after_tools and WRITE in tools and calls_tools(heard[-1]):
+            marked = {"marker": heard[-1]}
+            return _calls(number, (READ, marked), (WRITE, marked))
         return {"content": f"Answer {number}: heard {heard[-1]}."}
+    if after_tools:
+        return {"content": ""}
     text = f"Answer {number}: heard {timeline}."
     arguments = {"text": text, "reply_to": None, "wait": None, "chat_id": None}
-    call = {"name": "send_message", "arguments": json.dumps(arguments)}
+    return _calls(number, ("send_message", arguments))
+
+
+def _calls(number: int, *calls: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a message that calls tools."""
+    functions = [{"name": name, "arguments": json.dumps(given)} for name, given in calls]
     return {
         "content": None,
-        "tool_calls": [{"id": f"call_{number}", "type": "function", "function": call}],
+        "tool_calls": [
+            {"id": f"call_{number}_{n}", "type": "function", "function": function}
+            for n, function in enumerate(functions)
+        ],
     }
 
 

@@ -58,6 +58,7 @@ def figures(outcome: Outcome) -> list[list[str]]:
         ["bursts not answered within a minute", "", "", "", f"{whats['unanswered']}"],
         *([f"runs {status}", "", "", "", str(runs[status])] for status in sorted(runs)),
         ["calls of the model", "", "", "", f"{outcome.model_calls}"],
+        ["bookings by a tool", "", "", "", f"{sum(outcome.found.bookings.values())}"],
         ["texts that reached phones", "", "", "", f"{len(outcome.found.sms)}"],
         ["texts that came twice", "", "", "", f"{doubled(outcome)}"],
         ["containers killed", "", "", "", f"{outcome.killed}"],

@@ -22,6 +22,7 @@ from bench.load.found import StoredState, acknowledged_in, ledger_of
 from bench.load.noise import TENANT as NOISY
 from bench.load.noise import Noise, NoisyNeighbor, noise_of
 from bench.load.people import TENANT, Crowd
+from bench.load.services import BookingService
 from bench.load.stand import Killer, LoadStack, ModelServer, config_for
 from bench.load.storm import Storm
 from local.demo import LINE
@@ -168,6 +169,9 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         stack = LoadStack(config, storm=storm, seed=plan.seed, sizes=plan.sizes)
         parts.enter_context(stack)
         api = Api(stack.url, TENANT)
+        service = parts.enter_context(BookingService(storm))
+        operator = api.token("operator", "admin")
+        service.offer_to(api, api.ok("GET", "/v1/agents", token=operator)["items"])
         theirs = places(api, plan.users)
         neighbor = None
         if plan.noise and not plan.faults:
@@ -194,6 +198,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         found = StoredState(acknowledged=acknowledged_in(lines))
         found.take(stack.engine.all_items())
         found.sms = stack.sms()
+        found.bookings, found.booked_keys = service.effects, service.keys
         found.dead_letters = stack.dead_letters()
         found.held = 0 if quiet else 1
         noise = _noise(neighbor, plan, lines, found) if neighbor is not None else None

@@ -105,6 +105,20 @@ def lose_a_step(items: list[Item], _: StoredState) -> None:
     items.remove(next(item for item in items if "#STEP#" in item["sk"]))
 
 
+def book_twice(_: list[Item], found: StoredState) -> None:
+    found.bookings = {("run_1", "p000-1-1"): 2}
+
+
+def book_unknown(_: list[Item], found: StoredState) -> None:
+    found.booked_keys = ["run_1:1:0"]
+
+
+def lose_a_booking(items: list[Item], _: StoredState) -> None:
+    step = next(item for item in items if "#STEP#" in item["sk"])
+    result = {"call_id": "c", "name": "book_table", "status": "done", "content": "Booked."}
+    step["results"] = [result]
+
+
 def fail_a_run(items: list[Item], _: StoredState) -> None:
     of(items, "RUN#")["status"] = "failed"
 
@@ -183,6 +197,9 @@ def leave_something_queued(_: list[Item], found: StoredState) -> None:
         (cover_a_message_twice, "every message was answered by exactly one run"),
         (cover_a_message_never, "every message was answered by exactly one run"),
         (answer_unseen, "every message was answered by exactly one run"),
+        (book_twice, "every booking of a tool was made once"),
+        (book_unknown, "every booking of a tool was made once"),
+        (lose_a_booking, "every booking of a tool was made once"),
         (sms_twice, "every SMS has reached its phone once"),
         (sms_never, "every SMS has reached its phone once"),
         (lose_a_delivery, "every SMS has reached its phone once"),
