@@ -1,6 +1,5 @@
 """The stage of one situation: a local stack with people, agents and chats, used through its API."""
 
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -275,11 +274,6 @@ class Stage:
 
     def _call(self, method: str, path: str, body: object = None, *, token: str = "") -> Any:
         return self._api.ok(method, path, body, token=token, seconds=SECONDS)
-
-
-def matches(texts: list[str], pattern: str) -> bool:
-    """Tell whether one of the texts holds a pattern, in any case."""
-    return any(re.search(pattern, text, re.IGNORECASE) for text in texts)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import gc
 import json
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -351,6 +352,24 @@ def test_cached_tokens_are_counted_if_the_provider_reports_them(
     server.then(Answer("Hi", usage=(1_200, 5), cached=cached))
     usage = model.complete(_request(None)).usage
     assert usage == TokenUsage(input_tokens=1_200, output_tokens=5, cached_tokens=counted)
+
+
+def test_slow_model_may_take_the_whole_time_of_the_call(
+    server: ScriptedOpenAI, model: OpenAIModel
+) -> None:
+    server.then(Answer("Hello!"))
+    model.complete(_request(None).model_copy(update={"timeout_seconds": 90}))
+    assert float(server.calls[0].headers["x-stainless-read-timeout"]) == 90
+
+
+def test_call_is_not_repeated_after_its_time(server: ScriptedOpenAI, model: OpenAIModel) -> None:
+    server.then(Answer("Hello!", latency=0.2), Answer("Hello!"))
+    with pytest.raises(Unavailable, match="too long"):
+        model.complete(_request(None).model_copy(update={"timeout_seconds": 0.1}))
+    for thread in threading.enumerate():
+        if thread.name == "within":
+            thread.join()
+    assert len(server.calls) == 1
 
 
 def test_an_answer_that_trickles_in_has_no_more_time_than_any_other(

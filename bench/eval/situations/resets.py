@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Goal, Script, Situation
-from bench.eval.stage import Stage, matches
+from bench.eval.stage import Stage
 
 COACH = "You are Coach, a friendly coach. Answer in one or two short sentences."
 PHONE = "+14155550103"
@@ -32,6 +32,14 @@ NO_SHOULDER = Goal(
     ),
 )
 
+BADMINTON = Goal(
+    "answers the question, and does not name rowing",
+    r"\bbadminton\b",
+    r"\brow(ing|er)?\b",
+    right=("Badminton.", "That is badminton!", "A shuttlecock is used in badminton."),
+    wrong=("Rowing.", "Badminton, which is not like rowing.", "Tennis."),
+)
+
 
 def _nothing_from_before(stage: Stage) -> Iterator[Check]:
     stage.agent_on_line("Coach", COACH)
@@ -58,9 +66,7 @@ def _question_after_reset(stage: Stage) -> Iterator[Check]:
     stage.sms(PHONE, "I like rowing.")
     stage.sms(PHONE, "Reset", wait=False)
     stage.sms(PHONE, "Which sport uses a shuttlecock?")
-    said = stage.received(PHONE)
-    yield Check("answers the question", matches(said, "badminton"))
-    yield Check("does not name rowing", not matches(said[1:], "rowing"))
+    yield BADMINTON.of(stage.received(PHONE)[1:])
 
 
 SITUATIONS = (

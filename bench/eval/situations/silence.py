@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Goal, Script, Situation, call, says
-from bench.eval.stage import Stage, matches
+from bench.eval.situations.told_in_groups import BUDGET
+from bench.eval.stage import Stage
 
 SCOUT = (
     "You are Scout, an assistant of a small team. Speak only if somebody asks you, or if you know "
@@ -18,6 +19,13 @@ FIVE = Goal(
     r"\b5\b|\bfive\b",
     right=("5 km.", "Five kilometers.", "You ran 5 km today."),
     wrong=("I do not know.", "15 km.", "You did not say."),
+)
+
+ROME = Goal(
+    "answers when called",
+    r"\brom[ea]\b",
+    right=("Rome.", "The capital of Italy is Rome.", "It's Roma!"),
+    wrong=("Milan.", "I stay silent.", "Ask Romeo."),
 )
 
 
@@ -41,7 +49,7 @@ def _asked_to_be_quiet(stage: Stage) -> Iterator[Check]:
     stage.say("Ben", "Office", "I wonder what the capital of Italy is.")
     yield Check("stays silent", len(stage.answers("Office", reader="Ann")) == before)
     stage.say("Ann", "Office", "Scout, what is the capital of Italy?")
-    yield Check("answers when called", matches(stage.answers("Office", reader="Ann"), "rome"))
+    yield ROME.of(stage.answers("Office", reader="Ann"))
 
 
 def _other_agent_asked(stage: Stage) -> Iterator[Check]:
@@ -51,9 +59,7 @@ def _other_agent_asked(stage: Stage) -> Iterator[Check]:
     stage.chat("Office", "Ann", "Scout", "Ledger")
     stage.say("Ann", "Office", "Ledger, how high is the budget?")
     yield Check("Scout says nothing", not stage.answers("Office", reader="Ann", agent="Scout"))
-    yield Check(
-        "Ledger answers", matches(stage.answers("Office", reader="Ann", agent="Ledger"), "900")
-    )
+    yield BUDGET.of(stage.answers("Office", reader="Ann", agent="Ledger"))
 
 
 def _thanks_in_a_group(stage: Stage) -> Iterator[Check]:

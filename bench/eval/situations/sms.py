@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Goal, Script, Situation
-from bench.eval.stage import REASON, Stage, matches
+from bench.eval.stage import REASON, Stage
 
 COACH = "You are Coach, a friendly coach who knows a lot about food and sports."
 PHONE = "+14155550104"
@@ -16,6 +16,40 @@ GERMAN = Goal(
     r"\b(about|minutes|the|water|boil)\b",
     right=("Etwa 5 bis 6 Min. in siedendem Wasser.", "Vier Minuten.", "5 Min. sind genug."),
     wrong=("About four of them.", "5 minutes.", "Boil it for four."),
+)
+
+MEALS = Goal(
+    "plans three meals",
+    r"(morning|breakfast|\b[6-9] ?(am|:\d\d)).*(noon|lunch).*(evening|dinner|supper|night)",
+    right=(
+        "Oats in the morning, soup at noon and fish in the evening.",
+        "Breakfast: eggs. Lunch: rice. Dinner: beans.",
+        "7:30 oats, at lunch a salad, for supper bread.",
+    ),
+    wrong=("Eat well every day.", "Oats in the morning.", "Dinner: fish."),
+)
+PLAIN = Goal(
+    "writes no Markdown",
+    r"\w",
+    r"\*\*|(^|\n)(#|\* )|`|\]\(",
+    right=(
+        "Oats in the morning, soup at noon.",
+        "Morning: oats\nNoon: soup",
+        "1. Oats 2. Soup 3. Fish",
+    ),
+    wrong=("**Morning**: oats.", "# Plan\nOats", "Eat:\n* oats"),
+)
+SPIDER = Goal(
+    "says how many legs a spider has",
+    r"\b8\b|\beight\b",
+    right=("Eight.", "A spider has 8, a bee 6.", "Spiders walk on eight legs."),
+    wrong=("A bee has six.", "Eighteen.", "80 legs."),
+)
+BEE = Goal(
+    "says how many legs a bee has",
+    r"\b6\b|\bsix\b",
+    right=("A bee has six.", "Bees: 6 legs.", "Eight and 6."),
+    wrong=("A spider has eight.", "Sixteen.", "60 legs."),
 )
 
 
@@ -31,13 +65,13 @@ def _plain(stage: Stage) -> Iterator[Check]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "Write a plan of three meals for one day.")
     said = stage.received(PHONE)
-    yield Check("answers", matches(said, "morning|breakfast"))
+    yield MEALS.of(said)
     [model_text] = [
         step["text"]
         for run in stage.admin("GET", f"/v1/agents/{stage.ids['Coach']}/runs")["items"]
         for step in stage.admin("GET", f"/v1/runs/{run['id']}?reason={REASON}")["steps"]
     ][-1:]
-    yield Check("writes no Markdown", not matches([model_text], r"\*\*|^#|\n#|`"))
+    yield PLAIN.of([model_text])
 
 
 def _language(stage: Stage) -> Iterator[Check]:
@@ -53,8 +87,8 @@ def _two_texts(stage: Stage) -> Iterator[Check]:
     stage.sms(PHONE, "And how many has a bee?")
     said = stage.received(PHONE)
     yield Check("answers once", len(said) == 1)
-    yield Check("answers the first", matches(said, r"\b8\b|eight"))
-    yield Check("answers the second", matches(said, r"\b6\b|six"))
+    yield SPIDER.of(said)
+    yield BEE.of(said)
 
 
 SITUATIONS = (

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Script, Situation, call, says
-from bench.eval.stage import REASON, Stage, matches
+from bench.eval.situation import Check, Goal, Script, Situation, call, says
+from bench.eval.stage import REASON, Stage
 
 EDDA = "You are Edda, who writes and revises texts with a small team."
 TOOLS = (
@@ -21,6 +21,40 @@ TOOLS = (
 NEWSLETTER, SURVEY = "November newsletter", "What the survey says about food"
 TEXT = "# Newsletter\n\nParty: TBD\n"
 ANSWERS = "# Survey\n\n12 people want soup.\n"
+
+HAFEN = Goal(
+    "edits the newsletter",
+    r"\bhafen\b",
+    right=("# Newsletter\n\nParty: at Hafen\n", "Party: Hafen", "The party is at Hafen."),
+    wrong=("# Newsletter\n\nParty: TBD\n", "The party is at the harbour.", "Party: Hafner"),
+)
+FIFTEEN = Goal(
+    "corrects the survey",
+    r"\b15\b|\bfifteen\b",
+    r"\b12 people\b",
+    right=(
+        "# Survey\n\n15 people want soup.\n",
+        "Fifteen people want soup.",
+        "15 want soup (12 before).",
+    ),
+    wrong=(
+        "# Survey\n\n12 people want soup.\n",
+        "12 people want soup. 15 people want soup.",
+        "3 more people want soup.",
+    ),
+)
+JOB_AD = Goal(
+    "creates a thread",
+    r"\bjob (ad|post)|\bdesigner\b|\bvacancy\b",
+    right=("Job ad for a designer", "Find a designer", "The job posting"),
+    wrong=("November newsletter", "What the survey says about food", "New work for later"),
+)
+PHOTOS = Goal(
+    "records what blocks",
+    r"\b(photo|picture|image)",
+    right=("Tom must send the photos.", "Tom's pictures are missing", "waits for images from Tom"),
+    wrong=("", "Later.", "The newsletter has to wait."),
+)
 
 
 def _desk(stage: Stage) -> None:
@@ -53,7 +87,7 @@ def _threads(stage: Stage) -> list[dict[str, str]]:
 def _stays(stage: Stage) -> Iterator[Check]:
     _desk(stage)
     stage.say("Lena", "Desk", "The party is at Hafen. Put that into the newsletter please.")
-    yield Check("edits the newsletter", matches([_document(stage, "november.md")], "hafen"))
+    yield HAFEN.of([_document(stage, "november.md")])
     yield Check("does not switch", "switch_thread" not in stage.calls("Edda"))
 
 
@@ -61,7 +95,7 @@ def _switches(stage: Stage) -> Iterator[Check]:
     _desk(stage)
     stage.say("Lena", "Desk", "Now to the survey: 3 more people want soup. Correct the number.")
     yield Check("switches", "switch_thread" in stage.calls("Edda"))
-    yield Check("corrects the survey", matches([_document(stage, "survey.md")], r"\b15\b"))
+    yield FIFTEEN.of([_document(stage, "survey.md")])
     yield Check("leaves the newsletter", _document(stage, "november.md") == TEXT)
 
 
@@ -69,7 +103,7 @@ def _creates(stage: Stage) -> Iterator[Check]:
     _desk(stage)
     stage.say("Lena", "Desk", "A new piece of work, for later: a job ad for a designer. Note it.")
     concerns = [thread["concern"] for thread in _threads(stage)]
-    yield Check("creates a thread", matches(concerns, "job ad|designer"))
+    yield JOB_AD.of(concerns)
     yield Check("keeps the others", {NEWSLETTER, SURVEY} <= set(concerns))
 
 
@@ -85,7 +119,7 @@ def _records_what_blocks(stage: Stage) -> Iterator[Check]:
     _desk(stage)
     stage.say("Lena", "Desk", "The newsletter has to wait until Tom sends the photos. Record that.")
     [thread] = [each for each in _threads(stage) if each["concern"] == NEWSLETTER]
-    yield Check("records what blocks", matches([thread["blocking"] or ""], "photo"))
+    yield PHOTOS.of([thread["blocking"] or ""])
 
 
 SITUATIONS = (

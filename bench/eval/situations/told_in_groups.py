@@ -68,6 +68,21 @@ TEA = Goal(
     wrong=("Coffee it is.", "What would you like?", "Tea or coffee?"),
 )
 
+AT_THE_BAR = Goal(
+    "edits the line",
+    r"117.*\bbar\b",
+    right=(
+        "Room 117: key at the bar.",
+        "Room 117: the bar has the key",
+        "Room 117: key now at the bar.",
+    ),
+    wrong=(
+        "Room 117: key at the porter's.",
+        "Room 118: key at the bar.",
+        "Room 117: key at the barber's.",
+    ),
+)
+
 
 def _two_mentions(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
@@ -127,7 +142,7 @@ def _edits_one_line(stage: Stage) -> Iterator[Check]:
     stage.say("Lena", "Desk", "Edda, in notes.md the key of room 117 is now at the bar. Edit it.")
     path = f"/v1/agents/{stage.ids['Edda']}/documents/notes.md"
     lines = stage.admin("GET", path)["text"].splitlines()
-    yield Check("edits the line", "bar" in lines[17].casefold())
+    yield AT_THE_BAR.of(lines[17:18])
     kept = _long_text().splitlines()
     yield Check("leaves the others", lines[:17] + lines[18:] == kept[:17] + kept[18:])
 

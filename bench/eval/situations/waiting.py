@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Goal, Script, ScriptedTurn, Situation, call, says
-from bench.eval.stage import HOUR, Stage, matches
+from bench.eval.stage import HOUR, Stage
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
 NOT_YET = "Nobody has answered yet."
@@ -49,13 +49,42 @@ CLOSED = Goal(
     ),
 )
 
+ASKS_SEATS = Goal(
+    "asks Sales",
+    r"\bseat",
+    right=(
+        "How many seats do you need?",
+        "Ann asks for the number of seats that you need.",
+        "Seats: how many, please?",
+    ),
+    wrong=("Hello Sales!", "What do you need?", "Nobody has answered yet."),
+)
+
+ASKS_SIZE = Goal(
+    "asks Ben",
+    r"\bsize\b.*\?|\btell .*\bsize\b|\b(small|medium|large)\b.*\?",
+    right=(
+        "Ben, which size do you wear?",
+        "Ben, please tell me your size.",
+        "Ben, are you medium or large?",
+    ),
+    wrong=("I will ask Ben for his size.", "Ben wears large.", "All right."),
+)
+
+LARGE = Goal(
+    "sums it up",
+    r"\blarge\b|\bL\b",
+    right=("Ben wears large.", "It is L.", "Size large for Ben."),
+    wrong=("Ben has not answered.", "Ben wears medium.", "He wears XS."),
+)
+
 
 def _asks_elsewhere(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout ask Sales how many seats they need and tell us here.")
     asked = stage.answers("Sales", reader="Ben")
-    yield Check("asks Sales", matches(asked, "seats"))
+    yield ASKS_SEATS.of(asked)
     stage.say("Ben", "Sales", "We need 40.")
     yield SEATS.of(stage.answers("Office", reader="Ann"))
 
@@ -66,8 +95,8 @@ def _reply_of_another(stage: Stage) -> Iterator[Check]:
     stage.say("Ann", "Office", "@Scout ask Ben which size he wears, wait for him, and sum it up.")
     stage.say("Ben", "Office", "Large.")
     said = stage.answers("Office", reader="Ann")
-    yield Check("asks", matches(said[:1], "size"))
-    yield Check("sums it up", matches(said[1:], r"large|\bL\b"))
+    yield ASKS_SIZE.of(said[:1])
+    yield LARGE.of(said[1:])
 
 
 def _nobody_answers(stage: Stage) -> Iterator[Check]:

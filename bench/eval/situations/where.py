@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Goal, Script, Situation, call, says
-from bench.eval.stage import HOUR, MINUTE, Stage, matches
+from bench.eval.situations.told_in_groups import BUDGET
+from bench.eval.stage import HOUR, MINUTE, Stage
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
 LEDGER = "You are Ledger, who keeps the budget of a small team: 900 for this month."
@@ -70,6 +71,13 @@ PLANTS = Goal(
     ),
 )
 
+AT_THREE = Goal(
+    "tells Sales the time",
+    r"\bthree\b|\b3( ?pm| ?p\.m\.)?\b(?![:.][1-9])|\b15[:.]00\b",
+    right=("The demo is at three.", "Demo at 3pm.", "Ann says: demo, 15:00."),
+    wrong=("The demo is at four.", "There is a demo.", "The demo is at 13:00."),
+)
+
 
 def _where_asked(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
@@ -84,9 +92,7 @@ def _told_elsewhere(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout please tell the chat Sales that the demo is at three.")
-    yield Check(
-        "tells Sales the time", matches(stage.answers("Sales", reader="Ann"), r"three|\b3\b|15:00")
-    )
+    yield AT_THREE.of(stage.answers("Sales", reader="Ann"))
 
 
 def _back_home(stage: Stage) -> Iterator[Check]:
@@ -108,7 +114,7 @@ def _other_agent(stage: Stage) -> Iterator[Check]:
     said = stage.answers("Office", reader="Ann", agent="Scout")
     yield ASKS_LEDGER.of(said[:1])
     back = stage.answers("Office", reader="Ann", agent="Ledger")
-    yield Check("gets the answer", matches(back, r"\b900\b"))
+    yield BUDGET.of(back)
 
 
 def _plan_by_sms(stage: Stage) -> Iterator[Check]:

@@ -3,12 +3,18 @@
 from collections.abc import Iterator
 
 from bench.eval.situation import Check, Goal, Script, Situation, says
-from bench.eval.stage import MINUTE, Stage, matches
+from bench.eval.situations.sms import SPIDER
+from bench.eval.stage import MINUTE, Stage
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
 LEDGER = "You are Ledger, who keeps the budget of a small team. Answer in one short sentence."
 
-
+LEAP_YEAR = Goal(
+    "says how many days a leap year has",
+    r"\b366\b|three hundred (and )?sixty-six",
+    right=("366.", "Ann: 366 days. Ben: eight legs.", "Three hundred sixty-six."),
+    wrong=("365.", "A spider has eight legs.", "3660 days."),
+)
 NO_MEAT = Goal(
     "says no",
     r"\bno\b|n't|vegetarian",
@@ -133,8 +139,8 @@ def _both_questions(stage: Stage) -> Iterator[Check]:
     stage.say("Ann", "Office", "@Scout how many days has a leap year?", wait=False)
     stage.say("Ben", "Office", "@Scout how many legs has a spider?")
     said = stage.answers("Office", reader="Ann")
-    yield Check("answers Ann", matches(said, r"366"))
-    yield Check("answers Ben", matches(said, r"\b8\b|eight"))
+    yield LEAP_YEAR.of(said)
+    yield SPIDER.of(said)
 
 
 def _agents_words(stage: Stage) -> Iterator[Check]:

@@ -90,7 +90,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     name: ClassVar[str] = "reflection"
     failures: ClassVar[str] = "ReflectionsFailed"
-    seconds: ClassVar[int] = 60
+    seconds: ClassVar[int] = 90
     answer_tokens: ClassVar[int] = 1_000
 
     table: Table

@@ -82,7 +82,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
 
     name: ClassVar[str] = "summary"
     failures: ClassVar[str] = "SummariesFailed"
-    seconds: ClassVar[int] = 60
+    seconds: ClassVar[int] = 90
     answer_tokens: ClassVar[int] = 1_000
 
     table: Table

@@ -1,24 +1,56 @@
 """Each goal of the eval accepts right answers in different words, and refuses wrong ones."""
 
 import importlib
+import inspect
 import pkgutil
+from collections.abc import Iterator
 
 import pytest
 
 from bench.eval import situations
-from bench.eval.situation import Goal
+from bench.eval.situation import Goal, Situation
 
-GOALS = [
-    pytest.param(goal, id=f"{module.name}.{name}")
+MODULES = [
+    importlib.import_module(f"{situations.__name__}.{module.name}")
     for module in pkgutil.iter_modules(situations.__path__)
-    for name, goal in vars(importlib.import_module(f"{situations.__name__}.{module.name}")).items()
-    if isinstance(goal, Goal)
 ]
+GOALS = {
+    id(goal): pytest.param(goal, id=f"{module.__name__.split('.')[-1]}.{name}")
+    for module in MODULES
+    for name, goal in vars(module).items()
+    if isinstance(goal, Goal)
+}
+# Situations that judge only what an agent did, such as its silence; they show no texts to judge.
+NO_TEXTS = {
+    "answers in a short SMS",
+    "completes the thread that is done",
+    "is silent again after its answer",
+    "is silent where a message only speaks of it",
+    "keeps out of small talk",
+}
 
 
-@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("goal", GOALS.values())
 def test_goal_tells_right_answers_from_wrong_ones(goal: Goal) -> None:
     assert len(set(goal.right)) >= 3
     assert len(set(goal.wrong)) >= 3
     assert [text for text in goal.right if not goal.of([text]).met] == []
     assert [text for text in goal.wrong if goal.of([text]).met] == []
+
+
+def goals_of(situation: Situation) -> Iterator[Goal]:
+    """Yield the goals that the function of a situation names."""
+    named = inspect.getclosurevars(situation.play)
+    for value in (*named.globals.values(), *named.nonlocals.values()):
+        if isinstance(value, Goal):
+            yield value
+
+
+def test_each_situation_that_judges_texts_has_examples() -> None:
+    without = {each.name for each in situations.SITUATIONS if not [*goals_of(each)]}
+    assert without == NO_TEXTS
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
+def test_texts_are_judged_by_goals_alone(module: object) -> None:
+    assert "re" not in vars(module), "a pattern belongs in a Goal, which has examples"

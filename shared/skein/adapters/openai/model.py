@@ -7,8 +7,10 @@ import logging
 import math
 import re
 import threading
+import time
 import weakref
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -35,7 +37,7 @@ from skein.models.runs.completion import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from httpx2 import Response
+    from httpx2 import Request, Response
     from openai import OpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
@@ -49,6 +51,7 @@ LIBRARIES = ("openai",)  # imported at the first request, or by `load_adapters`
 SDK_RETRIES = 1
 PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
 PROBE_TOKENS = 1
+_UNTIL = ContextVar("until", default=math.inf)  # when the caller of a call gives up
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 # Names of models that reason before they answer. An unknown one is found by its token counts.
 REASONING_MODEL = re.compile(
@@ -304,10 +307,18 @@ class OpenAIModel:
         """Call the SDK with a time-out, and map its errors."""
         import openai
 
-        attempt_seconds = max((seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
-        client = connection.client.with_options(timeout=attempt_seconds)
+        # A slow model may take all the time. Only connecting leaves time for the SDK's retry.
+        connect_seconds = max((seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
+        timeout = openai.Timeout(seconds, connect=connect_seconds)
+        client = connection.client.with_options(timeout=timeout)
+        until = time.monotonic() + seconds
+
+        def asked() -> T:
+            _UNTIL.set(until)
+            return function(client)
+
         try:
-            return done_within(seconds, lambda: function(client))
+            return done_within(seconds, asked)
         except TimeoutError as error:  # the SDK's time-out is per phase, not for the whole call
             raise Unavailable("the model's answer took too long") from error
         except openai.APIError as error:
@@ -355,7 +366,11 @@ class OpenAIModel:
             api_key = self._api_key()  # first, since it may raise
         except (MissingSecret, KeyError) as error:
             raise KeyRefused("there is no API key for the model") from error
-        http_client = DefaultHttpxClient(event_hooks={"response": [_no_long_pause]})
+        hooks: dict[str, list[Callable[..., Any]]] = {
+            "request": [_no_late_retry],
+            "response": [_no_long_pause],
+        }
+        http_client = DefaultHttpxClient(event_hooks=hooks)
         client = OpenAI(
             api_key=api_key,
             base_url=self._base_url,
@@ -365,6 +380,16 @@ class OpenAIModel:
         # The SDK closes an HTTP client that it created, but not one that was passed in.
         weakref.finalize(client, http_client.close)
         return client
+
+
+def _no_late_retry(_: Request) -> None:
+    """Prevent the SDK's retry once the caller of the call has given up.
+
+    Raises:
+        Unavailable: The time of the call is over.
+    """
+    if time.monotonic() >= _UNTIL.get():
+        raise Unavailable("the model's answer took too long")
 
 
 def _no_long_pause(response: Response) -> None:
