@@ -3272,6 +3272,8 @@ export interface components {
             seq?: number | null;
             /** @description The first message that the run answers; set if `seq` is. */
             from_seq?: number | null;
+            /** @description The last message that the run answers, if an agent wrote it after `seq`. */
+            to_seq?: number | null;
             /** @description The author of the message `seq`, or the person who requested the run. */
             by?: components["schemas"]["MemberRef"] | null;
             /** @description The person that an agent's message or a plan traces back to; null for a person's own message, and if there is no such person. */

@@ -192,9 +192,8 @@ def names_member(message: Message, member: NamedMember) -> bool:
 def asked_refs(run: Run) -> frozenset[tuple[str, int]]:
     """Return the messages that a run answers, by chat and number: the trigger's and the reply."""
     trigger, resumed, refs = run.trigger, run.resumed, set[tuple[str, int]]()
-    if run.chat_id is not None and trigger.seq is not None:
-        first = trigger.from_seq or trigger.seq
-        refs |= {(run.chat_id, seq) for seq in range(first, trigger.seq + 1)}
+    if run.chat_id is not None:
+        refs |= {(run.chat_id, seq) for seq in trigger.seqs}
     if resumed is not None and resumed.seq is not None:
         refs.add((resumed.chat_id, resumed.seq))
     return frozenset(refs)
@@ -210,9 +209,8 @@ def unanswered(
     """
     if chat is None:
         return []
-    shown, trigger, resumed = list(messages), run.trigger, run.resumed
-    here = chat.id == run.chat_id and trigger.seq is not None
-    first, last = (trigger.from_seq or trigger.seq or 0, trigger.seq or 0) if here else (1, 0)
+    shown, resumed = list(messages), run.resumed
+    asked = run.trigger.seqs if chat.id == run.chat_id else range(0)
     waited = resumed is not None and resumed.chat_id == chat.id
     since = resumed.asked_seq if resumed is not None and waited else None
     reply = resumed.seq if resumed is not None and waited else None
@@ -224,9 +222,7 @@ def unanswered(
         and not one.resets
         and one.sender.ref != agent.ref
         and one.seq not in answered
-        and (
-            first <= one.seq <= last or (since is not None and one.seq > since and one.seq != reply)
-        )
+        and (one.seq in asked or (since is not None and one.seq > since and one.seq != reply))
     ]
 
 

@@ -32,7 +32,6 @@ from skein.interface.names import Names, named_member
 from skein.interface.reading import Reading
 from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience
-from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Actor, DerivedItem, Owner, Reach, scopes_at
 from skein.models.common.provenance import (
     MANY,
@@ -45,6 +44,7 @@ from skein.models.common.provenance import (
     Span,
 )
 from skein.models.runs.run import Run, SentMessage
+from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Services
 from skein.services.chat_state.audience import label_in
 from skein.services.runs.claim import Claim
@@ -195,31 +195,30 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
     """
     run, reading, trigger = call.activation.run, call.reading, call.activation.run.trigger
     made = trigger.plan.made_from if trigger.plan is not None else NOTHING
-    if run.chat_id is not None and trigger.seq is not None:
-        first = trigger.from_seq or trigger.seq
-        made = made.joined(_messages(call, run.chat_id, first, trigger.seq, trigger.by))
+    if run.chat_id is not None and trigger.seqs:
+        made = made.joined(_messages(call, run.chat_id, trigger.seqs, trigger))
     if run.resumed is not None and run.resumed.seq is not None:
         answer = run.resumed.seq
-        made = made.joined(_messages(call, run.resumed.chat_id, answer, answer))
+        made = made.joined(_messages(call, run.resumed.chat_id, range(answer, answer + 1)))
     shown = reading.of(History).messages
     if made.nothing and reading.chat is not None and shown:
-        made = _messages(call, reading.chat.id, shown[0].seq, shown[-1].seq)
+        made = _messages(call, reading.chat.id, range(shown[0].seq, shown[-1].seq + 1))
     return made.naming(items)
 
 
 def _messages(
-    call: ToolContext, chat_id: str, first: int, last: int, by: MemberRef | None = None
+    call: ToolContext, chat_id: str, asked: range, trigger: Trigger | None = None
 ) -> MadeFrom:
     """Return the provenance of a span of messages, as far as the reading knows who wrote them."""
     chat = call.reading.chat
     here = chat is not None and chat.id == chat_id
     messages = call.reading.of(History).messages
     shown = {message.seq: message.sender for message in messages if here}
-    if by is not None and last not in shown:
-        shown[last] = named_member(by, call.names().known.get(by, UNKNOWN))
-    asked = range(first, last + 1)
+    by, seq = (trigger.by, trigger.seq) if trigger is not None else (None, None)
+    if by is not None and seq is not None and seq not in shown:
+        shown[seq] = named_member(by, call.names().known.get(by, UNKNOWN))
     senders = [shown[seq] for seq in asked if seq in shown]
-    span = Span(chat_id=chat_id, first_seq=first, last_seq=last)
+    span = Span(chat_id=chat_id, first_seq=asked[0], last_seq=asked[-1])
     if len(senders) < len(asked):
         return MadeFrom(spans=(span,), writers=MANY, source=SourceLabel.of(senders, others=1))
     known = label_in(chat, senders, content_of(call)) if chat is not None and here else None

@@ -54,9 +54,9 @@ def holds(made: MadeFrom, message: DeletedMessage) -> bool:
 def material_of_run(run: Run) -> MadeFrom:
     """Return the material of a run: the messages that it answers, and that of its plan."""
     trigger, spans = run.trigger, list[Span]()
-    if run.chat_id is not None and trigger.seq is not None:
-        first = trigger.from_seq or trigger.seq
-        spans.append(Span(chat_id=run.chat_id, first_seq=first, last_seq=trigger.seq))
+    asked = trigger.seqs
+    if run.chat_id is not None and asked:
+        spans.append(Span(chat_id=run.chat_id, first_seq=asked[0], last_seq=asked[-1]))
     resumed = run.resumed
     if resumed is not None and resumed.seq is not None:
         spans.append(Span(chat_id=resumed.chat_id, first_seq=resumed.seq, last_seq=resumed.seq))

@@ -202,7 +202,11 @@ def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
     bare = run.model_copy(
         update={
             "trigger": Trigger(
-                type=trigger.type, seq=trigger.seq, from_seq=trigger.from_seq, by=by
+                type=trigger.type,
+                seq=trigger.seq,
+                from_seq=trigger.from_seq,
+                to_seq=trigger.to_seq,
+                by=by,
             ),
             "audience": NOBODY if not run.audience.open else run.audience,
             "held": None,

@@ -88,9 +88,9 @@ def _trigger(seq: int, kind: str = "user") -> Trigger:
 def test_a_queued_run_marks_the_newest_message_by_a_person_and_the_least_depth() -> None:
     slot = QueuedRun(run_id="run_1_chat_1", trigger=_trigger(3), depth=0)
     slot = slot.widened(_trigger(4, "agent"), depth=2)
-    assert (slot.trigger.seq, slot.trigger.from_seq, slot.depth) == (3, 3, 0)
+    assert (slot.trigger.seq, slot.trigger.seqs, slot.depth) == (3, range(3, 5), 0)
     slot = slot.widened(_trigger(5), depth=0)
-    assert (slot.trigger.seq, slot.trigger.from_seq) == (5, 3)
+    assert (slot.trigger.seq, slot.trigger.seqs) == (5, range(3, 6))
 
 
 def test_among_agents_alone_the_newest_is_marked() -> None:

@@ -1,5 +1,6 @@
 """The trigger's sentences: whom a message addresses, what it answers, and who waits for a reply."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -98,11 +99,16 @@ def test_post_elsewhere_names_the_chat_of_its_number() -> None:
 ANN = person("usr_ann", "Ann")
 
 
-def _trigger_after(*said: tuple[Any, str, dict[str, Any]], **agent: Any) -> list[str]:
-    """The trigger of one run for messages in a group, which came before the run started."""
+def _trigger_after(
+    *said: tuple[Any, str, dict[str, Any]], others: Sequence[Any] = (), **agent: Any
+) -> list[str]:
+    """The trigger of one run for messages in a group, which came before the run started.
+
+    With other agents in the group, only mentions start a run.
+    """
     world = World()
     world.agent(**{"history_format": "timeline", "reply_mode": "tools", **agent})
-    world.chat(HUSAM, ANN, COACH)
+    world.chat(HUSAM, ANN, COACH, *others, respond="mention" if others else "every")
     world.post("I can help", COACH, depth=9)
     for sender, text, fields in said:
         world.post(text, sender, **fields)
@@ -134,6 +140,24 @@ def test_trigger_names_every_message_that_addresses_the_agent(
 ) -> None:
     lines = _trigger_after(*said)
     assert lines[1:] == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            [(HUSAM, "@Coach, a date?", {}), (LEDGER, "@Coach, a sum?", {"depth": 1})],
+            "Husam (msg:2) and Ledger (msg:3) named you; neither has an answer yet.",
+        ),
+        ([(HUSAM, "@Coach, a date?", {}), (LEDGER, "It is late.", {"depth": 1})], None),
+    ],
+)
+def test_trigger_names_a_mention_by_an_agent_after_the_message_of_a_person(
+    said: list[Any], told: str | None
+) -> None:
+    first, *more = _trigger_after(*said, others=[LEDGER])
+    assert first == 'Husam wrote msg:2 in "Project Alpha" and named you.'
+    assert more == ([told] if told else [])
 
 
 def test_message_with_an_answer_is_not_open() -> None:

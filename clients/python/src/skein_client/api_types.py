@@ -2551,6 +2551,7 @@ class Trigger(TypedDict):
     type: TriggerType
     seq: NotRequired[int | None]
     from_seq: NotRequired[int | None]
+    to_seq: NotRequired[int | None]
     by: NotRequired[MemberRef | None]
     traced_to: NotRequired[str | None]
     plan: NotRequired[PlanTrigger | None]

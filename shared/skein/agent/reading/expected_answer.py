@@ -32,15 +32,12 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
 
 def _to_answer(run: Run, home: Chat, reading: Reading) -> list[Message]:
     """Return the messages that triggered the run, as far as they were read."""
-    first, last = run.trigger.from_seq, run.trigger.seq
-    if first is None or last is None:
-        return []
     here = reading.chat is not None and reading.chat.id == home.id
     found = {one.seq: one for one in reading.of(History).messages} if here else {}
     message = reading.of(ShownTrigger).message
     if message is not None:
         found[message.seq] = message
-    return [message for seq, message in found.items() if first <= seq <= last]
+    return [message for seq, message in found.items() if seq in run.trigger.seqs]
 
 
 def _addresses(message: Message, run: Run, reading: Reading) -> bool:

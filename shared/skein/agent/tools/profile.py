@@ -61,12 +61,11 @@ def update_profile(
 def _source(call: ToolContext, person: NamedMember) -> ProfileSource:
     """Return the run, and the person's messages that it answers, as the source of a value."""
     run, reading = call.activation.run, call.reading
-    trigger, reply = run.trigger, run.resumed.seq if run.resumed is not None else None
-    first, last = trigger.from_seq or 0, trigger.seq or 0
+    reply = run.resumed.seq if run.resumed is not None else None
     messages = [
         one
         for one in reading.of(History).messages
-        if one.sender.ref == person.ref and (first <= one.seq <= last or one.seq == reply)
+        if one.sender.ref == person.ref and (one.seq in run.trigger.seqs or one.seq == reply)
     ]
     return ProfileSource(
         made_by="update_profile",

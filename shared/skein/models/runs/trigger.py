@@ -60,6 +60,7 @@ class Trigger(Value):
         type: The kind of trigger.
         seq: The message that the prompt marks: the newest of a person, or else the newest.
         from_seq: The first message that the run answers; set if `seq` is.
+        to_seq: The last message that the run answers, if an agent wrote it after `seq`.
         by: The author of the message `seq`, or the person who requested the run.
         traced_to: The person that an agent's message or a plan traces back to; null for a person's
             own message, and if there is no such person.
@@ -73,6 +74,7 @@ class Trigger(Value):
         Field(description="The newest message that the run answers; null without a message."),
     ] = None
     from_seq: int | None = None
+    to_seq: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
     by: MemberRef | None = None
     traced_to: Identifier | None = None
     plan: PlanTrigger | None = None
@@ -82,6 +84,13 @@ class Trigger(Value):
     def by_person(self) -> bool:
         """Whether a person wrote the message, or asked for the run."""
         return self.by is not None and self.by.kind == "user"
+
+    @property
+    def seqs(self) -> range:
+        """The numbers of the messages that the run answers; empty without a message."""
+        if self.seq is None:
+            return range(0)
+        return range(self.from_seq or self.seq, (self.to_seq or self.seq) + 1)
 
     @property
     def user_id(self) -> str | None:
@@ -109,8 +118,9 @@ class Trigger(Value):
             return self
         if self.seq is None:
             return newer
-        latest = self if self.by_person and not newer.by_person else newer
-        return latest.model_copy(update={"from_seq": self.from_seq})
+        if self.by_person and not newer.by_person:
+            return self.model_copy(update={"to_seq": newer.seqs[-1]})
+        return newer.model_copy(update={"from_seq": self.from_seq})
 
 
 class QueuedRun(Value):

@@ -74,4 +74,4 @@ def _asked_at(run: Run) -> int:
     resumed = run.resumed
     if resumed is not None and resumed.chat_id == run.own_chat_id and resumed.seq is not None:
         return resumed.seq
-    return run.trigger.seq or 0
+    return max(run.trigger.seqs, default=0)
