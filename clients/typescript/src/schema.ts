@@ -6378,6 +6378,7 @@ export interface components {
         Approval: "none" | "person" | "operator";
         /**
          * OfferState
+         * @description How a tool of a server relates to what an operator approved: `new`, `approved`, `changed` or `gone`. Calls are refused until an operator approves a change.
          * @enum {string}
          */
         OfferState: "new" | "approved" | "changed" | "gone";

@@ -47,6 +47,8 @@ ENUMS = {
     "NamedTexts": "Texts of others that have the full name of an erased user: `keep` them, "
     "`replace` the name, or `remove` them.",
     "NameSource": "Whether a name is `given` by the issuer or an operator, or was `chosen`.",
+    "OfferState": "How a tool of a server relates to what an operator approved: `new`, `approved`, "
+    "`changed` or `gone`. Calls are refused until an operator approves a change.",
     "Outsiders": "Whether private prompts show words of people outside of the chat: `none`, or "
     "`quoted` with their source.",
     "OwnToolEffect": "Whether a call only reads, or has effects (`write`).",
