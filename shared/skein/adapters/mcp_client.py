@@ -309,4 +309,4 @@ def _import_client_only() -> None:
             package = ModuleType(name)
             package.__path__ = list(spec.submodule_search_locations)
             package.__spec__ = spec
-            sys.modules[name] = package
+            sys.modules.setdefault(name, package)  # another thread may be first

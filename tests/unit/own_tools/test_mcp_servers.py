@@ -124,6 +124,14 @@ def test_changed_tool_is_refused_once_an_hour_has_passed_until_approved(
     assert "password" in repr(world.model.requests[-1].tools)
 
 
+def test_agents_list_approved_tools_of_a_server_and_no_server(server: Shop) -> None:
+    tools = world_of(server).app.get(OwnTools)
+    tools.check_names(TENANT, ["shop__order_status", "recall"])
+    for name in ("shop", "shop__sing"):
+        with pytest.raises(Unprocessable, match="there is no tool"):
+            tools.check_names(TENANT, [name])
+
+
 def test_change_of_other_fields_approves_nothing(server: Shop) -> None:
     world = world_of(server)
     server.replaced[b"Book a table."] = b"Book two tables."
