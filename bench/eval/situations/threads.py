@@ -25,8 +25,9 @@ ANSWERS = "# Survey\n\n12 people want soup.\n"
 HAFEN = Goal(
     "edits the newsletter",
     r"\bhafen\b",
+    r"\btbd\b",
     right=("# Newsletter\n\nParty: at Hafen\n", "Party: Hafen", "The party is at Hafen."),
-    wrong=("# Newsletter\n\nParty: TBD\n", "The party is at the harbour.", "Party: Hafner"),
+    wrong=("# Newsletter\n\nParty: TBD\n", "The party is at the harbour.", "Party: TBD. At Hafen?"),
 )
 FIFTEEN = Goal(
     "corrects the survey",
