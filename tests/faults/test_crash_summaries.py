@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from skein.models.api.chats import MemberRequest, NewChat
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.summary import Summary
 from skein.models.common.storage import Item
@@ -22,8 +23,10 @@ from tests.support.fakes import Said, ScriptedModel, calls
 PAIRS = 40
 COOLDOWN = timedelta(seconds=Settings().summary_cooldown_seconds)
 
-HUSAM = person()
+HUSAM, AHMAD = person(), person("usr_ahmad", "Ahmad")
 COACH, ANALYST = bot(), bot("agt_b", "Analyst")
+PRIVATE = {"kind": "direct", "visibility": "private"}
+PLANNED = json.dumps({"lines": ["They plan a run."], "summary": "They plan a run."})
 
 
 class Story(Deployment):
@@ -86,6 +89,35 @@ class Talk(Story):
 
     def _said(self, summary: Summary) -> bool:
         return summary.text.partition("\n")[0] in self.answers
+
+
+class Arrival(Story):
+    """Two people each talk to an agent in their only chat; then one of them opens another chat."""
+
+    def __init__(self) -> None:
+        super().__init__(model=ScriptedModel())
+        self.model.summaries.extend([PLANNED] * 20)
+        self.agent()
+        self.known(HUSAM, AHMAD)
+        for who, chat_id in ((HUSAM, "chat_1"), (AHMAD, "chat_2")):
+            self.chat(who, COACH, chat_id=chat_id, respond="manual", **PRIVATE)
+
+    def play(self) -> None:
+        for who, chat_id in ((HUSAM, "chat_1"), (AHMAD, "chat_2")):
+            for text in ("Hello", "I want to run"):
+                self.post(text, who, chat_id=chat_id)
+        self.live()
+        assert self.membership(COACH).summary is None
+        coach = MemberRequest(kind="agent", id=COACH.id)
+        self.app.chat_admin.create(TENANT, HUSAM, NewChat(kind="direct", members=(coach,)))
+        self.live()
+
+    def check(self) -> None:
+        made = self.membership(COACH).summary
+        assert made is not None
+        assert (made.from_seq, made.seq, made.text) == (1, 2, "They plan a run.")
+        assert self.membership(COACH, "chat_2").summary is None
+        assert self.at_rest
 
 
 SALES, MARKETING = "chat_2", "chat_3"
@@ -157,7 +189,7 @@ class Lending(Story):
         assert self.at_rest
 
 
-each_story = pytest.mark.parametrize("story", [Talk, Lending])
+each_story = pytest.mark.parametrize("story", [Talk, Arrival, Lending])
 
 
 def sweep(story: Callable[[], Story]) -> Sweep[Story]:

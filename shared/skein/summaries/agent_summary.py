@@ -12,12 +12,14 @@ from skein.errors import ConditionFailed
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import SummaryState
 from skein.models.common.base import MemberRef, Value
-from skein.models.common.storage import Absent, Is, Update, all_of
+from skein.models.common.storage import Absent, Is, Update, Write, all_of
 from skein.models.outbox.jobs import SummaryJob
 from skein.services.background.engine import Overtaken
 from skein.services.chat_state.sessions import first_to_summarize
 from skein.services.chat_state.snapshot import read_agent, read_snapshot
 from skein.services.chats.staleness import MIN_MESSAGES, agent_renewal_at
+from skein.services.common.optimistic import revise
+from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.summaries import model as texts
 from skein.summaries.other_chats import OtherChats
 from skein.summaries.summary_task import (
@@ -43,29 +45,37 @@ class AgentSummaries(SummaryTask):
         """Begin the cooldown of an agent's summary, if the summary is stale and can be shown.
 
         Where no other chat can show it, the messages count as summarised. A chat that appears later
-        asks for the summary by a job of its own (`SummaryJob.wanted_in`).
+        asks for the summary by a job of its own (`SummaryJob.wanted_in`). Then this chat is due for
+        upkeep again, which asks once more if the summary is not made now.
         """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
-        chat, member = (
-            snapshot.chat,
-            snapshot.member(MemberRef(kind="agent", id=job.agent_id or "")),
-        )
-        if member is None or member.busy:
+        chat, agent = snapshot.chat, MemberRef(kind="agent", id=job.agent_id or "")
+        member = snapshot.member(agent)
+        if member is None:
             return None
         before, now = member.summary_state, self.clock.now()
-        state = before or SummaryState()
-        if job.wanted_in is not None:
+        state, due = before or SummaryState(), list[Write]()
+        if job.wanted_in is not None and state.tried_seq >= chat.last_seq:
             state = state.model_copy(update={"tried_seq": 0})
+            due.append(revise(chat, {}, also=chat.upkeep(now + OUTBOX_GRACE))[1])
         stale = member.model_copy(update={"summary_state": state})
         at = agent_renewal_at(chat, stale, self.settings)
-        if at is None or at > now:
+        if at is None:
             return None
-        if job.wanted_in is None and not self.other_chats.can_show(chat, member.member.ref, now):
+        if member.busy or at > now:
+            if due:
+                self.table.transact([changed(member, before, {"summary_state": state}), *due])
+            return None
+        if job.wanted_in is None and not self.other_chats.can_show(chat, agent, now):
             state = state.model_copy(update={"tried_seq": chat.last_seq})
             self.table.write(changed(member, before, {"summary_state": state}))
             return None
         state = state.model_copy(update={"claimed_at": now})
-        self.table.write(changed(member, before, {"summary_state": state}))
+        write = changed(member, before, {"summary_state": state})
+        if due:
+            self.table.transact([write, *due])
+        else:
+            self.table.write(write)
         return SummaryClaim(chat, before, state, member)
 
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:

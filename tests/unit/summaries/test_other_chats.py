@@ -164,3 +164,17 @@ def test_jobs_for_a_chat_that_appeared_survive_a_failure_of_the_queue(
             world.handle(upkeep)
     pass_minutes(world, 3)
     assert note(world) is not None
+
+
+def test_summary_for_a_chat_that_appeared_is_tried_again_after_a_failure_of_the_model() -> None:
+    world = world_with(HUSAM, COACH, **PRIVATE)
+    talk(world)
+    pass_minutes(world, 30)
+    world.model.summaries.appendleft(Unavailable("model"))
+    open_chat(world)
+    pass_minutes(world, 3)
+    assert note(world) is None
+    pass_minutes(world, 6)
+    assert note(world) is not None
+    pass_minutes(world, 3)
+    assert world.stored_chat().upkeep_at is None
