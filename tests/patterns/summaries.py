@@ -59,6 +59,14 @@ def _post(meter: Meter) -> None:
 @patterns.named("renew an agent summary")
 def _renew_agent_summary(meter: Meter) -> None:
     world = spoken(10)
+    world.chat_elsewhere(HUSAM, COACH)
+    with meter(world):
+        world.renew(NOTE)
+
+
+@patterns.named("skip an agent summary that no other chat can show")
+def _skip_agent_summary(meter: Meter) -> None:
+    world = spoken(10)
     with meter(world):
         world.renew(NOTE)
 
@@ -85,6 +93,7 @@ def _renew_chat_summary(meter: Meter) -> None:
 @patterns.named("skip an agent summary within its cooldown")
 def _refuse_agent_summary(meter: Meter) -> None:
     world = spoken(10)
+    world.chat_elsewhere(HUSAM, COACH)
     world.renew(NOTE)
     with meter(world):
         world.renew(NOTE)
