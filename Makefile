@@ -109,7 +109,7 @@ test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model
 # Benchmarks with a module of their own, by the value of ONLY.
 BENCH_recall = bench.recall.generated "$(DATA)" "$(SIZE)"
 BENCH_recall-writes = bench.recall.writes "$(DATA)"
-BENCH_recall-speed = bench.recall.speed
+BENCH_recall-speed = bench.recall.speed "$(SIZE)"
 
 .PHONY: bench
 bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prefix, ONLY=prompts, ONLY=recall DATA=folder, ONLY=recall-speed ...)

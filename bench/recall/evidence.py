@@ -23,6 +23,8 @@ from statistics import mean, quantiles
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from bench.recall.bulk import Held, load
+from local.sqlite.calls import Call
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
@@ -143,13 +145,18 @@ class Stand:
 
     Attributes:
         recall_seconds: How long each recall took.
+        cpu_seconds: The CPU time of each recall.
+        calls: The calls of the table and of the vector index.
     """
 
     def __init__(self, embeddings: StaticEmbeddings, tokens: Tokens) -> None:
         self.recall_seconds: list[float] = []
-        database, clock = Database(), SystemClock()
-        self.table = SqliteTable(database, clock)
-        self.vectors = SqliteVectors(database, clock)
+        self.cpu_seconds: list[float] = []
+        self._chats: dict[str, Chat] = {}
+        self.calls: list[Call] = []
+        self.database, clock = Database(), SystemClock()
+        self.table = SqliteTable(self.database, clock, called=self.calls.append)
+        self.vectors = SqliteVectors(self.database, clock, called=self.calls.append)
         self.indexing = RecallIndexing(
             table=self.table,
             clock=clock,
@@ -170,44 +177,60 @@ class Stand:
         )
 
     def hold(self, known: Conversation) -> None:
-        """Store a conversation as an open chat, and index it."""
+        """Store a conversation as an open chat, and index it as the worker does."""
+        chat, messages = self._stored(known)
+        member = Membership(tenant=TENANT, chat_id=chat.id, member=AGENT)
+        self.table.write(Put(chat.key, chat.to_item()))
+        self.table.write(Put(member.key, member.to_item(chat)))
+        for message in messages:
+            self.table.write(Put(message.key, message.to_item()))
+        job = RecallJob(tenant=TENANT, chat_id=chat.id, first_seq=1, last_seq=chat.last_seq)
+        deadline = datetime.now(UTC) + timedelta(hours=HOURS_OF_INDEXING)
+        self.indexing.index(job, deadline=deadline)
+
+    def load(self, conversations: Sequence[Conversation]) -> None:
+        """Do the same for all conversations of this stand, faster."""
+        load(
+            self.database,
+            self.indexing,
+            AGENT,
+            map(self._stored, conversations),
+            SystemClock().now(),
+        )
+
+    def _stored(self, known: Conversation) -> Held:
+        """Return a conversation as an open chat with its messages."""
         # One id for each name, since the same person may speak in several conversations.
         names = sorted({*known.speakers} - known.agents)
-        people = {name: f"usr_{name.casefold()}" for name in names}
-        members = [NamedMember(kind="user", id=one, name=name) for name, one in people.items()]
-        begin = known.times[0]
+        people = {
+            name: NamedMember(kind="user", id=f"usr_{name.casefold()}", name=name) for name in names
+        }
         chat = Chat(
             tenant=TENANT,
             id=known.chat_id,
             kind="group",
             visibility="open",
-            roster=(*members, AGENT),
+            roster=(*people.values(), AGENT),
             last_seq=len(known.texts),
-            activity_hour=begin,
-            created_at=begin,
+            activity_hour=known.times[0],
+            created_at=known.times[0],
         )
-        self.table.write(Put(chat.key, chat.to_item()))
-        member = Membership(tenant=TENANT, chat_id=chat.id, member=AGENT)
-        self.table.write(Put(member.key, member.to_item(chat)))
-        for seq, (text, name, at) in enumerate(
-            zip(known.texts, known.speakers, known.times, strict=True), 1
-        ):
-            message = Message(
+        said = zip(known.texts, known.speakers, known.times, strict=True)
+        messages = [
+            Message(
                 tenant=TENANT,
                 chat_id=chat.id,
                 id=f"msg_{seq}",
                 seq=seq,
                 text=text,
-                sender=AGENT
-                if name in known.agents
-                else NamedMember(kind="user", id=people[name], name=name),
+                sender=AGENT if name in known.agents else people[name],
                 client_id=str(seq),
                 created_at=at,
             )
-            self.table.write(Put(message.key, message.to_item()))
-        job = RecallJob(tenant=TENANT, chat_id=chat.id, first_seq=1, last_seq=chat.last_seq)
-        deadline = datetime.now(UTC) + timedelta(hours=HOURS_OF_INDEXING)
-        self.indexing.index(job, deadline=deadline)
+            for seq, (text, name, at) in enumerate(said, 1)
+        ]
+        self._chats[chat.id] = chat
+        return chat, messages
 
     def recalled(self, known: Conversation, question: str, budget: int) -> dict[int, str]:
         """Return the texts that recall shows for a question, by the positions of their turns."""
@@ -219,13 +242,10 @@ class Stand:
 
     def find(self, known: Conversation, question: str, budget: int) -> RecallResult:
         """Recall what was said in any conversation, for a question in one of them."""
-        item = self.table.get(Chat.key_of(TENANT, known.chat_id))
-        if item is None:
-            raise ValueError(f"{known.chat_id} is not stored")
         request = RecallRequest(
             tenant=TENANT,
             agent_id=AGENT.id,
-            chat=Chat.from_item(item),
+            chat=self._chats[known.chat_id],
             scopes=(None,),
             readers=OPEN,
             query=question,
@@ -233,9 +253,10 @@ class Stand:
             now=known.times[-1] + timedelta(days=1),
             zone=ZoneInfo("UTC"),
         )
-        begun = time.perf_counter()
+        begun, processor = time.perf_counter(), time.process_time()
         recalled = self.recall.find(request)
         self.recall_seconds.append(time.perf_counter() - begun)
+        self.cpu_seconds.append(time.process_time() - processor)
         if recalled.tokens > budget:
             raise AssertionError(f"{recalled.tokens} tokens in a budget of {budget}")
         return recalled

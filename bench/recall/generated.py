@@ -148,19 +148,24 @@ def generated(size: int, seed: int = SEED) -> GeneratedSet:
     if size < LEAST_SIZE:
         raise ValueError(f"the set needs at least {LEAST_SIZE} messages")
     dice = random.Random(seed)
-    script = _Script(dice, size // len(OTHERS))
+    script = Script(dice, size // len(OTHERS), OTHERS)
     for write in KINDS.values():
         write(script)
+    return written(script, _small_talk)
+
+
+def written(script: "Script", small_talk: Callable[[random.Random], str]) -> GeneratedSet:
+    """Write small talk around the facts of a script."""
     facts = {(fact.chat, fact.position): fact for fact in script.facts}
-    step = DAYS * DAY_SECONDS / size
-    chats: list[Said] = [[] for _ in OTHERS]
+    step = DAYS * DAY_SECONDS / (script.length * len(script.others))
+    chats: list[Said] = [[] for _ in script.others]
     whole: Said = []
     positions: dict[tuple[int, int], int] = {}
     for position in range(script.length):
-        for chat, other in enumerate(OTHERS):
+        for chat, other in enumerate(script.others):
             fact = facts.get((chat, position))
-            speaker = fact.speaker if fact else dice.choice((PERSON, other))
-            text = fact.text if fact else _small_talk(dice)
+            speaker = fact.speaker if fact else script.dice.choice((PERSON, other))
+            text = fact.text if fact else small_talk(script.dice)
             message = (len(whole) * step, speaker, text)
             positions[chat, position] = len(whole)
             chats[chat].append(message)
@@ -174,11 +179,17 @@ def generated(size: int, seed: int = SEED) -> GeneratedSet:
 
 
 @dataclass(slots=True)
-class _Script:
-    """The facts and questions as far as they have been written."""
+class Script:
+    """The facts and questions as far as they have been written.
+
+    Attributes:
+        length: The number of messages of each chat.
+        others: The other person of each chat.
+    """
 
     dice: random.Random
     length: int
+    others: Sequence[str]
     facts: list[Fact] = field(default_factory=list)
     questions: list[GeneratedQuestion] = field(default_factory=list)
     taken: set[tuple[int, int]] = field(default_factory=set)
@@ -196,7 +207,7 @@ class _Script:
         free = [at for at in range(first, last + 1) if (chat, at) not in self.taken]
         position = self.dice.choice(free)
         self.taken.add((chat, position))
-        fact = Fact(chat, position, speaker or OTHERS[chat], text)
+        fact = Fact(chat, position, speaker or self.others[chat], text)
         self.facts.append(fact)
         return fact
 
@@ -214,7 +225,7 @@ class _Script:
         return "".join(self.dice.sample(SYLLABLES, 3)).capitalize()
 
 
-def _names(script: _Script) -> None:
+def _names(script: Script) -> None:
     for chat, role in enumerate(script.shuffled(ROLES)):
         name = script.name()
         fact = script.tell(f"My {role} is called {name}.", chat)
@@ -222,7 +233,7 @@ def _names(script: _Script) -> None:
         script.ask("names", f"Who is {name}?", fact)
 
 
-def _numbers(script: _Script) -> None:
+def _numbers(script: Script) -> None:
     for chat, room in enumerate(script.shuffled(ROOMS)):
         code = script.dice.randrange(1_000, 10_000)
         fact = script.tell(f"The code of the {room} is {code}.", chat)
@@ -231,7 +242,7 @@ def _numbers(script: _Script) -> None:
         script.ask("numbers", f"What is the code of the {room}?" if chat % 2 else by_code, fact)
 
 
-def _dates(script: _Script) -> None:
+def _dates(script: Script) -> None:
     for chat, plant in enumerate(script.shuffled(PLANTS)):
         month = 2 * chat + 1
         year, named = BEGIN.year + month // 12, MONTHS[month % 12]
@@ -242,7 +253,7 @@ def _dates(script: _Script) -> None:
         script.ask("dates", f"What did {PERSON} plant in {named} {year}?", fact)
 
 
-def _negations(script: _Script) -> None:
+def _negations(script: Script) -> None:
     foods = script.shuffled(FOODS)
     for chat in range(EACH):
         fact = script.tell(f"I do not eat {foods[chat]}, they make me ill.", chat)
@@ -251,7 +262,7 @@ def _negations(script: _Script) -> None:
         script.ask("negations", f"What does {OTHERS[chat]} not eat?", fact)
 
 
-def _changed_facts(script: _Script) -> None:
+def _changed_facts(script: Script) -> None:
     cities = script.shuffled(CITIES)
     for chat in range(EACH):
         script.tell(f"I live in {cities[2 * chat]}.", chat, between=(0, 0.4))
@@ -260,7 +271,7 @@ def _changed_facts(script: _Script) -> None:
         script.ask("changed facts", f"Where does {OTHERS[chat]} live?", fact)
 
 
-def _many_chats(script: _Script) -> None:
+def _many_chats(script: Script) -> None:
     pairs = zip(script.shuffled(RELATIVES), script.shuffled(JOBS), strict=True)
     for chat, (relative, job) in enumerate(pairs):
         fact = script.tell(f"My {relative} works as a {job}.", chat, PERSON)
@@ -268,14 +279,14 @@ def _many_chats(script: _Script) -> None:
         script.ask("many chats", text, fact, chat=(chat + 5) % len(OTHERS))
 
 
-def _other_words(script: _Script) -> None:
+def _other_words(script: Script) -> None:
     for chat, (text, question) in enumerate(OTHER_WORDS):
         fact = script.tell(text, chat)
         script.ask("other words", question.format(name=OTHERS[chat]), fact)
 
 
 # How the facts and questions of each kind are written; dates first, because they need their month.
-KINDS: dict[str, Callable[[_Script], None]] = {
+KINDS: dict[str, Callable[[Script], None]] = {
     "dates": _dates,
     "names": _names,
     "numbers": _numbers,
@@ -307,7 +318,9 @@ def _conversation(chat_id: str, said: Said) -> Conversation:
     )
 
 
-def shares(known: GeneratedSet, kept: Kept) -> dict[tuple[str, int], float]:
+def shares(
+    known: GeneratedSet, kept: Kept, budgets: Sequence[int] = SHOWN_BUDGETS
+) -> dict[tuple[str, int], float]:
     """Return the share of questions whose fact is shown, by kind and budget.
 
     Args:
@@ -317,7 +330,7 @@ def shares(known: GeneratedSet, kept: Kept) -> dict[tuple[str, int], float]:
     found: dict[tuple[str, int], list[bool]] = {}
     for question in known.questions:
         evidence = known.positions[question.fact.chat, question.fact.position]
-        for budget in SHOWN_BUDGETS:
+        for budget in budgets:
             shown = kept(known.chats[question.chat], question.text, budget)
             found.setdefault((question.kind, budget), []).append(evidence in shown)
     return {each: mean(values) for each, values in found.items()}
@@ -326,8 +339,7 @@ def shares(known: GeneratedSet, kept: Kept) -> dict[tuple[str, int], float]:
 def by_recall(known: GeneratedSet, stand: Stand) -> Kept:
     """Store and index a set, and return what recall shows of it."""
     numbers = {chat.chat_id: number for number, chat in enumerate(known.chats)}
-    for chat in known.chats:
-        stand.hold(chat)
+    stand.load(known.chats)
 
     def kept(asked_in: Conversation, question: str, budget: int) -> dict[int, str]:
         entries = stand.find(asked_in, question, budget).entries
@@ -339,7 +351,7 @@ def by_recall(known: GeneratedSet, stand: Stand) -> Kept:
     return kept
 
 
-def _over_all(known: GeneratedSet, kept: Kept) -> Kept:
+def over_all(known: GeneratedSet, kept: Kept) -> Kept:
     """Return what is shown if all chats were one."""
     return lambda _, question, budget: kept(known.whole, question, budget)
 
@@ -354,7 +366,7 @@ def measure(size: int) -> dict[str, dict[tuple[str, int], float]]:
     stand = Stand(StaticEmbeddings(), tokens)
     measured: dict[str, dict[tuple[str, int], float]] = {}
     for name, order in (("newest", newest), ("BM25", by_words())):
-        measured[name] = shares(known, _over_all(known, packed(order, tokens)))
+        measured[name] = shares(known, over_all(known, packed(order, tokens)))
     measured["recall"] = shares(known, by_recall(known, stand))
     print(
         f"generated: {len(known.whole.texts):,} messages, {len(known.chats)} chats of one person,"

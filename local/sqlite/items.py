@@ -167,9 +167,7 @@ def _size(spelled: AttributeValue) -> int:
 
 def _digits(number: str) -> int:
     """Return the number of digits between the first and the last that is not zero."""
-    if number.isdecimal():
-        return len(number.strip("0")) or 1
-    return len(Decimal(number).normalize().as_tuple().digits)
+    return len(number.replace(".", "").strip("-0")) or 1
 
 
 def _text_size(text: str) -> int:

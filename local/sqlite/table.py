@@ -232,7 +232,7 @@ def _apply(
         if item is None:
             connection.execute(DELETE, key)
         else:
-            connection.execute(PUT, [*_columns(item), sizes[key], to_text(item)])
+            connection.execute(PUT, [*columns_of(item), sizes[key], to_text(item)])
         write_vector(connection, key, before[key], item)
     return size
 
@@ -246,7 +246,8 @@ def _stored(connection: sqlite3.Connection, key: Key) -> StoredItem | None:
     return None if row is None else from_text(row[1])
 
 
-def _columns(item: StoredItem) -> Iterator[str | float | None]:
+def columns_of(item: StoredItem) -> Iterator[str | float | None]:
+    """Return what the columns hold of an item, besides its size and its text."""
     for name in COLUMNS:
         value = item.get(name)
         if name == EXPIRES_AT:

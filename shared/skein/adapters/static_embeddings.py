@@ -11,7 +11,7 @@ import os
 import struct
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from operator import add, mul
+from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -56,12 +56,12 @@ class StaticEmbeddings:
         return any(self._tokenizer.token_to_id(token) is not None for token in tokens)
 
     def _embed(self, text: str) -> Embedding:
-        total: list[float] = [0.0] * self.dimensions
         text = text.encode(errors="replace").decode()  # the library refuses lone surrogates
-        for token in self._tokenizer.encode(text, add_special_tokens=False).ids[:MAX_TOKENS]:
-            total = list(map(add, total, self._row(token)))
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids[:MAX_TOKENS]
+        rows = [(0.0,) * self.dimensions, *map(self._row, tokens)]
+        total = tuple(map(sum, zip(*rows, strict=True)))
         length = math.sqrt(sum(map(mul, total, total)))
-        vector = tuple(value / length for value in total) if length else tuple(total)
+        vector = tuple(value / length for value in total) if length else total
         return Embedding(vector, length)
 
     @cached_property

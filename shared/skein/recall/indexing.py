@@ -206,7 +206,7 @@ class RecallIndexing:
         written = 0
         for agent_id, membership in agents.items():
             target = IndexTarget(chat, agent_id, membership)
-            new = self._passages(target, stored[agent_id], messages)
+            new = self.passages(target, stored[agent_id], messages)
             changes = (
                 PassageChange(stored[agent_id].get(seq, ()), new.get(seq, ()))
                 for seq in sorted({*stored[agent_id], *new})
@@ -220,7 +220,7 @@ class RecallIndexing:
             return []
         return findable_messages(self.table, chat, seqs)
 
-    def _passages(
+    def passages(
         self, target: IndexTarget, stored: Indexed, messages: Sequence[Message]
     ) -> dict[int, Passages]:
         """Return the passages of all messages that the agent's index should hold.

@@ -89,12 +89,12 @@ class PassageCommits:
     def _commit_once(self, changes: Sequence[PassageChange]) -> int:
         if not changes:
             return 0
-        now, words = self.clock.now(), _ref_changes(changes)
+        now, words = self.clock.now(), ref_changes(changes)
         found = read_items(self.table, [word.key for word in words])
         writes = [write for change in changes for write in _passage_writes(change, now)]
         for word, change in words.items():
             old = Posting.from_item(found[word.key]) if word.key in found else None
-            new = _posting_after(word, old, change, now)
+            new = posting_after(word, old, change, now)
             if new != old:
                 writes.append(_posting_write(word.key, old, new, now))
         self.table.transact(writes)
@@ -127,7 +127,7 @@ def _passage_writes(change: PassageChange, now: datetime) -> list[Write]:
 
 def _most_writes(changes: Sequence[PassageChange]) -> int:
     passages = sum(max(len(change.old), len(change.new)) for change in changes)
-    return passages + len(_ref_changes(changes))
+    return passages + len(ref_changes(changes))
 
 
 # ---------------------------------------------------------------------- postings
@@ -145,7 +145,7 @@ def _refs(passages: Passages) -> set[tuple[PostingKey, PostingRef]]:
     }
 
 
-def _ref_changes(changes: Iterable[PassageChange]) -> dict[PostingKey, RefChange]:
+def ref_changes(changes: Iterable[PassageChange]) -> dict[PostingKey, RefChange]:
     """Return the references that are removed from each posting and added to it."""
     words: dict[PostingKey, RefChange] = defaultdict(RefChange)
     for change in changes:
@@ -157,7 +157,7 @@ def _ref_changes(changes: Iterable[PassageChange]) -> dict[PostingKey, RefChange
     return words
 
 
-def _posting_after(
+def posting_after(
     word: PostingKey, old: Posting | None, change: RefChange, now: datetime
 ) -> Posting | None:
     """Return a posting after a change; None if nothing is left to store.

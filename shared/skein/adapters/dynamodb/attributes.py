@@ -23,6 +23,7 @@ _NUMBERS = Context(
     prec=38, Emin=-128, Emax=126, traps=[Clamped, Overflow, Inexact, Rounded, Underflow]
 )
 _EXACT = 10**38  # whole numbers below have at most 38 digits
+_SMALLEST_PLAIN = 1e-4  # Python writes smaller fractions with an exponent
 
 
 def marshal(value: Any) -> AttributeValue:
@@ -115,6 +116,9 @@ def _name(name: str) -> str:
 
 
 def _number(value: float | Decimal) -> str:
+    # Most of these are components of vectors. Python writes them without an exponent.
+    if type(value) is float and _SMALLEST_PLAIN <= abs(value) < 1:
+        return repr(value)
     try:
         # Through `str`, 0.1 stays 0.1; its exact binary value has too many digits.
         number = _NUMBERS.create_decimal(str(value))
