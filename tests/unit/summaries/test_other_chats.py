@@ -12,6 +12,7 @@ from skein.models.chats.summary import Summary
 from skein.models.common.base import NamedMember
 from skein.models.outbox.jobs import Job, SummaryJob, UpkeepJob
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.fakes import calls
 
 HUSAM, AHMAD, COACH, ANALYST = person(), person("usr_ahmad", "Ahmad"), bot(), bot("agt_b", "Bo")
 PRIVATE = {"kind": "direct", "visibility": "private"}
@@ -178,3 +179,18 @@ def test_summary_for_a_chat_that_appeared_is_tried_again_after_a_failure_of_the_
     assert note(world) is not None
     pass_minutes(world, 3)
     assert world.stored_chat().upkeep_at is None
+
+
+def test_summary_for_a_chat_that_appeared_is_made_after_a_run_that_says_nothing() -> None:
+    world = world_with(HUSAM, COACH, **PRIVATE)
+    talk(world)
+    pass_minutes(world, 30)
+    world.model.script.append(calls("end_run"))
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref, agent_id=COACH.id)
+    world.chat(HUSAM, COACH, chat_id="chat_2", **PRIVATE)
+    wanted = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id, wanted_in="chat_2")
+    world.handle(wanted)
+    assert note(world) is None
+    pass_minutes(world, 5)
+    assert world.texts() == ["I want to run", "On Monday"]
+    assert note(world) is not None
