@@ -464,7 +464,7 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
         agent_id=COACH.id,
         staging="run_1:1:1",
         source_chat_id="chat_9",
-        source_title="OtherChats",
+        source_title="Elsewhere",
         messages=(
             BorrowedMessage(seq=1, author="Caller", sender=caller.ref, text="BorrowedItems words"),
             BorrowedMessage(seq=2, author="Ann", sender=BEN.ref, text="A namesake's words"),
