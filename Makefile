@@ -110,6 +110,8 @@ test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model
 BENCH_recall = bench.recall.generated "$(DATA)" "$(SIZE)"
 BENCH_recall-writes = bench.recall.writes "$(DATA)"
 BENCH_recall-speed = bench.recall.speed "$(SIZE)"
+BENCH_recall-gate = bench.recall.gate
+BENCH_recall-fit = bench.recall.fit
 
 .PHONY: bench
 bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prefix, ONLY=prompts, ONLY=recall DATA=folder, ONLY=recall-speed ...)

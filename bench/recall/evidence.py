@@ -404,10 +404,11 @@ def share_of(known: Conversation, question: Question, shown: Mapping[int, str]) 
         return float(not shown)
     decisive = question.decisive or ("",) * len(question.evidence)
     pairs = zip(question.evidence, decisive, strict=True)
-    return mean(_is_shown(known.texts[turn], shown.get(turn), text) for turn, text in pairs)
+    return mean(is_shown(known.texts[turn], shown.get(turn), text) for turn, text in pairs)
 
 
-def _is_shown(whole: str, shown: str | None, decisive: str) -> bool:
+def is_shown(whole: str, shown: str | None, decisive: str) -> bool:
+    """Tell whether enough of a message is shown: its decisive text, or 500 characters or half."""
     if shown is None:
         return False
     if decisive:

@@ -38,8 +38,9 @@ TUNING, REPORTED = 2, 3  # seeds
 CONVERSATIONS, TURNS = 20, 150
 TOPICS_EACH = 4  # of a conversation
 SHORTEST, LONGEST = 500, 6_000  # characters of an answer
+LENGTHS = (SHORTEST, 1_500, 2_500, 3_000, 4_000, LONGEST)
 SESSION = 10  # messages of a day
-PERSON, AGENT = "Maya", "Assistant"
+PERSON, AGENT, FRIEND = "Maya", "Assistant", "Tom"
 NOTHING = "nothing to find"
 KINDS = {
     "one": "one fact",
@@ -71,6 +72,7 @@ class _Asked:
     text: str
     facts: tuple[_Told, ...]
     needed: str = ""
+    older: str = ""
 
 
 @dataclass(slots=True)
@@ -114,7 +116,13 @@ def conversations(seed: int, count: int = CONVERSATIONS, turns: int = TURNS) -> 
     return [conversation(f"long_{n}", data(seed, n, turns)) for n in range(count)]
 
 
-def data(seed: int, number: int, turns: int = TURNS) -> dict[str, Any]:
+def of_friends(seed: int, count: int = CONVERSATIONS) -> list[Conversation]:
+    """Generate conversations with the same statements, in which a friend gives short answers."""
+    found = (data(seed, n, friends=True) for n in range(count))
+    return [conversation(f"friends_{n}", one) for n, one in enumerate(found)]
+
+
+def data(seed: int, number: int, turns: int = TURNS, *, friends: bool = False) -> dict[str, Any]:
     """Generate one conversation in the form of a file; see `bench.recall.evidence`."""
     dice = random.Random(f"{seed} {number}")
     every = TOPICS_B if seed % 2 else TOPICS_A
@@ -123,18 +131,25 @@ def data(seed: int, number: int, turns: int = TURNS) -> dict[str, Any]:
     places = _placed(script, turns)
     said = []
     for turn in range(turns):
-        by_agent = turn % 2 == 1
-        told = places.get(turn - 1 if by_agent else turn)
+        answers = turn % 2 == 1
+        told = places.get(turn - 1 if answers else turn)
         topic = told.topic if told else topics[(turn // SESSION) % len(topics)]
-        text = _answer(dice, topic, told) if by_agent else _request(dice, topic, told)
+        if friends:  # they keep to a subject for some messages
+            _, nearest = min((abs(at - turn), at) for at in places)
+            topic = places[nearest].topic
+        if answers:
+            length = 0 if friends else dice.choice(LENGTHS)
+            text = _answer(dice, topic, told, length)
+        else:
+            text = _request(dice, topic, told)
         at = BEGIN + timedelta(days=turn // SESSION * 3, minutes=turn)
         said.append(
             {
                 "id": f"t{turn}",
                 "session": turn // SESSION,
                 "at": f"{at:%I:%M %p on %d %B, %Y}",
-                "speaker": AGENT if by_agent else PERSON,
-                "agent": by_agent,
+                "speaker": (FRIEND if friends else AGENT) if answers else PERSON,
+                "agent": answers and not friends,
                 "text": text,
             }
         )
@@ -145,6 +160,7 @@ def data(seed: int, number: int, turns: int = TURNS) -> dict[str, Any]:
             "evidence": [f"t{fact.turn}" for fact in asked.facts],
             "decisive": [fact.text for fact in asked.facts],
             "needed": asked.needed,
+            "older": asked.older,
         }
         for asked in script.asked
     ]
@@ -159,7 +175,8 @@ def _written(dice: random.Random, topics: list[Topic]) -> _Script:
             script.new_values()
             told = script.tell(topic, *filter(None, (row.said, row.later)))
             needed = script.filled(row.needed)
-            script.asked.append(_Asked(row.kind, row.asked, told[-1:], needed))
+            older = told[0].text if row.later else ""
+            script.asked.append(_Asked(row.kind, row.asked, told[-1:], needed, older))
         script.new_values()
         told = tuple(fact for text in topic.several for fact in script.tell(topic, text))
         script.asked.append(_Asked("several", topic.asks_several, told))
@@ -207,15 +224,15 @@ def _request(dice: random.Random, topic: Topic, told: _Told | None) -> str:
     return dice.choice((told.text, f"{told.text} {opening}", f"{opening} {told.text}"))
 
 
-def _answer(dice: random.Random, topic: Topic, told: _Told | None) -> str:
-    length = dice.choice((SHORTEST, 1_500, 2_500, 3_000, 4_000, LONGEST))
+def _answer(dice: random.Random, topic: Topic, told: _Told | None, length: int) -> str:
+    """Write an answer of about a length; a length of 0 stands for a sentence or two."""
     parts = [_filled_in(dice, topic, dice.choice(REPLIES))] if told else []
     while sum(map(len, parts)) + len(parts) < length - 120:
         sentence = _filled_in(dice, topic, dice.choice(ADVICE))
         # A paragraph has about four sentences.
         parts.append(sentence + ("\n" if dice.random() < 1 / 4 else ""))
     text = " ".join(parts).replace("\n ", "\n\n").strip()
-    while len(text) < SHORTEST:
+    while len(text) < min(SHORTEST, length or 1):
         text += " " + _filled_in(dice, topic, dice.choice(ADVICE))
     return text[:LONGEST]
 

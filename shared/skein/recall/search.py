@@ -35,6 +35,7 @@ from skein.recall.candidates import (
     is_of,
     readable_lines,
 )
+from skein.recall.changes import with_newer
 from skein.recall.layout import RecalledEntry, fitting
 from skein.recall.models.stored import AGENT, Posting
 from skein.recall.passages import Passage, passages_of
@@ -44,7 +45,7 @@ from skein.recall.ranking import Hit, Line, MessageRef, ranked
 from skein.recall.words import stems_of
 
 # Limits of `Hit.strength`: nothing is shown if no passage reaches MATCH. No passage below LEAST is.
-MATCH, LEAST = 0.25, 0.08
+MATCH, LEAST = 0.20, 0.08
 MONTH_SECONDS = 32 * 86_400  # of the longest month, with a day on its ends
 ZONE = 14 * 3_600  # by which the days of time zones may differ from UTC
 
@@ -252,17 +253,16 @@ class Recall:
                 line = found.get(key) or _line_of(read[ref].message, part, len(parts), passage)
                 found[key] = replace(line, asks=ends_with_question(passage.text))
         hits = [
-            hit for hit in ranked(prepared.query, [*found.values()]) if hit.line.message in read
+            hit
+            for hit in ranked(prepared.query, [*found.values()])
+            if hit.line.message in read and hit.line.part < len(passages[hit.line.message])
         ]
-        entries = [
-            replace(
-                read[hit.line.message],
-                parts=(passages[hit.line.message][hit.line.part],),
-                score=hit.score,
-            )
-            for hit in _strong(hits, prepared)
-            if hit.line.part < len(passages[hit.line.message])
-        ]
+
+        def entry_of(hit: Hit) -> RecalledEntry:
+            part = passages[hit.line.message][hit.line.part]
+            return replace(read[hit.line.message], parts=(part,), score=hit.score)
+
+        entries = with_newer([*map(entry_of, _strong(hits, prepared))], [*map(entry_of, hits)])
         few = few_of_strangers(
             _without_repeats(entries),
             lambda entry: Authors.of([entry.message.sender.person_id]),

@@ -1,0 +1,66 @@
+"""A newer statement follows the older one that it replaces."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from skein.models.common.base import MemberRef
+from skein.recall.changes import with_newer
+from skein.recall.layout import RecalledEntry
+from skein.recall.passages import passages_of
+from tests.support.builders import World, bot, person
+from tests.support.recalling import indexed, recalled
+
+HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
+OLD = "I bake with flour from the mill."
+
+
+def entries(*said: tuple[MemberRef, str]) -> list[RecalledEntry]:
+    """Return an entry for each message, oldest first."""
+    world = World()
+    world.agent()
+    world.chat(HUSAM, LENA, COACH, respond="manual")
+    world.post(OLD, HUSAM)
+    indexed(world, "chat_1")
+    [entry] = recalled(world, "flour from the mill").entries
+    found = []
+    for number, (sender, text) in enumerate(said):
+        changes = {
+            "seq": number + 1,
+            "text": text,
+            "sender": sender,
+            "created_at": entry.message.created_at + timedelta(days=number),
+        }
+        message = entry.message.model_copy(update=changes)
+        [passage] = passages_of(text)
+        found.append(RecalledEntry(entry.chat, message, (passage,), 0.0, entry.audience))
+    return found
+
+
+def texts(shown: Sequence[RecalledEntry]) -> list[str]:
+    return [entry.text for entry in shown]
+
+
+def test_newer_statement_that_matches_badly_follows_the_older_one() -> None:
+    old, other, new = entries(
+        (HUSAM, OLD),
+        (HUSAM, "The loaf was pale."),
+        (HUSAM, "I gave up on the mill, all bread is of rye."),
+    )
+    assert with_newer([old, other], [old, other, new]) == [old, new, other]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((HUSAM, OLD), (LENA, "I gave up on the mill.")),  # of somebody else
+        ((HUSAM, "I gave up on the mill."), (HUSAM, OLD)),  # no change
+        ((HUSAM, OLD), (HUSAM, "I gave up on the violin.")),  # of another subject
+    ],
+)
+def test_other_statements_follow_no_older_one(
+    first: tuple[MemberRef, str], second: tuple[MemberRef, str]
+) -> None:
+    old, new = entries(first, second)
+    assert texts(with_newer([old], [old, new])) == [first[1]]
