@@ -13,7 +13,7 @@ from skein.recall.layout import RecalledEntry
 from skein.recall.words import stems_of
 
 FOLLOWED = 12  # best entries that a newer one may follow
-MOST_SAID = 4  # statements of a person that hold a word by which two are about the same
+MAX_USES = 4  # statements of a person that hold a word by which two are about the same
 _CHANGE = re.compile(
     r"\b(now|no longer|any ?more|instead|from (now|today|then) on|gave up|changed?|moved|switched"
     r"|cancell?ed|closed|takes longer|since then)\b",
@@ -42,7 +42,7 @@ def with_newer(
         if number >= FOLLOWED:
             continue
         said = counts[entry.message.sender.id]
-        own = frozenset(stem for stem in stems_of(entry.text) if said[stem] <= MOST_SAID)
+        own = frozenset(stem for stem in stems_of(entry.text) if said[stem] <= MAX_USES)
         about = [
             (sum(1 / said[stem] for stem in own & stems[other]), -other)
             for other in changes
