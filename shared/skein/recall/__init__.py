@@ -10,6 +10,8 @@ __all__ = [
     "passages",
     "preview",
     "pruning",
+    "query",
+    "ranking",
     "rebuild",
     "recall_worker",
     "search",
