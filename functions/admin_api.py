@@ -16,6 +16,7 @@ MODULES = {
     "planning.goals_and_plans": ("/v1/agents/*/goals", "/v1/agents/*/plans"),
     "agents.lines": ("/v1/lines",),
     "memory.memories": ("/v1/agents/*/memories",),
+    "events.event_endpoints": ("/v1/event-endpoints",),
     "operations.pauses": ("/v1/pauses",),
     "privacy.privacy": ("/v1/erasures", "/v1/users/*"),
     "operations.reasons": ("/v1/chats/*/messages",),

@@ -5,7 +5,8 @@ from datetime import datetime
 from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
-from skein.models.outbox.jobs import Job, RecallJob, SummaryJob, UpkeepJob
+from skein.events.sending import EventSender
+from skein.models.outbox.jobs import EventJob, Job, RecallJob, SummaryJob, UpkeepJob
 from skein.recall.recall_worker import RecallWorker
 from skein.services.background.engine import BackgroundEngine
 from skein.summaries.renewal import SummaryTasks
@@ -14,12 +15,14 @@ from skein.summaries.upkeep import Upkeep
 load_adapters("embeddings")
 
 
-@for_jobs(UpkeepJob, SummaryJob, RecallJob)
+@for_jobs(UpkeepJob, SummaryJob, RecallJob, EventJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Update a chat's derived records, renew a summary or a title, or index messages."""
+    """Update what derives from a chat, renew a summary or title, index messages, or send events."""
     if isinstance(job, UpkeepJob):
         service(Upkeep).keep(job)
     elif isinstance(job, SummaryJob):
         service(BackgroundEngine).run(service(SummaryTasks).of(job), job, deadline=deadline)
     elif isinstance(job, RecallJob):
         service(RecallWorker).take(job, deadline=deadline)
+    elif isinstance(job, EventJob):
+        service(EventSender).send(job, deadline=deadline)

@@ -67,6 +67,7 @@ def change_of(record: Mapping[str, Any]) -> ItemChange:
         before=_image(stream.get("OldImage")),
         after=_image(stream.get("NewImage")),
         at=datetime.fromtimestamp(stream["ApproximateCreationDateTime"], UTC),
+        sequence=str(stream["SequenceNumber"]),
         expired=record.get("userIdentity") == TTL,
     )
     if change.before is None and change.after is None:

@@ -10,8 +10,9 @@ from skein.own_tools.signed_context import (
     context_headers,
     hash_of_request,
     secret_of,
+    signature_headers,
 )
-from skein_client import BadSignature, verify_call
+from skein_client import BadSignature, verify_call, verify_event
 
 AT = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
 NOW = AT.timestamp()
@@ -56,3 +57,28 @@ def test_call_that_was_changed_or_is_old_is_refused(
         verify_call(SECRET, {**HEADERS, **changed}, "POST", URL, body, now=NOW + later)
     with pytest.raises(BadSignature):
         verify_call(secret_of("other", key="key"), HEADERS, "POST", URL, BODY, now=NOW)
+
+
+EVENT = b'{"specversion":"1.0","id":"evt_1","type":"run.ended","data":{"run_id":"run_1_chat_1"}}'
+EVENT_HEADERS = dict(signature_headers(SECRET, "evt_1", EVENT, AT))
+
+
+def test_event_of_skein_is_read() -> None:
+    event = verify_event(SECRET, EVENT_HEADERS, EVENT, now=NOW + 299)
+    assert (event["type"], event["data"]) == ("run.ended", {"run_id": "run_1_chat_1"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "later"),
+    [
+        (EVENT_HEADERS, EVENT + b" ", 0),
+        (EVENT_HEADERS, EVENT, 301),
+        ({}, EVENT, 0),
+        (dict(signature_headers(SECRET, "evt_2", EVENT, AT)), EVENT, 0),
+    ],
+)
+def test_event_that_was_changed_or_is_old_is_refused(
+    headers: Mapping[str, str], body: bytes, later: int
+) -> None:
+    with pytest.raises(BadSignature):
+        verify_event(SECRET, headers, body, now=NOW + later)

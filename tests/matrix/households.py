@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from skein.events.api import NewEndpoint
+from skein.events.endpoints import EventEndpoints
+from skein.events.models.event import Event, ParkedEvent, QueuedEvent
 from skein.inbound.api import NewService
 from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
 from skein.models.api.chats import ChatChange
@@ -171,6 +174,15 @@ class _Furnisher:
         for skill in (self.skill, self.free_skill):
             head = SkillHead(name=skill, description=f"About citron{self.words}")
             world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
+        told = NewEndpoint(url=f"https://citron{self.words}.example/", types=("erasure.done",))
+        self.endpoint = world.app.get(EventEndpoints).create(TENANT, told).id
+        ids = {"agent_id": self.coach.id, "chat_id": f"citron{self.words}"}
+        lost = Event(
+            tenant=TENANT, id="evt_1", type="run.ended", lane="x", number="1", data=ids, at=NOON
+        )
+        queued = QueuedEvent(tenant=TENANT, endpoint_id=self.endpoint, event=lost, queued_at=NOON)
+        parked = ParkedEvent.of(queued, "down", NOON)
+        world.table.write(Put(parked.key, parked.attributes()))
         self.approval = waiting_call(world, self.coach.id, tool=self.tool)
         own_tool(world, LOOK_UP, name=self.tool, description=f"About citron{self.words}")
         own_tool(world, SINGER, name=self.server)
@@ -432,6 +444,7 @@ class _Furnisher:
             "own_phone": self.phone,
             "profile_change_id": self.profile_change,
             "service_id": service.id,
+            "endpoint_id": self.endpoint,
             "erasure_id": erasure.id,
             "done_thread_id": done.id,
             "document_id": Document.id_of(name),

@@ -19,6 +19,7 @@ from local.template import SERVICES_KEY as SERVICES_SECRET_ID
 from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
+from skein.events.sending import EventSender
 from skein.invocations import FailedItems
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import ConsolidationRecord
@@ -41,6 +42,7 @@ from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
+    EventJob,
     ForgettingJob,
     InvitationJob,
     Job,
@@ -301,10 +303,17 @@ class World:
                     self.app.eraser.continue_erasure(job, deadline=long)
                 case RecallJob():
                     self.app.recall_worker.take(job, deadline=long)
-                case PushJob():
-                    self.app.pushes.push(job)
+                case EventJob() | PushJob():
+                    self._tell(job, long)
                 case _:
                     raise AssertionError(f"no worker for {job}")
+
+    def _tell(self, job: EventJob | PushJob, deadline: datetime) -> None:
+        """Play a job that tells others what has happened."""
+        if isinstance(job, EventJob):
+            self.app.get(EventSender).send(job, deadline=deadline)
+        else:
+            self.app.pushes.push(job)
 
     def _follow(self, job: ConsentJob | InvitationJob | ForgettingJob) -> None:
         """Play a job that follows from a choice."""

@@ -35,7 +35,7 @@ GROUPS = {
     "Documents and skills": ("documents", "skills"),
     "Tools of your own": ("tools", "approvals"),
     "People": ("users", "privacy"),
-    "Phone lines and webhook services": ("lines", "services"),
+    "Phone lines and webhook services": ("lines", "events", "services"),
     "Runs": ("runs",),
     "Operation": ("service", "settings", "usage", "audit"),
 }

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
+from skein.events.models import endpoint, event
 from skein.live.models import connection
 from skein.memory.models import memory, records
 from skein.models.chats import (
@@ -91,6 +92,10 @@ KINDS = {
         "the members' lists must be updated, or a summary or the title is stale",
     ),
     "plan": ("`Plan`", "the plan fires"),
+    "event": (
+        "`EventLane`",
+        "events should have been sent, or are to be sent again",
+    ),
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
     "choice": (
@@ -175,6 +180,14 @@ def _audit_key() -> Key:
     return Key(found.pk.replace("2026-02-18", "{day}"), found.sk.replace(time, "{time}"))
 
 
+QUEUED = event.QueuedEvent(
+    tenant=TENANT,
+    endpoint_id="{endpoint}",
+    event=event.Event(
+        tenant=TENANT, id="{event}", type="run.ended", lane=CHAT, number="{number}", at=NOON
+    ),
+    queued_at=NOON,
+)
 OWN_FOLDER = document.Folder(tenant=TENANT, agent_id=AGENT)
 CHAT_FOLDER = document.Folder(tenant=TENANT, chat_id=CHAT)
 PRIVATE_FOLDER = document.Folder(tenant=TENANT, agent_id=AGENT, scope="user:{id}")
@@ -233,6 +246,12 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`OwnToolVersion`": Row(
             tool.OwnToolVersion.key_of(TENANT, "{tool}", 7), tool.OwnToolVersion
         ),
+        "`EventEndpoint`": Row(
+            endpoint.EventEndpoint.key_of(TENANT, "{endpoint}"), endpoint.EventEndpoint
+        ),
+        "`EventLane`": Row(event.EventLane.key_of(TENANT, "{endpoint}", "{chat}"), event.EventLane),
+        "`QueuedEvent`": Row(QUEUED.key, event.QueuedEvent),
+        "`ParkedEvent`": Row(event.ParkedEvent.of(QUEUED, "", NOON).key, event.ParkedEvent),
         "`ToolApproval`": Row(
             approval.ToolApproval.key_of(TENANT, "{approval}"), approval.ToolApproval
         ),

@@ -14,6 +14,6 @@ export { Live } from "./live.js";
 export type { LiveEvent, LiveOptions } from "./live.js";
 export { MemoryStorage, Outbox, StorageError, WebStorage } from "./outbox.js";
 export type { Entry, OutboxOptions, Storage } from "./outbox.js";
-export { BadSignature, verifyCall } from "./signatures.js";
+export { BadSignature, verifyCall, verifyEvent } from "./signatures.js";
 export type { CallContext } from "./signatures.js";
 export type { components, operations, paths } from "./schema.js";

@@ -921,6 +921,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/event-endpoints/{endpoint_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an event endpoint
+         * @description The response contains no secret.
+         */
+        get: operations["get_endpoint"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an event endpoint
+         * @description Events that wait for it are dropped.
+         */
+        delete: operations["delete_endpoint"];
+        options?: never;
+        head?: never;
+        /**
+         * Update an event endpoint
+         * @description The secret stays unchanged.
+         */
+        patch: operations["change_endpoint"];
+        trace?: never;
+    };
+    "/v1/event-endpoints/{endpoint_id}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate an endpoint's secret
+         * @description The new secret is shown only once. The old one becomes invalid.
+         */
+        post: operations["rotate_endpoint_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/event-endpoints/{endpoint_id}/parked": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List parked events, oldest first
+         * @description An event is parked after a day of failures, and deleted 30 days later.
+         */
+        get: operations["list_parked_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/event-endpoints/{endpoint_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send parked events again
+         * @description At most 50 events are sent again, oldest first, with the ids that they had.
+         */
+        post: operations["redeliver_events"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/pauses/{kind}": {
         parameters: {
             query?: never;
@@ -1754,6 +1842,30 @@ export interface paths {
          * @description The number must be assigned to the tenant by the deployment's owner, and belong to the account at the SMS provider. A number that is a person's phone is refused.
          */
         post: operations["create_line"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/event-endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List event endpoints, oldest first
+         * @description Each endpoint names the types of events that it is sent.
+         */
+        get: operations["list_event_endpoints"];
+        put?: never;
+        /**
+         * Create an event endpoint
+         * @description The secret, which signs each event, is shown only once. Events come after half a minute at the latest.
+         */
+        post: operations["create_endpoint"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4058,6 +4170,74 @@ export interface components {
             source: components["schemas"]["SettingSource"];
         };
         /**
+         * EndpointChange
+         * @description Changes to an event endpoint. Omitted and null fields stay unchanged.
+         */
+        EndpointChange: {
+            /** @description Where events are posted, by https. */
+            url?: string | null;
+            /** @description The types of events that are sent. */
+            types?: components["schemas"]["EventType"][] | null;
+            /** @description Whether events hold words. */
+            words?: boolean | null;
+            /** @description Whether events are sent. */
+            enabled?: boolean | null;
+        };
+        /**
+         * EndpointPage
+         * @description A page of event endpoints, oldest first.
+         */
+        EndpointPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["EndpointResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * EndpointResource
+         * @description An event endpoint, which is told what has happened.
+         */
+        EndpointResource: {
+            /** @description Where events are posted, by https. */
+            url: string;
+            /** @description The types of events that are sent. */
+            types: components["schemas"]["EventType"][];
+            /** @description Whether events hold the words of messages and memories. */
+            words: boolean;
+            /** @description Whether events are sent. What waits is dropped if not. */
+            enabled: boolean;
+            /** @description The id, an opaque text. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+        };
+        /**
+         * EndpointWithSecret
+         * @description An event endpoint with a new secret. The secret is shown only once.
+         */
+        EndpointWithSecret: {
+            /** @description Where events are posted, by https. */
+            url: string;
+            /** @description The types of events that are sent. */
+            types: components["schemas"]["EventType"][];
+            /** @description Whether events hold the words of messages and memories. */
+            words: boolean;
+            /** @description Whether events are sent. What waits is dropped if not. */
+            enabled: boolean;
+            /** @description The id, an opaque text. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /** @description Key that signs each event. */
+            secret: string;
+        };
+        /**
          * ErasurePage
          * @description A page of erasures of people, newest first.
          */
@@ -4584,6 +4764,20 @@ export interface components {
             global?: boolean;
         };
         /**
+         * NewEndpoint
+         * @description A new event endpoint.
+         */
+        NewEndpoint: {
+            /** @description Where events are posted, by https. */
+            url: string;
+            /** @description The types of events that are sent. */
+            types: components["schemas"]["EventType"][];
+            /** @description Whether events hold the words of messages and memories. Default: `false`. */
+            words?: boolean;
+            /** @description Whether events are sent. What waits is dropped if not. Default: `true`. */
+            enabled?: boolean;
+        };
+        /**
          * NewGoal
          * @description A new goal of an agent.
          */
@@ -4797,6 +4991,42 @@ export interface components {
             digest: string;
             /** @description The tool. */
             listed: components["schemas"]["ServerTool"];
+        };
+        /**
+         * ParkedEventPage
+         * @description A page of parked events, oldest first.
+         */
+        ParkedEventPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ParkedEventResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * ParkedEventResource
+         * @description An event that failed for a day.
+         */
+        ParkedEventResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description What has happened. */
+            type: components["schemas"]["EventType"];
+            /** @description Ids and states. */
+            data: {
+                [key: string]: unknown;
+            };
+            /** @description Why the last try failed. */
+            error: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            at: string;
+            /**
+             * Format: date-time
+             * @description When it was given up.
+             */
+            parked_at: string;
         };
         /**
          * PauseTimes
@@ -5047,6 +5277,14 @@ export interface components {
             items: components["schemas"]["RecalledMessage"][];
             /** @description Tokens of the messages as lines of a prompt, with headings. */
             tokens: number;
+        };
+        /**
+         * RedeliveredCount
+         * @description How many parked events are sent again.
+         */
+        RedeliveredCount: {
+            /** @description The number of events, at most 50 a call. */
+            redelivered: number;
         };
         /**
          * ReflectionPage
@@ -6135,7 +6373,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "document" | "endpoint" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -6328,6 +6566,11 @@ export interface components {
          * @enum {string}
          */
         SettingSource: "agent" | "line" | "tenant" | "stack" | "environment";
+        /**
+         * EventType
+         * @enum {string}
+         */
+        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "erasure.done" | "limit.reached";
         /**
          * ErasureStage
          * @description The stage of a sweep, in this order. Between two sweeps, an erasure is `resting`.
@@ -9345,6 +9588,217 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_endpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an event endpoint. */
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_endpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an event endpoint. */
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_endpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an event endpoint. */
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "enabled": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["EndpointChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotate_endpoint_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an event endpoint. */
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointWithSecret"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_parked_events: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of an event endpoint. */
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ParkedEventPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    redeliver_events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an event endpoint. */
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RedeliveredCount"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     begin_pause: {
         parameters: {
             query?: never;
@@ -11408,6 +11862,92 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LineResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_event_endpoints: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_endpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "types": [
+                 *         "message.created",
+                 *         "run.ended"
+                 *       ],
+                 *       "url": "https://shop.example/events"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewEndpoint"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointWithSecret"];
                 };
             };
             400: components["responses"]["BadRequest"];

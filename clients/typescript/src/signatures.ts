@@ -1,4 +1,4 @@
-// Check what Skein sends to your service: calls of tools, by the rules of Standard Webhooks.
+// Check what Skein sends to your service: events and calls of tools, by the rules of Standard Webhooks.
 
 const PREFIX = "whsec_";
 const TOLERANCE_SECONDS = 300;
@@ -54,6 +54,36 @@ export async function verifySigned(
     if (fits && Math.abs(now - Number(sentAt)) <= TOLERANCE_SECONDS) return JSON.parse(payload);
   }
   throw new BadSignature("the signature is wrong or too old");
+}
+
+/** An event by the rules of CloudEvents 1.0. `data` has ids and states. */
+export interface SkeinEvent {
+  id: string;
+  type: string;
+  source: string;
+  subject: string;
+  time: string;
+  data: Record<string, unknown>;
+}
+
+/**
+ * Check an event, and return it.
+ *
+ * @param secret The secret of the event endpoint.
+ * @param headers The headers of the request, with names in lower case.
+ * @param body The body, as it was received.
+ * @param now The time in seconds since 1970, for tests.
+ * @throws BadSignature The event was changed, or is too old.
+ */
+export async function verifyEvent(
+  secret: string,
+  headers: Headers,
+  body: string,
+  now = Date.now() / 1000,
+): Promise<SkeinEvent> {
+  const event = (await verifySigned(secret, headers, body, now)) as SkeinEvent;
+  if (event.id !== headers["webhook-id"]) throw new BadSignature("the signature belongs to another event");
+  return event;
 }
 
 /**

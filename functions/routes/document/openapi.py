@@ -36,6 +36,7 @@ TAGS = {
     "audit": "The record of what operators read and changed.",
     "chats": "Chats of people and agents.",
     "documents": "Documents that agents write and read.",
+    "events": "Endpoints that are told what has happened.",
     "goals": "Goals of agents.",
     "lines": "Phone numbers on which agents receive and send SMS.",
     "live": "The live channel: changes over a WebSocket.",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import Transient
+from skein.events.queuing import EventQueue
 from skein.live.changes import (
     merged_pushes,
     push_of_chat,
@@ -53,6 +54,7 @@ class Feed:
     """Sender of the jobs that follow from changes of the table."""
 
     dispatch: Dispatch
+    events: EventQueue
     settings: Settings
 
     def forward(self, changes: Sequence[ItemChange]) -> frozenset[int]:
@@ -70,17 +72,15 @@ class Feed:
             try:
                 jobs = [job for handler in handlers for job in handler(change)]
             except (LookupError, TypeError, ValueError) as error:
-                # The item has another shape than the models. The error may quote its words.
-                why, key = type(error).__name__, "|".join(change.key)
-                logger.warning(
-                    "change failed", extra={"key": key, "why": why, "reason": Reason.JOB_FAILED}
-                )
+                _warn_of(change, error)
                 failed.add(position)
                 continue
             for job in jobs:
                 if self._unwanted(job, change):
                     continue
                 by_queue[job.queue].append(_FollowingJob(job, (position,)))
+        for following in self._queued(changes, failed):
+            by_queue[following.job.queue].append(following)
         for queue, found in by_queue.items():
             together = list(_merged(found))
             try:
@@ -90,6 +90,26 @@ class Feed:
                 failed.update(position for each in together for position in each.positions)
         return frozenset(failed)
 
+    def _queued(self, changes: Sequence[ItemChange], failed: set[int]) -> Iterator[_FollowingJob]:
+        """Queue the events of the changes in their order, and yield a job for each lane.
+
+        If one cannot be queued, all later ones wait with it, so that none overtakes it.
+        """
+        lanes: dict[Job, tuple[int, ...]] = defaultdict(tuple)
+        for position, change in enumerate(changes):
+            try:
+                for queued in self.events.queue(change):
+                    lanes[queued] += (position,)
+            except (LookupError, TypeError, ValueError) as error:
+                _warn_of(change, error)
+                failed.add(position)
+            except Transient:
+                logger.warning("failed to queue events", extra={"changes": len(changes) - position})
+                failed.update(range(position, len(changes)))
+                break
+        for job, positions in lanes.items():
+            yield _FollowingJob(job, positions)
+
     def _unwanted(self, job: Job, change: ItemChange) -> bool:
         """Return whether the deployment leaves out what the job is for.
 
@@ -98,6 +118,12 @@ class Feed:
         if isinstance(job, PushJob):
             return not self.settings.live
         return isinstance(job, RecallJob) and change.before is None and not self.settings.recall
+
+
+def _warn_of(change: ItemChange, error: Exception) -> None:
+    """Log that an item has another shape than the models; the error may quote its words."""
+    why, key = type(error).__name__, "|".join(change.key)
+    logger.warning("change failed", extra={"key": key, "why": why, "reason": Reason.JOB_FAILED})
 
 
 def _of_message(change: ItemChange) -> Iterator[Job]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
+from skein.events.queuing import EventQueue
 from skein.feed.feed import HANDLERS, Feed
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
@@ -16,6 +17,7 @@ from skein.models.outbox.jobs import Job, RecallJob
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
+from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.feed import source
 
@@ -51,7 +53,7 @@ def a_membership(member: NamedMember, **fields: Any) -> Item:
 def changed(before: Item | None, after: Item | None, *, expired: bool = False) -> ItemChange:
     item = after or before or {}
     key = Key(item["pk"], item["sk"])
-    return ItemChange(key=key, before=before, after=after, at=NOON, expired=expired)
+    return ItemChange(key=key, before=before, after=after, at=NOON, sequence="1", expired=expired)
 
 
 def new(item: Item) -> ItemChange:
@@ -71,7 +73,9 @@ def of_recall(queues: MemoryQueues) -> list[Job]:
 
 def feed_on(queues: MemoryQueues, **settings: bool) -> Feed:
     dispatch = Dispatch(queues=queues, metrics=MemoryMetrics())
-    return Feed(dispatch=dispatch, settings=Settings.model_validate(settings))
+    clock = FixedClock(NOON)
+    events = EventQueue(table=MemoryTable(clock), clock=clock)
+    return Feed(dispatch=dispatch, events=events, settings=Settings.model_validate(settings))
 
 
 def recall(first_seq: int, last_seq: int | None, **fields: Any) -> RecallJob:

@@ -1,9 +1,9 @@
-"""Client of Skein: calls, the live channel, an outbox, and the check of calls of tools."""
+"""Client of Skein: calls, the live channel, an outbox, and the check of events and tools."""
 
 from skein_client.client import ApiError, Client, Unreachable
 from skein_client.live import Connected, Draft, Event, Live, Lost, Message, OtherFrame
 from skein_client.outbox import Entry, FileStorage, MemoryStorage, Outbox, Storage
-from skein_client.signatures import BadSignature, verify_call
+from skein_client.signatures import BadSignature, verify_call, verify_event
 
 __all__ = [
     "ApiError",
@@ -23,4 +23,5 @@ __all__ = [
     "Storage",
     "Unreachable",
     "verify_call",
+    "verify_event",
 ]

@@ -735,6 +735,14 @@ class RebuildResource(TypedDict):
     agent_id: str | None
 
 
+class RedeliveredCount(TypedDict):
+    """
+    How many parked events are sent again.
+    """
+
+    redelivered: int
+
+
 class ReflectionResource(TypedDict):
     """
     One decision about journal entries that were about to fade.
@@ -1057,7 +1065,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'tenant']
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'document', 'endpoint', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -1154,6 +1162,9 @@ SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'arra
 
 
 SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environment']
+
+
+EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'erasure.done', 'limit.reached']
 
 
 ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
@@ -1823,6 +1834,44 @@ class EffectiveSettingResource(TypedDict):
     source: SettingSource
 
 
+class EndpointChange(TypedDict):
+    """
+    Changes to an event endpoint. Omitted and null fields stay unchanged.
+    """
+
+    url: NotRequired[str | None]
+    types: NotRequired[list[EventType] | None]
+    words: NotRequired[bool | None]
+    enabled: NotRequired[bool | None]
+
+
+class EndpointResource(TypedDict):
+    """
+    An event endpoint, which is told what has happened.
+    """
+
+    url: str
+    types: list[EventType]
+    words: bool
+    enabled: bool
+    id: str
+    created_at: str
+
+
+class EndpointWithSecret(TypedDict):
+    """
+    An event endpoint with a new secret. The secret is shown only once.
+    """
+
+    url: str
+    types: list[EventType]
+    words: bool
+    enabled: bool
+    id: str
+    created_at: str
+    secret: str
+
+
 class ErasurePreviewResource(TypedDict):
     """
     What an erasure would do, in counts by kind of item.
@@ -1967,6 +2016,17 @@ class NewAgent(TypedDict):
     settings: NotRequired[ChatOverridesChange]
 
 
+class NewEndpoint(TypedDict):
+    """
+    A new event endpoint.
+    """
+
+    url: str
+    types: list[EventType]
+    words: NotRequired[bool]
+    enabled: NotRequired[bool]
+
+
 class NewMemory(TypedDict):
     """
     A new open memory, which the agent may disclose to everyone in the tenant.
@@ -2017,6 +2077,19 @@ class NewTool(TypedDict):
     python: NotRequired[PythonCall | None]
     mcp: NotRequired[McpServer | None]
     name: str
+
+
+class ParkedEventResource(TypedDict):
+    """
+    An event that failed for a day.
+    """
+
+    id: str
+    type: EventType
+    data: dict[str, Any]
+    error: str
+    at: str
+    parked_at: str
 
 
 class PlaceResource(TypedDict):
@@ -2658,6 +2731,15 @@ class EffectiveSettingPage(TypedDict):
     next_cursor: str | None
 
 
+class EndpointPage(TypedDict):
+    """
+    A page of event endpoints, oldest first.
+    """
+
+    items: list[EndpointResource]
+    next_cursor: str | None
+
+
 class ErasurePage(TypedDict):
     """
     A page of erasures of people, newest first.
@@ -2721,6 +2803,15 @@ class OfferedToolResource(TypedDict):
     fault: str | None
     digest: str
     listed: ServerTool
+
+
+class ParkedEventPage(TypedDict):
+    """
+    A page of parked events, oldest first.
+    """
+
+    items: list[ParkedEventResource]
+    next_cursor: str | None
 
 
 class PlanPage(TypedDict):

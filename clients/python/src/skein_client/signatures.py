@@ -1,4 +1,4 @@
-"""Check what Skein sends to your service: calls of tools, by the rules of Standard Webhooks."""
+"""Check what Skein sends to your service, by the rules of Standard Webhooks."""
 
 import base64
 import binascii
@@ -45,6 +45,30 @@ def verify_signed(
     if age > TOLERANCE_SECONDS or not any(fits):
         raise BadSignature("the signature is wrong or too old")
     return json.loads(payload)
+
+
+def verify_event(
+    secret: str, headers: Mapping[str, str], body: bytes, *, now: float | None = None
+) -> dict[str, Any]:
+    """Check an event, and return it.
+
+    Args:
+        secret: The secret of the event endpoint.
+        headers: The headers of the request.
+        body: The body, as it was received.
+        now: The time in seconds since 1970, for tests.
+
+    Returns:
+        The event: `id`, `type`, `subject`, `time`, `data` and the rest of CloudEvents 1.0.
+
+    Raises:
+        BadSignature: The event was changed, or is too old.
+    """
+    event: dict[str, Any] = verify_signed(secret, headers, body, now=now)
+    known = {name.lower(): value for name, value in headers.items()}
+    if event.get("id") != known["webhook-id"]:
+        raise BadSignature("the signature belongs to another event")
+    return event
 
 
 def verify_call(

@@ -14,6 +14,7 @@ class ItemChange:
         before: The item before the change; None if the item is new.
         after: The item after the change; None if the item was deleted.
         at: The time of the change, in whole seconds.
+        sequence: The number of the change in the stream, the same whenever it is reported.
         expired: Whether the table deleted the item because the item has expired.
     """
 
@@ -21,6 +22,7 @@ class ItemChange:
     before: Item | None
     after: Item | None
     at: datetime
+    sequence: str
     expired: bool = False
 
     def alters(self, *attributes: str) -> bool:

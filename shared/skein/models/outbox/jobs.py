@@ -124,6 +124,20 @@ class SummaryJob(Job):
     title: Annotated[bool, Field(exclude_if=lambda title: not title)] = False
 
 
+class EventJob(Job):
+    """Events may have to be sent to an endpoint.
+
+    Attributes:
+        lane: What the events are about, e.g. a chat.
+    """
+
+    queue = "upkeep"
+
+    kind: Literal["event"] = "event"
+    endpoint_id: Identifier
+    lane: Identifier
+
+
 class ConsolidationJob(Job):
     """A chat may be due for consolidation: it is quiet, or an operator asks."""
 

@@ -22,6 +22,7 @@ AuditKind = Literal[
     "consent",
     "context",
     "document",
+    "endpoint",
     "erasure",
     "export",
     "goal",

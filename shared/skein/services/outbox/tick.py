@@ -24,6 +24,7 @@ from skein.models.outbox.jobs import (
     ConsentJob,
     DeliveryJob,
     ErasureJob,
+    EventJob,
     ForgettingJob,
     InvitationJob,
     Job,
@@ -63,6 +64,9 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     ),
     "choice": _choice_job,
     "erasure": lambda item: ErasureJob(tenant=item["tenant"], erasure_id=item["id"]),
+    "event": lambda item: EventJob(
+        tenant=item["tenant"], endpoint_id=item["endpoint_id"], lane=item["lane"]
+    ),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }
 

@@ -1,0 +1,8 @@
+"""Tell services of operators what has happened, by signed events."""
+
+__all__ = [
+    "api",
+    "endpoints",
+    "queuing",
+    "sending",
+]

@@ -1,0 +1,169 @@
+"""The events that follow from changes of the table.
+
+`help requested` has a place here once a chat can ask for a person: its item gets a row in `EVENTS`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from skein.events.models.endpoint import EventType
+from skein.events.models.event import Event, event_id, event_number
+from skein.memory.models.memory import Memory
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import Membership
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Key, key_kind
+from skein.models.delivery.delivery import Delivery
+from skein.models.outbox.changes import ItemChange
+from skein.models.runs.run import ENDED, Run
+from skein.models.runs.step import Step
+from skein.privacy.models.erasure import ERASURE, Erasure
+
+LIMITS = frozenset(
+    {
+        Reason.RATE_LIMITED,
+        Reason.TOKEN_BUDGET,
+        Reason.SEGMENT_LIMIT,
+        Reason.CONCURRENCY_LIMIT,
+    }
+)
+
+
+class _EventParts(NamedTuple):
+    """An event without its id and number."""
+
+    type: EventType
+    tenant: str
+    lane: str
+    data: Mapping[str, Any]
+    words_of: Key | None = None
+
+
+def events_of(change: ItemChange) -> Iterator[Event]:
+    """Yield the events that follow from a change, with the same ids whenever it is reported.
+
+    Raises:
+        LookupError, TypeError, ValueError: The item has another shape than the models.
+    """
+    find = EVENTS.get(key_kind(change.key.sk))
+    if find is None or change.after is None:
+        return
+    for position, found in enumerate(find(change)):
+        yield Event(
+            tenant=found.tenant,
+            id=event_id(change.key, change.sequence, position),
+            type=found.type,
+            lane=found.lane,
+            number=event_number(change.sequence, position),
+            data=dict(found.data),
+            words_of=found.words_of,
+            at=change.at,
+        )
+
+
+def _of_message(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the events of a message that is new, or a choice that was answered."""
+    if not change.alters("choice", "reason"):
+        return
+    message = Message.from_item(change.after or {})
+    before = Message.from_item(change.before) if change.before is not None else None
+    ids = {"chat_id": message.chat_id, "seq": message.seq}
+    if before is None:
+        data = ids | {
+            "message_id": message.id,
+            "kind": message.kind,
+            "sender": message.sender.ref.model_dump(mode="json"),
+            "run_id": message.run_id,
+        }
+        yield _EventParts("message.created", message.tenant, message.chat_id, data, message.key)
+    answer = message.choice.answer if message.choice is not None else None
+    answered = before is not None and before.choice is not None and before.choice.answer is not None
+    if message.choice is not None and answer is not None and not answered:
+        data = ids | {
+            "purpose": message.choice.purpose,
+            "person": message.choice.addressee,
+            "answer_seq": answer.seq,
+        }
+        yield _EventParts("choice.answered", message.tenant, message.chat_id, data)
+    if message.reason in LIMITS and (before is None or before.reason != message.reason):
+        data = ids | {"reason": message.reason}
+        yield _EventParts("limit.reached", message.tenant, message.chat_id, data)
+
+
+def _of_run(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the events of a run that has ended, or has reached a limit."""
+    if Step.is_stored_as(change.after or {}) or not change.alters("status", "reason"):
+        return
+    run = Run.from_item(change.after or {})
+    lane = run.chat_id or run.for_chat_id or run.agent_id
+    ids = {
+        "run_id": run.id,
+        "agent_id": run.agent_id,
+        "chat_id": run.chat_id or run.for_chat_id,
+        "reason": run.reason,
+    }
+    if run.status in ENDED and change.alters("status"):
+        yield _EventParts("run.ended", run.tenant, lane, ids | {"status": run.status})
+    if run.reason in LIMITS and change.alters("reason"):
+        yield _EventParts("limit.reached", run.tenant, lane, ids)
+
+
+def _of_delivery(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the events of a delivery whose status has changed."""
+    if not change.alters("status", "reason"):
+        return
+    delivery = Delivery.from_item(change.after or {})
+    data = {
+        "chat_id": delivery.chat_id,
+        "delivery_id": delivery.id,
+        "seq": delivery.seq,
+        "person": delivery.user_id,
+        "status": delivery.status,
+        "reason": delivery.reason,
+    }
+    if change.alters("status"):
+        yield _EventParts("delivery.changed", delivery.tenant, delivery.chat_id, data)
+    if delivery.reason in LIMITS and change.alters("reason"):
+        yield _EventParts("limit.reached", delivery.tenant, delivery.chat_id, data)
+
+
+def _of_membership(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the event of a member who has joined or left."""
+    if change.before is not None:
+        return
+    membership = Membership.from_item(change.after or {})
+    data = {
+        "chat_id": membership.chat_id,
+        "member": membership.member.ref.model_dump(mode="json"),
+        "status": "joined" if membership.active else "left",
+    }
+    yield _EventParts("member.changed", membership.tenant, membership.chat_id, data)
+
+
+def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the event of a memory that is new or has changed; private ones are named, too."""
+    if not change.alters("text", "status", "kind"):
+        return
+    memory = Memory.from_item(change.after or {})
+    data = {"agent_id": memory.agent_id, "memory_id": memory.id, "status": memory.status}
+    yield _EventParts("memory.changed", memory.tenant, memory.agent_id, data, memory.key)
+
+
+def _of_erasure(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the event of an erasure that is done."""
+    if Erasure.sort_key_in(change.key.sk) != change.key.sk or not change.alters("stage"):
+        return
+    erasure = Erasure.from_item(change.after or {})
+    if erasure.stage == "done":
+        yield _EventParts("erasure.done", erasure.tenant, erasure.id, {"erasure_id": erasure.id})
+
+
+EVENTS: Mapping[str, Callable[[ItemChange], Iterator[_EventParts]]] = {
+    Message.PREFIX.kind: _of_message,
+    Run.PREFIX.kind: _of_run,
+    Delivery.PREFIX.kind: _of_delivery,
+    Membership.PREFIX.kind: _of_membership,
+    Membership.LEFT_PREFIX.kind: _of_membership,
+    Memory.PREFIX.kind: _of_memory,
+    ERASURE.kind: _of_erasure,
+}

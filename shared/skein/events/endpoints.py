@@ -1,0 +1,229 @@
+"""The event endpoints of a tenant: create, list, change and delete them, and send parked events."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.events.models.endpoint import MAX_ENDPOINTS, EventEndpoint, endpoints_partition
+from skein.events.models.event import LANE_KEPT, EventLane, ParkedEvent, QueuedEvent
+from skein.models.common.storage import Delete, Exists, Missing, Put, Query, Update, at_version
+from skein.models.outbox.jobs import EventJob
+from skein.own_tools.signed_context import new_nonce, secret_of
+from skein.ports import Clock, Ids, Secrets, Table
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+from skein.services.config.services_key import services_key
+from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
+
+if TYPE_CHECKING:
+    # Only the API creates these models, so only the API imports them.
+    from skein.events.api import EndpointChange, NewEndpoint
+
+PAGE = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventEndpoints:
+    """The service of a tenant's event endpoints."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    keys: Secrets
+    dispatch: Dispatch
+    settings: Settings
+
+    def create(self, tenant: str, new: "NewEndpoint") -> EventEndpoint:
+        """Create an endpoint with a new secret, which is shown once.
+
+        Raises:
+            Conflict: The tenant has too many.
+            Unprocessable: The deployment may not call the address.
+        """
+        self._check_url(new.url)
+        endpoint = EventEndpoint(
+            tenant=tenant,
+            id=f"evp_{self.ids.ulid()}",
+            nonce=new_nonce(),
+            created_at=self.clock.now(),
+            url=new.url,
+            types=new.types,
+            words=new.words,
+            enabled=new.enabled,
+        )
+        shown = self._with_secret(endpoint)
+        page = self.table.query(Query.under(endpoints_partition(tenant), EventEndpoint.PREFIX))
+        if len(page.items) >= MAX_ENDPOINTS:
+            raise Conflict(f"a tenant has at most {MAX_ENDPOINTS} event endpoints")
+        self.table.write(Put(endpoint.key, endpoint.to_item(), Missing()))
+        return shown
+
+    def get(self, tenant: str, endpoint_id: str) -> EventEndpoint:
+        """Return an endpoint.
+
+        Raises:
+            NotFound: There is no such endpoint.
+        """
+        item = self.table.get(EventEndpoint.key_of(tenant, endpoint_id))
+        if item is None:
+            raise NotFound("event endpoint not found")
+        return EventEndpoint.from_item(item)
+
+    def list(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[EventEndpoint]:
+        """List a page of a tenant's endpoints, oldest first.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        return list_partition(
+            self.table,
+            endpoints_partition(tenant),
+            (EventEndpoint.PREFIX,),
+            EventEndpoint.from_item,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def change(self, tenant: str, endpoint_id: str, change: "EndpointChange") -> EventEndpoint:
+        """Change some of an endpoint's fields; its secret stays.
+
+        Raises:
+            NotFound: There is no such endpoint.
+            Unprocessable: The deployment may not call the address.
+        """
+        if "url" in change.given:
+            self._check_url(change.given["url"])
+
+        def attempt() -> EventEndpoint:
+            endpoint = self.get(tenant, endpoint_id)
+            if not change.given:
+                return endpoint
+            revised, write = revise(endpoint, change.given)
+            self.table.write(write)
+            return revised
+
+        return optimistic(self.clock, attempt)
+
+    def delete(self, tenant: str, endpoint_id: str) -> None:
+        """Delete an endpoint; events that wait for it are dropped.
+
+        Raises:
+            NotFound: There is no such endpoint.
+        """
+
+        def attempt() -> None:
+            endpoint = self.get(tenant, endpoint_id)
+            self.table.write(Delete(endpoint.key, at_version(endpoint.version)))
+
+        optimistic(self.clock, attempt)
+        partition = ParkedEvent.partition(tenant, endpoint_id)
+        query = Query.under(partition, ParkedEvent.PREFIX, limit=PAGE)
+        while items := self.table.query(query).items:
+            self.table.transact([Delete(ParkedEvent.from_item(item).key) for item in items])
+
+    def rotate(self, tenant: str, endpoint_id: str) -> EventEndpoint:
+        """Rotate an endpoint's secret; the old secret is invalid at once.
+
+        Raises:
+            NotFound: There is no such endpoint.
+        """
+
+        def attempt() -> EventEndpoint:
+            endpoint, write = revise(self.get(tenant, endpoint_id), {"nonce": new_nonce()})
+            self.table.write(write)
+            return endpoint
+
+        return self._with_secret(optimistic(self.clock, attempt))
+
+    def parked(
+        self,
+        tenant: str,
+        endpoint_id: str,
+        *,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[ParkedEvent]:
+        """List a page of an endpoint's parked events, oldest first.
+
+        Raises:
+            NotFound: There is no such endpoint.
+            Invalid: The cursor does not belong to this list.
+        """
+        self.get(tenant, endpoint_id)
+        return list_partition(
+            self.table,
+            ParkedEvent.partition(tenant, endpoint_id),
+            (ParkedEvent.PREFIX,),
+            ParkedEvent.from_item,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def redeliver(self, tenant: str, endpoint_id: str) -> int:
+        """Put at most 50 parked events back into their lanes, oldest first, and return how many.
+
+        Raises:
+            NotFound: There is no such endpoint.
+        """
+        self.get(tenant, endpoint_id)
+        partition = ParkedEvent.partition(tenant, endpoint_id)
+        page = self.table.query(Query.under(partition, ParkedEvent.PREFIX, limit=PAGE))
+        found = [ParkedEvent.from_item(item) for item in page.items]
+        jobs: dict[EventJob, None] = {}
+        for parked in found:
+            try:
+                self._unpark(parked)
+            except ConditionFailed:
+                continue  # another request was faster
+            lane = parked.event.lane
+            jobs[EventJob(tenant=tenant, endpoint_id=endpoint_id, lane=lane)] = None
+        self.dispatch.send(list(jobs))
+        return len(found)
+
+    def _unpark(self, parked: ParkedEvent) -> None:
+        now = self.clock.now()
+        queued = QueuedEvent(
+            tenant=parked.tenant,
+            endpoint_id=parked.endpoint_id,
+            event=parked.event,
+            queued_at=now,
+        )
+        lane = EventLane(
+            tenant=parked.tenant,
+            endpoint_id=parked.endpoint_id,
+            lane=parked.event.lane,
+            expires_at=int((now + LANE_KEPT).timestamp()),
+        )
+        names = ("tenant", "endpoint_id", "lane", "expires_at")
+        shown = {name: getattr(lane, name) for name in names}
+        self.table.transact(
+            [
+                Delete(parked.key, Exists()),
+                Put(queued.key, queued.attributes()),
+                Update(
+                    lane.key,
+                    set=shown | lane.due(now) | {"retry_at": None, "tries": 0},
+                    add={"queued": 1},
+                ),
+            ]
+        )
+
+    def _with_secret(self, endpoint: EventEndpoint) -> EventEndpoint:
+        key = services_key(self.keys, self.settings)
+        return endpoint.model_copy(update={"secret": secret_of(endpoint.nonce, key=key)})
+
+    def _check_url(self, url: str) -> None:
+        """Check that the deployment may call an address.
+
+        Raises:
+            Unprocessable: It may not.
+        """
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not self.settings.local:
+            raise Unprocessable("url: it must begin with https")
+        if self.settings.tool_hosts and parts.hostname not in self.settings.tool_hosts:
+            raise Unprocessable("url: this deployment does not allow this host")

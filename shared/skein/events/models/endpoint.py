@@ -1,0 +1,90 @@
+"""Event endpoints: addresses of services that are told what has happened."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
+from skein.models.common.json_types import JsonBool
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+
+EventType = Literal[
+    "message.created",
+    "run.ended",
+    "delivery.changed",
+    "choice.answered",
+    "member.changed",
+    "memory.changed",
+    "erasure.done",
+    "limit.reached",
+]
+
+MAX_ENDPOINTS = 10
+MAX_URL = 2_000
+
+
+def _each_once(types: tuple[EventType, ...]) -> tuple[EventType, ...]:
+    return tuple(dict.fromkeys(types))
+
+
+EndpointUrl = Annotated[
+    str, Field(min_length=1, max_length=MAX_URL, description="Where events are posted, by https.")
+]
+EventTypes = Annotated[
+    tuple[EventType, ...],
+    Field(min_length=1, max_length=20, description="The types of events that are sent."),
+    AfterValidator(_each_once),
+]
+
+
+class EndpointFields(BaseModel):
+    """The fields of an endpoint that operators give."""
+
+    url: EndpointUrl
+    types: EventTypes
+    words: Annotated[
+        JsonBool,
+        Field(description="Whether events hold the words of messages and memories."),
+    ] = False
+    enabled: Annotated[
+        JsonBool,
+        Field(description="Whether events are sent. What waits is dropped if not."),
+    ] = True
+
+
+class EventEndpoint(EndpointFields, Stored):
+    """An address that is told of a tenant's events.
+
+    Attributes:
+        nonce: The random part of the secret that signs events. The other part is the key of all
+            services, which is not in the table.
+        secret: The secret, to be shown once, if it was just created; it is never stored.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("ENDPOINT#")
+
+    tenant: Tenant
+    id: Identifier
+    nonce: Annotated[str, Field(min_length=32, repr=False)]
+    secret: Annotated[str, Field(exclude=True, repr=False)] = ""
+    version: int = 1
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, endpoint_id: str) -> Key:
+        """Return the key of an endpoint."""
+        return Key(endpoints_partition(tenant), f"{EventEndpoint.PREFIX}{key_part(endpoint_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this endpoint."""
+        return self.key_of(self.tenant, self.id)
+
+    def to_item(self) -> Item:
+        """Return the endpoint as table attributes."""
+        return self.attributes()
+
+
+def endpoints_partition(tenant: str) -> str:
+    """Return the key of the partition of a tenant's endpoints."""
+    return f"{key_part(tenant)}#ENDPOINTS"

@@ -1,0 +1,151 @@
+"""Events on their way: one lane for each endpoint and chat, in which they are sent in order."""
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from skein.events.models.endpoint import EventType
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.storage import META, Item, Key, SortKeyPrefix
+from skein.models.outbox.due import LeasedItem, due_pointer
+
+PARKED_FOR = timedelta(days=30)
+LANE_KEPT = timedelta(days=30)
+NUMBER_WIDTH = 40  # digits of a sequence number of the table's stream
+
+
+class Event(Value):
+    """What has happened, by ids and states.
+
+    Attributes:
+        id: The same each time the table's stream reports the change.
+        lane: What the event is about, e.g. its chat; events of one lane are sent in order.
+        number: Orders the events of a lane.
+        data: Ids and states, no words.
+        words_of: The item whose words the event may hold; they are read when it is sent.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    type: EventType
+    lane: Identifier
+    number: str
+    data: dict[str, Any] = Field(default_factory=dict)
+    words_of: Key | None = None
+    at: Instant
+
+
+def event_id(key: Key, sequence: str, position: int) -> str:
+    """Return the id of an event of one change of an item."""
+    digest = hashlib.sha256(f"{key.pk}|{key.sk}|{sequence}|{position}".encode()).hexdigest()
+    return f"evt_{digest[:32]}"
+
+
+def event_number(sequence: str, position: int) -> str:
+    """Return what orders the events of a lane, as text.
+
+    Args:
+        sequence: The change's number in the table's stream.
+        position: The number of the event among those of the change.
+    """
+    return f"{sequence:0>{NUMBER_WIDTH}}.{position}"
+
+
+class QueuedEvent(Stored):
+    """An event that waits to be sent to one endpoint.
+
+    Attributes:
+        queued_at: When it was queued; a day later, it is parked if it fails.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("EVENT#")
+
+    tenant: Tenant
+    endpoint_id: Identifier
+    event: Event
+    queued_at: Instant
+
+    @property
+    def key(self) -> Key:
+        """The key of this event in its lane."""
+        lane = EventLane.key_of(self.tenant, self.endpoint_id, self.event.lane)
+        return Key(lane.pk, f"{self.PREFIX}{self.event.number}")
+
+
+class ParkedEvent(QueuedEvent):
+    """An event that failed for a day; it is sent again if an operator asks for that.
+
+    Attributes:
+        error: Why the last try failed.
+        expires_at: When the event may be deleted, in seconds since 1970.
+    """
+
+    error: str
+    parked_at: Instant
+    expires_at: int
+
+    @staticmethod
+    def partition(tenant: str, endpoint_id: str) -> str:
+        """Return the key of the partition of an endpoint's parked events."""
+        return f"{key_part(tenant)}#PARKED#{key_part(endpoint_id)}"
+
+    @property
+    def key(self) -> Key:
+        """The key of this event among those that are parked."""
+        pk = self.partition(self.tenant, self.endpoint_id)
+        return Key(pk, f"{self.PREFIX}{self.event.number}")
+
+    @classmethod
+    def of(cls, queued: QueuedEvent, error: str, now: datetime) -> "ParkedEvent":
+        """Return an event as parked."""
+        return cls(
+            tenant=queued.tenant,
+            endpoint_id=queued.endpoint_id,
+            event=queued.event,
+            queued_at=queued.queued_at,
+            error=error[:200],
+            parked_at=now,
+            expires_at=int((now + PARKED_FOR).timestamp()),
+        )
+
+
+class EventLane(LeasedItem):
+    """The events of one endpoint and one chat; one worker at a time sends them in order.
+
+    Attributes:
+        queued: How many events were ever queued, so that a worker notices new ones.
+        sent_to: The number of the newest event that was sent or parked. An event of the stream up
+            to it was seen before.
+        tries: How often the first event has failed.
+        retry_at: When to try again; None if the last try succeeded.
+        expires_at: When the item may be deleted, in seconds since 1970.
+    """
+
+    tenant: Tenant
+    endpoint_id: Identifier
+    lane: Identifier
+    queued: int = 0
+    sent_to: str | None = None
+    tries: int = 0
+    retry_at: Instant | None = None
+    expires_at: int
+
+    @staticmethod
+    def key_of(tenant: str, endpoint_id: str, lane: str) -> Key:
+        """Return the key of a lane."""
+        return Key(f"{key_part(tenant)}#EVENTS#{key_part(endpoint_id)}#{key_part(lane)}", META)
+
+    @property
+    def key(self) -> Key:
+        """The key of this lane."""
+        return self.key_of(self.tenant, self.endpoint_id, self.lane)
+
+    def due(self, at: datetime) -> dict[str, Any]:
+        """Return the due pointer by which the tick finds this lane at `at`."""
+        return due_pointer("event", self.key, at) | {"due_tries": None}
+
+    def to_item(self) -> Item:
+        """Return the lane as table attributes."""
+        return self.attributes()

@@ -1,0 +1,85 @@
+"""Queue events for the endpoints that want them, in the order of the table's stream."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from skein.errors import ConditionFailed
+from skein.events.changes import EVENTS, events_of
+from skein.events.models.endpoint import EventEndpoint, endpoints_partition
+from skein.events.models.event import LANE_KEPT, Event, EventLane, QueuedEvent
+from skein.models.common.storage import Absent, Below, Missing, Put, Query, Update, any_of, key_kind
+from skein.models.outbox.changes import ItemChange
+from skein.models.outbox.jobs import EventJob
+from skein.ports import Clock, Table
+from skein.services.outbox.dispatch import OUTBOX_GRACE
+
+CACHED_FOR = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventQueue:
+    """The service that queues events; it remembers a tenant's endpoints for half a minute."""
+
+    table: Table
+    clock: Clock
+    known: dict[str, tuple[datetime, tuple[EventEndpoint, ...]]] = field(default_factory=dict)
+
+    def queue(self, change: ItemChange) -> Iterator[EventJob]:
+        """Queue the events of a change, and yield the job of each endpoint (idempotent).
+
+        An event that was queued before changes nothing, even if it was sent meanwhile.
+
+        Raises:
+            Transient: The table failed. Later events must wait for this one.
+            LookupError, TypeError, ValueError: The item has another shape than the models.
+        """
+        if change.after is None or key_kind(change.key.sk) not in EVENTS:
+            return
+        endpoints = self._endpoints(str(change.after.get("tenant", "")))
+        for event in events_of(change) if endpoints else ():
+            for endpoint in endpoints:
+                if event.type in endpoint.types:
+                    self._write(endpoint.id, event)
+                    yield EventJob(tenant=event.tenant, endpoint_id=endpoint.id, lane=event.lane)
+
+    def _write(self, endpoint_id: str, event: Event) -> None:
+        now = self.clock.now()
+        queued = QueuedEvent(
+            tenant=event.tenant, endpoint_id=endpoint_id, event=event, queued_at=now
+        )
+        lane = EventLane(
+            tenant=event.tenant,
+            endpoint_id=endpoint_id,
+            lane=event.lane,
+            expires_at=int((now + LANE_KEPT).timestamp()),
+        )
+        names = ("tenant", "endpoint_id", "lane", "expires_at")
+        shown = {name: getattr(lane, name) for name in names}
+        fresh = any_of(Absent("sent_to"), Below("sent_to", event.number))
+        try:
+            self.table.transact(
+                [
+                    Put(queued.key, queued.attributes(), Missing()),
+                    Update(
+                        lane.key,
+                        set=shown | lane.due(now + OUTBOX_GRACE),
+                        add={"queued": 1},
+                        condition=fresh,
+                    ),
+                ]
+            )
+        except ConditionFailed:
+            return  # the stream has reported the change before
+
+    def _endpoints(self, tenant: str) -> tuple[EventEndpoint, ...]:
+        """Return the enabled endpoints of a tenant."""
+        now = self.clock.now()
+        until, endpoints = self.known.get(tenant, (now, ()))
+        if until > now:
+            return endpoints
+        page = self.table.query(Query.under(endpoints_partition(tenant), EventEndpoint.PREFIX))
+        found = map(EventEndpoint.from_item, page.items)
+        endpoints = tuple(endpoint for endpoint in found if endpoint.enabled)
+        self.known[tenant] = (now + CACHED_FOR, endpoints)
+        return endpoints

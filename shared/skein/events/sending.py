@@ -1,0 +1,200 @@
+"""Send the events of a lane in order, at least once, and park those that fail for a day."""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from skein.errors import ConditionFailed, ToolError, Transient
+from skein.events.models.endpoint import EventEndpoint
+from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
+from skein.models.common.base import rfc3339
+from skein.models.common.http import HttpRequest
+from skein.models.common.storage import Delete, Is, Put, Query, Update, Write, all_of
+from skein.models.outbox.due import NOT_DUE
+from skein.models.outbox.jobs import EventJob
+from skein.own_tools.signed_context import secret_of, signature_headers
+from skein.ports import Clock, Metrics, OutboundHttp, Secrets, Table
+from skein.services.config.services_key import services_key
+from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
+
+CALL_SECONDS = 10.0
+LEASE = timedelta(seconds=60)  # renewed with each event
+MARGIN = timedelta(seconds=CALL_SECONDS + 5)
+PARKED_AFTER = timedelta(days=1)
+BACKOFF_MINUTES = (1, 2, 4, 8, 15, 30, 60)
+OK = range(200, 300)
+PAGE = 50
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSender:
+    """The service that sends events."""
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    metrics: Metrics
+    http: Callable[[], OutboundHttp]
+    secrets: Callable[[], Secrets]
+    settings: Settings
+
+    def send(self, job: EventJob, *, deadline: datetime) -> None:
+        """Send the events of a lane until none is left, one fails or time is short.
+
+        Raises:
+            Transient: The table failed; the queue repeats the job.
+        """
+        lane_key = EventLane.key_of(job.tenant, job.endpoint_id, job.lane)
+        endpoint_key = EventEndpoint.key_of(job.tenant, job.endpoint_id)
+        found = self.table.get_many([lane_key, endpoint_key])
+        if lane_key not in found:
+            return
+        lane = EventLane.from_item(found[lane_key])
+        endpoint = EventEndpoint.from_item(found[endpoint_key]) if endpoint_key in found else None
+        try:
+            if endpoint is None or not endpoint.enabled:
+                self._drop(lane)
+            elif (claimed := self._claimed(lane)) is not None:
+                self._send_all(claimed, endpoint, job, deadline)
+        except ConditionFailed:
+            logger.info("lane of events was taken over")
+
+    def _claimed(self, lane: EventLane) -> EventLane | None:
+        """Claim a lane; return None while another worker has it, or its retry is not due."""
+        now = self.clock.now()
+        if lane.busy(now):
+            return None
+        if lane.retry_at is not None and lane.retry_at > now:
+            self.table.write(
+                Update(lane.key, set=lane.due(lane.retry_at), condition=lane.as_claimed)
+            )
+            return None
+        claimed = lane.claimed(now + LEASE)
+        changes = {"fence": claimed.fence, **self._lease(claimed)}
+        self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))
+        return claimed
+
+    def _send_all(
+        self, lane: EventLane, endpoint: EventEndpoint, job: EventJob, deadline: datetime
+    ) -> None:
+        """Send the events of a claimed lane, oldest first."""
+        while self.clock.now() + MARGIN < deadline:
+            page = self.table.query(Query.under(lane.key.pk, QueuedEvent.PREFIX, limit=1))
+            if not page.items:
+                if self._released(lane):
+                    return
+                lane = self._again(lane)
+                continue
+            queued = QueuedEvent.from_item(page.items[0])
+            error = self._error_of(endpoint, queued)
+            now = self.clock.now()
+            if error is None:
+                self._finish(lane, queued)
+            elif now - queued.queued_at >= PARKED_AFTER:
+                parked = ParkedEvent.of(queued, error, now)
+                self._finish(lane, queued, Put(parked.key, parked.attributes()))
+                self.metrics.count("EventsParked")
+                logger.warning("event parked", extra={"endpoint": endpoint.id, "why": error})
+            else:
+                self._retry_later(lane, now)
+                return
+        self._update(lane, lane.due(self.clock.now()) | {"busy_until": None})
+        self.dispatch.send([job])
+
+    def _finish(self, lane: EventLane, queued: QueuedEvent, *more: Write) -> None:
+        """Record that an event was sent or parked, and renew the lease."""
+        current = EventLane.from_item(self.table.get(lane.key) or lane.attributes())
+        changes = {
+            "sent_to": max(current.sent_to or "", queued.event.number),
+            "tries": 0,
+            "retry_at": None,
+            **self._lease(lane),
+        }
+        fenced = Is("fence", lane.fence)
+        self.table.transact(
+            [Delete(queued.key), Update(lane.key, set=changes, condition=fenced), *more]
+        )
+
+    def _retry_later(self, lane: EventLane, now: datetime) -> None:
+        item = self.table.get(lane.key)
+        tries = int(item.get("tries", 0)) if item else 0
+        minutes = BACKOFF_MINUTES[min(tries, len(BACKOFF_MINUTES) - 1)]
+        at = now + timedelta(minutes=minutes)
+        self._update(
+            lane, lane.due(at) | {"tries": tries + 1, "retry_at": rfc3339(at), "busy_until": None}
+        )
+
+    def _released(self, lane: EventLane) -> bool:
+        """Give up the claim of an empty lane; return False if an event was queued meanwhile."""
+        unchanged = all_of(Is("fence", lane.fence), Is("queued", lane.queued))
+        changes = {"busy_until": None, "retry_at": None, **NOT_DUE}
+        try:
+            self.table.write(Update(lane.key, set=changes, condition=unchanged))
+        except ConditionFailed:
+            return False
+        return True
+
+    def _again(self, lane: EventLane) -> EventLane:
+        """Read a lane again.
+
+        Raises:
+            ConditionFailed: Another worker has claimed it.
+        """
+        item = self.table.get(lane.key)
+        if item is None or item.get("fence") != lane.fence:
+            raise ConditionFailed(frozenset({0}))
+        return EventLane.from_item(item)
+
+    def _update(self, lane: EventLane, changes: dict[str, Any]) -> None:
+        self.table.write(Update(lane.key, set=changes, condition=Is("fence", lane.fence)))
+
+    def _lease(self, lane: EventLane) -> dict[str, Any]:
+        """Return the attributes of a lease that begins now."""
+        until = self.clock.now() + LEASE
+        return lane.due(until) | {"busy_until": rfc3339(until)}
+
+    def _drop(self, lane: EventLane) -> None:
+        """Delete the events of an endpoint that is deleted or disabled, then the lane."""
+        query = Query.under(lane.key.pk, QueuedEvent.PREFIX, limit=PAGE)
+        while items := self.table.query(query).items:
+            self.table.transact([Delete(QueuedEvent.from_item(item).key) for item in items])
+        self.table.write(Delete(lane.key, Is("queued", lane.queued or None)))
+
+    def _error_of(self, endpoint: EventEndpoint, queued: QueuedEvent) -> str | None:
+        """Send an event; return why that failed, or None."""
+        body = self._body(endpoint, queued)
+        secret = secret_of(endpoint.nonce, key=services_key(self.secrets(), self.settings))
+        signed = signature_headers(secret, queued.event.id, body, self.clock.now())
+        headers = {"Content-Type": "application/cloudevents+json; charset=utf-8", **signed}
+        request = HttpRequest(method="POST", url=endpoint.url, headers=headers, body=body)
+        try:
+            answer = self.http().send(request, seconds=CALL_SECONDS)
+        except (ToolError, Transient, TimeoutError) as error:
+            return str(error) or "it took too long"
+        return None if answer.status in OK else f"it answered with the status {answer.status}"
+
+    def _body(self, endpoint: EventEndpoint, queued: QueuedEvent) -> bytes:
+        """Return an event as JSON; its words, if wanted, are as they are now."""
+        event = queued.event
+        data = dict(event.data)
+        if endpoint.words and event.words_of is not None:
+            item = self.table.get(event.words_of)
+            data["text"] = str(item.get("text", "")) if item is not None else ""
+        shown = {
+            "specversion": "1.0",
+            "id": event.id,
+            "source": f"/skein/{quote(event.tenant, safe='')}",
+            "type": event.type,
+            "subject": event.lane,
+            "time": rfc3339(event.at),
+            "datacontenttype": "application/json",
+            "data": data,
+        }
+        return json.dumps(shown, separators=(",", ":"), ensure_ascii=False).encode()

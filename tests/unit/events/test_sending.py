@@ -1,0 +1,175 @@
+"""Events: what is sent to endpoints, in which order, and what is given up."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from skein.errors import NotFound, Unavailable, Unprocessable
+from skein.events.api import EndpointChange, NewEndpoint
+from skein.events.endpoints import EventEndpoints
+from skein.events.models.endpoint import EventEndpoint, EventType
+from skein.events.queuing import CACHED_FOR
+from skein.models.common.http import HttpAnswer
+from skein.models.common.storage import Update
+from skein_client import verify_event
+from tests.support.builders import TENANT, World, bot, person
+
+URL = "https://shop.example/events"
+SECRET = "The vault opens with 4711"
+DOWN = [Unavailable("down")]
+
+
+class Told(World):
+    """A world whose service is told of events."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.agent()
+        self.chat(person(), bot(), kind="direct")
+        self.attach_feed()
+
+    def endpoint(self, *types: EventType, **fields: Any) -> EventEndpoint:
+        new = NewEndpoint(url=URL, types=types or ("message.created",), **fields)
+        made = self.endpoints.create(TENANT, new)
+        self.clock.advance(CACHED_FOR.total_seconds())
+        return made
+
+    @property
+    def endpoints(self) -> EventEndpoints:
+        return self.app.get(EventEndpoints)
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        return [json.loads(request.body) for request in self.service.requests]
+
+    @property
+    def seqs(self) -> list[int]:
+        return [event["data"]["seq"] for event in self.sent]
+
+    def later(self, **time: float) -> None:
+        """Let time go by, and what the tick finds then."""
+        self.clock.advance(timedelta(**time).total_seconds())
+        self.tick()
+        self.drain()
+
+
+def test_each_message_is_told_once_in_order_and_signed_without_words() -> None:
+    world = Told()
+    endpoint = world.endpoint("message.created", "run.ended")
+    for text in (SECRET, "Again"):
+        world.post(text, person())
+        world.drain()
+    types = [event["type"] for event in world.sent]
+    assert sorted(types) == 4 * ["message.created"] + 2 * ["run.ended"]
+    assert [event["data"]["seq"] for event in world.sent if "seq" in event["data"]] == [1, 2, 3, 4]
+    request = world.service.requests[0]
+    now = world.clock.now().timestamp()
+    event = verify_event(endpoint.secret, request.headers, request.body, now=now)
+    assert (event["specversion"], event["data"]["chat_id"]) == ("1.0", "chat_1")
+    assert SECRET not in str([each.body for each in world.service.requests])
+
+
+def test_words_are_those_of_the_moment_of_sending() -> None:
+    world = Told()
+    world.endpoint(words=True)
+    world.service.errors = [*DOWN]
+    world.post(SECRET, person())
+    world.run_ready()
+    stored = world.messages()[0]
+    world.table.write(Update(stored.key, set={"text": "", "kind": "erased"}))
+    world.later(minutes=2)
+    first = [event for event in world.sent if event["data"]["seq"] == 1]
+    assert [event["data"]["text"] for event in first] == [SECRET, ""]
+
+
+def test_failing_event_holds_the_later_ones_of_its_chat_only() -> None:
+    world = Told()
+    world.chat(person(), bot(), chat_id="chat_2", kind="direct")
+    world.drain()
+    world.endpoint()
+
+    def answer(request: Any) -> HttpAnswer:
+        data = json.loads(request.body)["data"]
+        return HttpAnswer(status=500 if data["chat_id"] == "chat_1" else 200)
+
+    world.service.answer = answer
+    world.post("One", person())
+    world.post("Two", person(), chat_id="chat_2")
+    world.drain()
+    held = [each["data"] for each in world.sent if each["data"]["chat_id"] == "chat_1"]
+    assert {data["seq"] for data in held} == {1}
+    assert [d["data"]["seq"] for d in world.sent if d["data"]["chat_id"] == "chat_2"] == [1, 2]
+    world.service.answer = lambda _: HttpAnswer(status=204)
+    world.service.requests.clear()
+    world.later(minutes=20)
+    assert world.seqs == [1, 2]
+
+
+def test_event_that_fails_for_a_day_is_parked_and_sent_again_on_request() -> None:
+    world = Told()
+    endpoint = world.endpoint()
+    world.service.answer = lambda _: HttpAnswer(status=500)
+    world.post("One", person())
+    world.drain()
+    for _ in range(26):
+        world.later(hours=1)
+    parked = world.endpoints.parked(TENANT, endpoint.id).items
+    assert [each.event.data["seq"] for each in parked] == [1, 2]
+    assert world.metrics.counts["EventsParked"] == 2
+    world.service.answer = lambda _: HttpAnswer(status=200)
+    world.service.requests.clear()
+    assert world.endpoints.redeliver(TENANT, endpoint.id) == 2
+    world.drain()
+    assert [event["id"] for event in world.sent] == [each.event.id for each in parked]
+    assert world.endpoints.parked(TENANT, endpoint.id).items == ()
+
+
+def test_change_that_the_stream_reports_twice_is_told_once() -> None:
+    world = Told()
+    world.endpoint()
+    world.post("One", person())
+    assert world.feed is not None
+    batch = world.feed.unread()
+    world._forward({"Records": batch})
+    world.drain()
+    told = len(world.sent)
+    world._forward({"Records": batch})
+    world.drain()
+    assert len(world.sent) == told
+    assert len({event["id"] for event in world.sent}) == told
+
+
+@pytest.mark.parametrize("ends", ["disabled", "deleted"])
+def test_events_of_an_endpoint_that_ends_are_dropped(ends: str) -> None:
+    world = Told()
+    endpoint = world.endpoint()
+    world.service.errors = [*DOWN]
+    world.post("One", person())
+    world.run_ready()
+    if ends == "disabled":
+        world.endpoints.change(TENANT, endpoint.id, EndpointChange(enabled=False))
+    else:
+        world.endpoints.delete(TENANT, endpoint.id)
+    tries = len(world.sent)
+    world.later(minutes=20)
+    assert len(world.sent) == tries
+    assert not [key for key in world.table.all_keys() if "#EVENTS#" in key.pk]
+
+
+def test_members_are_told_as_joined_and_left() -> None:
+    world = Told()
+    world.endpoint("member.changed")
+    world.agent("agt_b", "Cook")
+    world.chat(person(), bot(), chat_id="chat_3")
+    world.drain()
+    assert {each["data"]["status"] for each in world.sent} == {"joined"}
+
+
+def test_address_that_is_no_https_is_refused() -> None:
+    world = Told()
+    with pytest.raises(Unprocessable, match="url:"):
+        world.endpoints.create(TENANT, NewEndpoint(url="http://x.example/", types=("run.ended",)))
+    with pytest.raises(NotFound):
+        world.endpoints.get(TENANT, "evp_other")
