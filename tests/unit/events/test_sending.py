@@ -1,6 +1,7 @@
 """Events: what is sent to endpoints, in which order, and what is given up."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,9 +13,13 @@ from skein.events.endpoints import EventEndpoints
 from skein.events.models.endpoint import EventEndpoint, EventType
 from skein.events.queuing import CACHED_FOR
 from skein.models.common.http import HttpAnswer
+from skein.models.common.ownership import Owner
 from skein.models.common.storage import Update
+from skein.settings import Settings
 from skein_client import verify_event
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.choices import answer, ask
+from tests.support.sms import Texting
 
 URL = "https://shop.example/events"
 SECRET = "The vault opens with 4711"
@@ -173,3 +178,65 @@ def test_address_that_is_no_https_is_refused() -> None:
         world.endpoints.create(TENANT, NewEndpoint(url="http://x.example/", types=("run.ended",)))
     with pytest.raises(NotFound):
         world.endpoints.get(TENANT, "evp_other")
+
+
+def leave(world: World) -> None:
+    world.app.chat_admin.remove_member(TENANT, "chat_1", person().ref, bot().ref)
+
+
+def answer_choice(world: World) -> None:
+    ask(world)
+    answer(world, 1)
+
+
+def remember(world: World) -> None:
+    owner = Owner(tenant=TENANT, agent_id=bot().id)
+    world.app.memories.add(owner, SECRET, kind="core", made_by="tool")
+
+
+def erase_person(world: World) -> None:
+    world.known(person())
+    world.app.erasures.request(TENANT, person().id, by="usr_op")
+    for _ in range(10):
+        world.clock.advance(3_600)
+        world.tick()
+        world.drain()
+
+
+@pytest.mark.parametrize(
+    ("type_", "act", "state"),
+    [
+        ("member.changed", leave, {"status": "left"}),
+        ("choice.answered", answer_choice, {"person": person().id}),
+        ("memory.changed", remember, {"status": "live"}),
+        ("erasure.done", erase_person, {}),
+    ],
+)
+def test_each_type_is_told_with_states_and_without_words(
+    type_: EventType, act: Callable[[World], None], state: dict[str, str]
+) -> None:
+    world = Told()
+    world.chat(person(), bot(), kind="group")
+    world.endpoint(type_)
+    act(world)
+    world.drain()
+    [event] = world.sent
+    assert event["type"] == type_
+    assert state.items() <= event["data"].items()
+    assert SECRET not in str(world.sent)
+
+
+def test_deliveries_and_limits_are_told() -> None:
+    world = Texting(settings=Settings(sms_answer_segments=100, user_segments_per_day=1))
+    world.attach_feed()
+    endpoints = world.app.get(EventEndpoints)
+    endpoints.create(TENANT, NewEndpoint(url=URL, types=("delivery.changed", "limit.reached")))
+    for text in ("Hello!", "Go on. " * 50):
+        world.deliver(world.say(text))
+    world.drain()
+    sent = [json.loads(request.body) for request in world.service.requests]
+    told = [(event["type"], event["data"].get("status")) for event in sent]
+    assert ("delivery.changed", "sent") in told
+    assert ("delivery.changed", "canceled") in told
+    limits = [event["data"]["reason"] for event in sent if event["type"] == "limit.reached"]
+    assert set(limits) == {"segment_limit"}
