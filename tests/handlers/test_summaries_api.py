@@ -111,7 +111,7 @@ def test_a_chat_shows_its_summary_wherever_it_is_shown() -> None:
     _talk(world, 10)
     shown = [
         husam.get("/v1/chats/chat_1").body,
-        husam.get("/v1/chats").body["items"][0],
+        next(each for each in husam.get("/v1/chats").body["items"] if each["id"] == "chat_1"),
         husam.patch("/v1/chats/chat_1", {"title": "Beta"}).body,
         husam.put("/v1/chats/chat_1/members/user/usr_ahmad").body,
     ]

@@ -274,9 +274,12 @@ def test_tool_neither_reveals_nor_changes_items_beyond_reach(
     assert named
     asked = [within | {argument: spelled(tool, argument, each)} for _, each in named]
     results = _called(world, home, tool, *asked)
-    assert _told(world, home, *asked) == []
+    still_recalled = {"left"} if tool == "recall" else set()  # it was there when that was said
+    assert set(_told(world, home, *asked)) <= still_recalled
     allowed = {_partition(home)}
     for (place, each), result in zip(named, results, strict=True):
+        if place in still_recalled:
+            continue
         if (home, tool, place) in SPEAKING_UP:
             assert (result.status, result.content[:8]) == ("done", "sent to ")
             allowed.add(_partition(each))

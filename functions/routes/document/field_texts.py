@@ -26,6 +26,7 @@ ENUMS = {
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
     "`delivered` ones have reached the phone.",
     "EntryKind": "What an entry of a prompt comes from.",
+    "EventType": "What an event tells of.",
     "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
     "`resting`.",
     "ErrorCode": "The kind of error, for programs. More may be added.",

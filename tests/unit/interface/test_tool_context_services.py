@@ -21,6 +21,7 @@ NOT_FOR_TOOLS = {
     "Lines": "operators connect agents with numbers",
     "OperatorApprovals": "operators decide on calls",
     "ToolTrials": "operators try tools",
+    "EventEndpoints": "operators name the services that are told of events",
     "OwnTools": "operators add tools; a reading has those of the agent",
     "UsageCounters": "the turn counts what a run uses",
     "Users": "a reading has the person, and profiles changes them",

@@ -80,6 +80,7 @@ def test_export_has_the_usage_of_all_ids_by_day(world: World) -> None:
         "texts": 1,
         "segments": 1,
         "tools": {},
+        "tool_cost": 0.0,
     }
     assert (today["day"], today["texts"], today["segments"]) == ("2026-02-18", 2, 4)
     assert today["models"] == {
