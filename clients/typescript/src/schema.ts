@@ -6568,6 +6568,7 @@ export interface components {
         SettingSource: "agent" | "line" | "tenant" | "stack" | "environment";
         /**
          * EventType
+         * @description What an event tells of.
          * @enum {string}
          */
         EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "erasure.done" | "limit.reached";
