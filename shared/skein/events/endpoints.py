@@ -1,14 +1,14 @@
 """The event endpoints of a tenant: create, list, change and delete them, and send parked events."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.errors import ConditionFailed, Conflict, NotFound
 from skein.events.models.endpoint import MAX_ENDPOINTS, EventEndpoint, endpoints_partition
-from skein.events.models.event import LANE_KEPT, EventLane, ParkedEvent, QueuedEvent
-from skein.models.common.storage import Delete, Exists, Missing, Put, Query, Update, at_version
+from skein.events.models.event import ParkedEvent, QueuedEvent
+from skein.models.common.storage import Delete, Exists, Missing, Put, Query, at_version
 from skein.models.outbox.jobs import EventJob
+from skein.own_tools.http_requests import check_address
 from skein.own_tools.signed_context import new_nonce, secret_of
 from skein.ports import Clock, Ids, Secrets, Table
 from skein.services.common.optimistic import optimistic, revise
@@ -42,7 +42,7 @@ class EventEndpoints:
             Conflict: The tenant has too many.
             Unprocessable: The deployment may not call the address.
         """
-        self._check_url(new.url)
+        check_address(new.url, "url", self.settings)
         endpoint = EventEndpoint(
             tenant=tenant,
             id=f"evp_{self.ids.ulid()}",
@@ -96,7 +96,7 @@ class EventEndpoints:
             Unprocessable: The deployment may not call the address.
         """
         if "url" in change.given:
-            self._check_url(change.given["url"])
+            check_address(change.given["url"], "url", self.settings)
 
         def attempt() -> EventEndpoint:
             endpoint = self.get(tenant, endpoint_id)
@@ -192,38 +192,15 @@ class EventEndpoints:
             event=parked.event,
             queued_at=now,
         )
-        lane = EventLane(
-            tenant=parked.tenant,
-            endpoint_id=parked.endpoint_id,
-            lane=parked.event.lane,
-            expires_at=int((now + LANE_KEPT).timestamp()),
-        )
-        names = ("tenant", "endpoint_id", "lane", "expires_at")
-        shown = {name: getattr(lane, name) for name in names}
+        at_once = queued.in_lane(due_at=now)
         self.table.transact(
             [
                 Delete(parked.key, Exists()),
                 Put(queued.key, queued.attributes()),
-                Update(
-                    lane.key,
-                    set=shown | lane.due(now) | {"retry_at": None, "tries": 0},
-                    add={"queued": 1},
-                ),
+                replace(at_once, set={**at_once.set, "retry_at": None, "tries": 0}),
             ]
         )
 
     def _with_secret(self, endpoint: EventEndpoint) -> EventEndpoint:
         key = services_key(self.keys, self.settings)
         return endpoint.model_copy(update={"secret": secret_of(endpoint.nonce, key=key)})
-
-    def _check_url(self, url: str) -> None:
-        """Check that the deployment may call an address.
-
-        Raises:
-            Unprocessable: It may not.
-        """
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not self.settings.local:
-            raise Unprocessable("url: it must begin with https")
-        if self.settings.tool_hosts and parts.hostname not in self.settings.tool_hosts:
-            raise Unprocessable("url: this deployment does not allow this host")

@@ -1,14 +1,14 @@
 """Queue events for the endpoints that want them, in the order of the table's stream."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from skein.errors import ConditionFailed
 from skein.events.changes import EVENTS, events_of
 from skein.events.models.endpoint import EventEndpoint, endpoints_partition
-from skein.events.models.event import LANE_KEPT, Event, EventLane, QueuedEvent
-from skein.models.common.storage import Absent, Below, Missing, Put, Query, Update, any_of, key_kind
+from skein.events.models.event import Event, QueuedEvent
+from skein.models.common.storage import Absent, Below, Missing, Put, Query, any_of, key_kind
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import EventJob
 from skein.ports import Clock, Table
@@ -48,27 +48,10 @@ class EventQueue:
         queued = QueuedEvent(
             tenant=event.tenant, endpoint_id=endpoint_id, event=event, queued_at=now
         )
-        lane = EventLane(
-            tenant=event.tenant,
-            endpoint_id=endpoint_id,
-            lane=event.lane,
-            expires_at=int((now + LANE_KEPT).timestamp()),
-        )
-        names = ("tenant", "endpoint_id", "lane", "expires_at")
-        shown = {name: getattr(lane, name) for name in names}
         fresh = any_of(Absent("sent_to"), Below("sent_to", event.number))
+        lane = replace(queued.in_lane(due_at=now + OUTBOX_GRACE), condition=fresh)
         try:
-            self.table.transact(
-                [
-                    Put(queued.key, queued.attributes(), Missing()),
-                    Update(
-                        lane.key,
-                        set=shown | lane.due(now + OUTBOX_GRACE),
-                        add={"queued": 1},
-                        condition=fresh,
-                    ),
-                ]
-            )
+            self.table.transact([Put(queued.key, queued.attributes(), Missing()), lane])
         except ConditionFailed:
             return  # the stream has reported the change before
 

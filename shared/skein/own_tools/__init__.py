@@ -9,6 +9,7 @@ __all__ = [
     "asking",
     "calls",
     "functions",
+    "http_requests",
     "items",
     "models",
     "operator_approvals",

@@ -5,13 +5,30 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from skein.errors import Correctable, Failed
+from skein.errors import Correctable, Failed, Unprocessable
 from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.own_tools.models.tool import PLACEHOLDER, HttpCall
+from skein.settings import Settings
 
 BODYLESS = frozenset({"GET"})
 READABLE = ("application/json", "text/")
 DOTS = frozenset({".", ".."})  # they would climb in the path, and no encoding hides them
+
+
+def check_address(url: str, field: str, settings: Settings) -> None:
+    """Check that the deployment may call an address that an operator gives.
+
+    Args:
+        field: The name of the field, for the error.
+
+    Raises:
+        Unprocessable: It may not.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not settings.local:
+        raise Unprocessable(f"{field}: it must begin with https")
+    if settings.tool_hosts and parts.hostname not in settings.tool_hosts:
+        raise Unprocessable(f"{field}: this deployment does not allow this host")
 
 
 def request_of(call: HttpCall, arguments: Mapping[str, Any]) -> HttpRequest:

@@ -6,7 +6,6 @@ A tool that cannot work is refused when it is written, with the name of the fiel
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from skein.errors import (
     ConditionFailed,
@@ -19,6 +18,7 @@ from skein.errors import (
 from skein.models.common.storage import Delete, Missing, Put, Query, Write, at_version
 from skein.models.directory.agent import Agent, is_built_in
 from skein.own_tools.functions import installed_functions
+from skein.own_tools.http_requests import check_address
 from skein.own_tools.items import MAX_OF_AGENT, keys_named, own_names, tools_named
 from skein.own_tools.mcp_servers import McpServers
 from skein.own_tools.models.server_tool import OF_SERVER, ServerTool
@@ -400,7 +400,7 @@ class OwnTools:
         """
         if tool.http is None:
             return
-        self._check_url(tool.http.url, "http.url")
+        check_address(tool.http.url, "http.url", self.settings)
         if "{" in PLACEHOLDER.sub("", tool.http.url) or "}" in PLACEHOLDER.sub("", tool.http.url):
             raise Unprocessable("http.url: a brace has no partner")
         schema = tool.parameters or NO_PARAMETERS
@@ -420,7 +420,7 @@ class OwnTools:
         """
         if tool.mcp is None:
             return
-        self._check_url(tool.mcp.url, "mcp.url")
+        check_address(tool.mcp.url, "mcp.url", self.settings)
         if PLACEHOLDER.search(tool.mcp.url) is not None:
             raise Unprocessable("mcp.url: no argument stands in it")
         said = {
@@ -432,18 +432,6 @@ class OwnTools:
         field = next((name for name, given in said.items() if given), None)
         if field is not None:
             raise Unprocessable(f"{field}: the server says this of each of its tools")
-
-    def _check_url(self, url: str, field: str) -> None:
-        """Check that the deployment may call an address.
-
-        Raises:
-            Unprocessable: It may not.
-        """
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not self.settings.local:
-            raise Unprocessable(f"{field}: it must begin with https")
-        if self.settings.tool_hosts and parts.hostname not in self.settings.tool_hosts:
-            raise Unprocessable(f"{field}: this deployment does not allow this host")
 
     def _check_secret(self, tool: OwnTool) -> None:
         """Check that a secret is one of this tenant's, so that no tool sends another's away.

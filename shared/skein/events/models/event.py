@@ -8,7 +8,7 @@ from pydantic import Field
 
 from skein.events.models.endpoint import EventType
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
-from skein.models.common.storage import META, Item, Key, SortKeyPrefix
+from skein.models.common.storage import META, Item, Key, SortKeyPrefix, Update
 from skein.models.outbox.due import LeasedItem, due_pointer
 
 PARKED_FOR = timedelta(days=30)
@@ -72,6 +72,18 @@ class QueuedEvent(Stored):
         """The key of this event in its lane."""
         lane = EventLane.key_of(self.tenant, self.endpoint_id, self.event.lane)
         return Key(lane.pk, f"{self.PREFIX}{self.event.number}")
+
+    def in_lane(self, *, due_at: datetime) -> Update:
+        """Return the write that counts this event in its lane, which is due at `due_at`."""
+        lane = EventLane(
+            tenant=self.tenant,
+            endpoint_id=self.endpoint_id,
+            lane=self.event.lane,
+            expires_at=int((self.queued_at + LANE_KEPT).timestamp()),
+        )
+        names = ("tenant", "endpoint_id", "lane", "expires_at")
+        shown = {name: getattr(lane, name) for name in names}
+        return Update(lane.key, set=shown | lane.due(due_at), add={"queued": 1})
 
 
 class ParkedEvent(QueuedEvent):
