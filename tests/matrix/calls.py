@@ -49,6 +49,7 @@ QUERIES: dict[str, str] = {
     "chat_id": "chat_id",
     "cursor": "",  # has a test of its own
     "day": "=2026-02-18",
+    "event_id": "event_id",
     "from": "=2026-02-18",
     "kind": "=core",
     "limit": "=10",

@@ -178,7 +178,13 @@ class _Furnisher:
         self.endpoint = world.app.get(EventEndpoints).create(TENANT, told).id
         ids = {"agent_id": self.coach.id, "chat_id": f"citron{self.words}"}
         lost = Event(
-            tenant=TENANT, id="evt_1", type="run.ended", lane="x", number="1", data=ids, at=NOON
+            tenant=TENANT,
+            id=f"evt_{self.endpoint}",
+            type="run.ended",
+            lane="x",
+            number="1",
+            data=ids,
+            at=NOON,
         )
         queued = QueuedEvent(tenant=TENANT, endpoint_id=self.endpoint, event=lost, queued_at=NOON)
         parked = ParkedEvent.of(queued, "down", NOON)
@@ -445,6 +451,7 @@ class _Furnisher:
             "profile_change_id": self.profile_change,
             "service_id": service.id,
             "endpoint_id": self.endpoint,
+            "event_id": f"evt_{self.endpoint}",
             "erasure_id": erasure.id,
             "done_thread_id": done.id,
             "document_id": Document.id_of(name),

@@ -1001,6 +1001,8 @@ export interface paths {
         /**
          * Send parked events again
          * @description At most 50 events are sent again, oldest first, with the ids that they had.
+         *
+         *     With `event_id`, only this event is sent again.
          */
         post: operations["redeliver_events"];
         delete?: never;
@@ -4216,7 +4218,7 @@ export interface components {
         };
         /**
          * EndpointWithSecret
-         * @description An event endpoint with a new secret. The secret is shown only once.
+         * @description An event endpoint with its secret, which is shown only once.
          */
         EndpointWithSecret: {
             /** @description Where events are posted, by https. */
@@ -4776,6 +4778,8 @@ export interface components {
             words?: boolean;
             /** @description Whether events are sent. What waits is dropped if not. Default: `true`. */
             enabled?: boolean;
+            /** @description Key that signs each event: `whsec_` and the base64 of 24 to 64 bytes. Skein makes one if it is null. */
+            secret?: string | null;
         };
         /**
          * NewGoal
@@ -9770,7 +9774,10 @@ export interface operations {
     };
     redeliver_events: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The id of a parked event. */
+                event_id?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of an event endpoint. */

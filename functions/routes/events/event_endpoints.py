@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from aws_lambda_powertools.event_handler.openapi.params import Path
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import Limit, PageCursor
 from routes.crud import Crud, in_tenant
@@ -22,6 +22,7 @@ from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE
 
 EndpointId = Annotated[EntityId, Path(description="The id of an event endpoint.")]
+EventId = Annotated[EntityId | None, Query(description="The id of a parked event.")]
 
 router = Crud(
     "events",
@@ -71,7 +72,10 @@ def list_parked_events(
 
 
 @router.post("/v1/event-endpoints/<endpoint_id>/redeliver", "Send parked events again", status=200)
-def redeliver_events(endpoint_id: EndpointId) -> RedeliveredCount:
-    """At most 50 events are sent again, oldest first, with the ids that they had."""
-    number = service(EventEndpoints).redeliver(router.caller.tenant, endpoint_id)
+def redeliver_events(endpoint_id: EndpointId, event_id: EventId = None) -> RedeliveredCount:
+    """At most 50 events are sent again, oldest first, with the ids that they had.
+
+    With `event_id`, only this event is sent again.
+    """
+    number = service(EventEndpoints).redeliver(router.caller.tenant, endpoint_id, event_id)
     return RedeliveredCount(redelivered=number)

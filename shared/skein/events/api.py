@@ -2,13 +2,17 @@
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from skein.events.models.endpoint import EndpointFields, EndpointUrl, EventType, EventTypes
 from skein.events.models.event import ParkedEvent
 from skein.models.api.base import ChangeRequest, CreatedAt, Id, Page, Request, Resource
 from skein.models.common.base import Instant
 from skein.models.common.json_types import JsonBool
+from skein.own_tools.signed_context import given_secret
+
+MAX_SECRET = 100
+GivenSecret = Annotated[str, AfterValidator(given_secret)]
 
 EXAMPLE: dict[str, Any] = {
     "url": "https://shop.example/events",
@@ -20,6 +24,16 @@ class NewEndpoint(EndpointFields, Request):
     """A new event endpoint."""
 
     model_config = ConfigDict(json_schema_extra={"example": EXAMPLE})
+
+    secret: Annotated[
+        GivenSecret | None,
+        Field(
+            max_length=MAX_SECRET,
+            repr=False,
+            description="Key that signs each event: `whsec_` and the base64 of 24 to 64 bytes. "
+            "Skein makes one if it is null.",
+        ),
+    ] = None
 
 
 class EndpointChange(ChangeRequest):
@@ -41,7 +55,7 @@ class EndpointResource(EndpointFields, Resource):
 
 
 class EndpointWithSecret(EndpointResource):
-    """An event endpoint with a new secret. The secret is shown only once."""
+    """An event endpoint with its secret, which is shown only once."""
 
     secret: Annotated[str, Field(description="Key that signs each event.")]
 

@@ -1,6 +1,7 @@
 """The event endpoints of a tenant: create, list, change and delete them, and send parked events."""
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from skein.errors import ConditionFailed, Conflict, NotFound
@@ -9,10 +10,10 @@ from skein.events.models.event import ParkedEvent, QueuedEvent
 from skein.models.common.storage import Delete, Exists, Missing, Put, Query, at_version
 from skein.models.outbox.jobs import EventJob
 from skein.own_tools.http_requests import check_address
-from skein.own_tools.signed_context import new_nonce, secret_of
+from skein.own_tools.signed_context import new_nonce, seal
 from skein.ports import Clock, Ids, Secrets, Table
 from skein.services.common.optimistic import optimistic, revise
-from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
 from skein.services.config.services_key import services_key
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
@@ -36,29 +37,31 @@ class EventEndpoints:
     settings: Settings
 
     def create(self, tenant: str, new: "NewEndpoint") -> EventEndpoint:
-        """Create an endpoint with a new secret, which is shown once.
+        """Create an endpoint with the given or a new secret, which is shown once.
 
         Raises:
             Conflict: The tenant has too many.
             Unprocessable: The deployment may not call the address.
         """
         check_address(new.url, "url", self.settings)
+        nonce = new_nonce()
+        key = services_key(self.keys, self.settings)
         endpoint = EventEndpoint(
             tenant=tenant,
             id=f"evp_{self.ids.ulid()}",
-            nonce=new_nonce(),
+            nonce=nonce,
+            sealed=seal(new.secret, nonce, key=key) if new.secret is not None else None,
             created_at=self.clock.now(),
             url=new.url,
             types=new.types,
             words=new.words,
             enabled=new.enabled,
         )
-        shown = self._with_secret(endpoint)
         page = self.table.query(Query.under(endpoints_partition(tenant), EventEndpoint.PREFIX))
         if len(page.items) >= MAX_ENDPOINTS:
             raise Conflict(f"a tenant has at most {MAX_ENDPOINTS} event endpoints")
         self.table.write(Put(endpoint.key, endpoint.to_item(), Missing()))
-        return shown
+        return self._with_secret(endpoint)
 
     def get(self, tenant: str, endpoint_id: str) -> EventEndpoint:
         """Return an endpoint.
@@ -126,14 +129,15 @@ class EventEndpoints:
             self.table.transact([Delete(ParkedEvent.from_item(item).key) for item in items])
 
     def rotate(self, tenant: str, endpoint_id: str) -> EventEndpoint:
-        """Rotate an endpoint's secret; the old secret is invalid at once.
+        """Give an endpoint a new secret; the old one is invalid at once.
 
         Raises:
             NotFound: There is no such endpoint.
         """
 
         def attempt() -> EventEndpoint:
-            endpoint, write = revise(self.get(tenant, endpoint_id), {"nonce": new_nonce()})
+            fresh = {"nonce": new_nonce(), "sealed": None}
+            endpoint, write = revise(self.get(tenant, endpoint_id), fresh)
             self.table.write(write)
             return endpoint
 
@@ -163,16 +167,24 @@ class EventEndpoints:
             cursor=cursor,
         )
 
-    def redeliver(self, tenant: str, endpoint_id: str) -> int:
+    def redeliver(self, tenant: str, endpoint_id: str, event_id: str | None = None) -> int:
         """Put at most 50 parked events back into their lanes, oldest first, and return how many.
 
+        Args:
+            event_id: The only event to send again.
+
         Raises:
-            NotFound: There is no such endpoint.
+            NotFound: There is no such endpoint, or the event is not parked.
         """
         self.get(tenant, endpoint_id)
         partition = ParkedEvent.partition(tenant, endpoint_id)
-        page = self.table.query(Query.under(partition, ParkedEvent.PREFIX, limit=PAGE))
-        found = [ParkedEvent.from_item(item) for item in page.items]
+        parked_events = map(
+            ParkedEvent.from_item, items_under(self.table, partition, ParkedEvent.PREFIX)
+        )
+        wanted = (each for each in parked_events if event_id in {None, each.event.id})
+        found = list(islice(wanted, PAGE if event_id is None else 1))
+        if event_id is not None and not found:
+            raise NotFound("parked event not found")
         jobs: dict[EventJob, None] = {}
         for parked in found:
             try:
@@ -203,4 +215,4 @@ class EventEndpoints:
 
     def _with_secret(self, endpoint: EventEndpoint) -> EventEndpoint:
         key = services_key(self.keys, self.settings)
-        return endpoint.model_copy(update={"secret": secret_of(endpoint.nonce, key=key)})
+        return endpoint.model_copy(update={"secret": endpoint.secret_by(key)})

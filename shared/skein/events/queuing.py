@@ -1,14 +1,14 @@
 """Queue events for the endpoints that want them, in the order of the table's stream."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from skein.errors import ConditionFailed
 from skein.events.changes import EVENTS, events_of
 from skein.events.models.endpoint import EventEndpoint, endpoints_partition
 from skein.events.models.event import Event, QueuedEvent
-from skein.models.common.storage import Absent, Below, Missing, Put, Query, any_of, key_kind
+from skein.models.common.storage import Missing, Put, Query, key_kind
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import EventJob
 from skein.ports import Clock, Table
@@ -28,7 +28,8 @@ class EventQueue:
     def queue(self, change: ItemChange) -> Iterator[EventJob]:
         """Queue the events of a change, and yield the job of each endpoint (idempotent).
 
-        An event that was queued before changes nothing, even if it was sent meanwhile.
+        An event that waits already changes nothing. One that was sent before is sent again: numbers
+        of two parts of the stream, or of a restored table, do not tell what was sent.
 
         Raises:
             Transient: The table failed. Later events must wait for this one.
@@ -48,8 +49,7 @@ class EventQueue:
         queued = QueuedEvent(
             tenant=event.tenant, endpoint_id=endpoint_id, event=event, queued_at=now
         )
-        fresh = any_of(Absent("sent_to"), Below("sent_to", event.number))
-        lane = replace(queued.in_lane(due_at=now + OUTBOX_GRACE), condition=fresh)
+        lane = queued.in_lane(due_at=now + OUTBOX_GRACE)
         try:
             self.table.transact([Put(queued.key, queued.attributes(), Missing()), lane])
         except ConditionFailed:

@@ -16,7 +16,7 @@ from skein.models.common.http import HttpRequest
 from skein.models.common.storage import Delete, Is, Put, Query, Update, Write, all_of
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import EventJob
-from skein.own_tools.signed_context import secret_of, signature_headers
+from skein.own_tools.signed_context import signature_headers
 from skein.ports import Clock, Metrics, OutboundHttp, Secrets, Table
 from skein.services.config.services_key import services_key
 from skein.services.outbox.dispatch import Dispatch
@@ -110,13 +110,7 @@ class EventSender:
 
     def _finish(self, lane: EventLane, queued: QueuedEvent, *more: Write) -> None:
         """Record that an event was sent or parked, and renew the lease."""
-        current = EventLane.from_item(self.table.get(lane.key) or lane.attributes())
-        changes = {
-            "sent_to": max(current.sent_to or "", queued.event.number),
-            "tries": 0,
-            "retry_at": None,
-            **self._lease(lane),
-        }
+        changes = {"tries": 0, "retry_at": None, **self._lease(lane)}
         fenced = Is("fence", lane.fence)
         self.table.transact(
             [Delete(queued.key), Update(lane.key, set=changes, condition=fenced), *more]
@@ -170,7 +164,7 @@ class EventSender:
     def _error_of(self, endpoint: EventEndpoint, queued: QueuedEvent) -> str | None:
         """Send an event; return why that failed, or None."""
         body = self._body(endpoint, queued)
-        secret = secret_of(endpoint.nonce, key=services_key(self.secrets(), self.settings))
+        secret = endpoint.secret_by(services_key(self.secrets(), self.settings))
         signed = signature_headers(secret, queued.event.id, body, self.clock.now())
         headers = {"Content-Type": "application/cloudevents+json; charset=utf-8", **signed}
         request = HttpRequest(method="POST", url=endpoint.url, headers=headers, body=body)

@@ -6,6 +6,7 @@ would be a package more in every function.
 """
 
 import base64
+import binascii
 import hashlib
 import hmac
 import json
@@ -17,6 +18,7 @@ from skein.models.common.base import Identifier, Tenant, Value
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
 NONCE_BYTES = 32
+GIVEN_BYTES = range(24, 65)  # how long a secret may be that a caller gives
 
 
 class CallContext(Value):
@@ -75,13 +77,52 @@ def new_nonce() -> str:
     return secrets.token_hex(NONCE_BYTES)
 
 
-def secret_of(nonce: str, *, key: str) -> str:
+def secret_of(nonce: str, *, key: str, sealed: str | None = None) -> str:
     """Return a secret in the form of Standard Webhooks.
 
     It follows from its nonce and the services' key, so nobody who reads the table can sign.
+
+    Args:
+        nonce: The random part of the secret, which no other secret has.
+        key: The services' key, which is not in the table.
+        sealed: The secret that a caller gave, as `seal` returned it.
     """
-    derived = hmac.digest(key.encode(), nonce.encode(), "sha256")
-    return SECRET_PREFIX + base64.b64encode(derived).decode()
+    if sealed is None:
+        secret = hmac.digest(key.encode(), nonce.encode(), "sha256")
+    else:
+        secret = _masked(base64.b64decode(sealed), nonce, key)
+    return SECRET_PREFIX + base64.b64encode(secret).decode()
+
+
+def seal(secret: str, nonce: str, *, key: str) -> str:
+    """Return a secret that a caller gave, encrypted for the table.
+
+    The mask is used once: it follows from the nonce of this secret, and is as long as the longest.
+    """
+    return base64.b64encode(_masked(_bytes_of(secret), nonce, key)).decode()
+
+
+def given_secret(secret: str) -> str:
+    """Check a secret that a caller gives; the error does not quote it.
+
+    Raises:
+        ValueError: It has not the form of Standard Webhooks.
+    """
+    try:
+        if secret.startswith(SECRET_PREFIX) and len(_bytes_of(secret)) in GIVEN_BYTES:
+            return secret
+    except binascii.Error:
+        pass
+    raise ValueError(f"a secret is {SECRET_PREFIX} and the base64 of 24 to 64 bytes")
+
+
+def _masked(secret: bytes, nonce: str, key: str) -> bytes:
+    mask = hmac.digest(key.encode(), b"seal:" + nonce.encode(), "sha512")
+    return bytes(one ^ other for one, other in zip(secret, mask, strict=False))
+
+
+def _bytes_of(secret: str) -> bytes:
+    return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
 
 
 def signature_headers(
@@ -94,7 +135,7 @@ def signature_headers(
         message_id: The id, the same in each retry.
     """
     timestamp = str(int(now.timestamp()))
-    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    key = _bytes_of(secret)
     signed = f"{message_id}.{timestamp}.".encode() + payload
     signature = base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
     return {

@@ -1,20 +1,24 @@
 """Events: what is sent to endpoints, in which order, and what is given up."""
 
+import base64
 import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from skein.errors import NotFound, Unavailable, Unprocessable
 from skein.events.api import EndpointChange, NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.models.endpoint import EventEndpoint, EventType
-from skein.events.queuing import CACHED_FOR
+from skein.events.models.event import Event, ParkedEvent, QueuedEvent, event_id, event_number
+from skein.events.queuing import CACHED_FOR, EventQueue
 from skein.models.common.http import HttpAnswer
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Update
+from skein.models.common.storage import Put, Update
+from skein.models.outbox.changes import ItemChange
 from skein.settings import Settings
 from skein_client import verify_event
 from tests.support.builders import TENANT, World, bot, person
@@ -131,19 +135,88 @@ def test_event_that_fails_for_a_day_is_parked_and_sent_again_on_request() -> Non
     assert world.endpoints.parked(TENANT, endpoint.id).items == ()
 
 
-def test_change_that_the_stream_reports_twice_is_told_once() -> None:
+def test_one_parked_event_is_sent_again_alone() -> None:
+    world = Told()
+    endpoint = world.endpoint()
+    for seq in (1, 2, 3):
+        lost = Event(
+            tenant=TENANT,
+            id=f"evt_{seq}",
+            type="message.created",
+            lane="chat_1",
+            number=event_number(str(seq), 0),
+            data={"chat_id": "chat_1", "seq": seq},
+            at=world.clock.now(),
+        )
+        waiting = QueuedEvent(
+            tenant=TENANT, endpoint_id=endpoint.id, event=lost, queued_at=world.clock.now()
+        )
+        parked = ParkedEvent.of(waiting, "down", world.clock.now())
+        world.table.write(Put(parked.key, parked.attributes()))
+    assert world.endpoints.redeliver(TENANT, endpoint.id, "evt_2") == 1
+    world.drain()
+    assert world.seqs == [2]
+    left = world.endpoints.parked(TENANT, endpoint.id).items
+    assert [each.event.id for each in left] == ["evt_1", "evt_3"]
+    with pytest.raises(NotFound):
+        world.endpoints.redeliver(TENANT, endpoint.id, "evt_2")
+
+
+def test_secret_of_the_caller_signs_and_is_not_in_the_table() -> None:
+    world = Told()
+    given = "whsec_" + base64.b64encode(bytes(range(64))).decode()
+    endpoint = world.endpoint(secret=given)
+    assert endpoint.secret == given
+    world.post("One", person())
+    world.drain()
+    request, now = world.service.requests[0], world.clock.now().timestamp()
+    assert verify_event(given, request.headers, request.body, now=now)["data"]["seq"] == 1
+    stored = world.table.get(endpoint.key)
+    assert given.removeprefix("whsec_")[:20] not in str(stored)
+    assert world.endpoints.rotate(TENANT, endpoint.id).secret != given
+
+
+@pytest.mark.parametrize("given", ["4711", "whsec_4711", "whsec_" + 32 * "=", "whsec_" + 92 * "A"])
+def test_secret_of_another_form_is_refused_without_quoting_it(given: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        NewEndpoint(url=URL, types=("run.ended",), secret=given)
+    [error] = refused.value.errors()
+    assert (error["loc"], given in error["msg"]) == (("secret",), False)
+
+
+def test_change_that_the_stream_reports_again_has_the_same_id_and_waits_once() -> None:
     world = Told()
     world.endpoint()
     world.post("One", person())
     assert world.feed is not None
     batch = world.feed.unread()
     world._forward({"Records": batch})
-    world.drain()
-    told = len(world.sent)
     world._forward({"Records": batch})
     world.drain()
-    assert len(world.sent) == told
-    assert len({event["id"] for event in world.sent}) == told
+    assert world.seqs == [1, 2]
+    world._forward({"Records": batch})
+    world.drain()
+    assert len({event["id"] for event in world.sent}) == 2
+
+
+def test_event_with_a_lower_number_than_a_sent_one_is_sent() -> None:
+    """Parts of the stream, and the streams of restored tables, have numbers of their own."""
+    world = Told()
+    world.endpoint()
+    queue = world.app.get(EventQueue)
+    message = world.post("One", person()).message
+    for sequence in ("9", "3"):
+        change = ItemChange(
+            key=message.key,
+            before=None,
+            after=message.to_item(),
+            at=world.clock.now(),
+            sequence=sequence,
+        )
+        world.app.dispatch.send(list(queue.queue(change)))
+        world.drain()
+    both = {event_id(message.key, sequence, 0) for sequence in ("9", "3")}
+    assert both <= {event["id"] for event in world.sent}
 
 
 @pytest.mark.parametrize("ends", ["disabled", "deleted"])

@@ -1860,7 +1860,7 @@ class EndpointResource(TypedDict):
 
 class EndpointWithSecret(TypedDict):
     """
-    An event endpoint with a new secret. The secret is shown only once.
+    An event endpoint with its secret, which is shown only once.
     """
 
     url: str
@@ -2025,6 +2025,7 @@ class NewEndpoint(TypedDict):
     types: list[EventType]
     words: NotRequired[bool]
     enabled: NotRequired[bool]
+    secret: NotRequired[str | None]
 
 
 class NewMemory(TypedDict):

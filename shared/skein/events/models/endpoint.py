@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.own_tools.signed_context import secret_of
 
 EventType = Literal[
     "message.created",
@@ -58,6 +59,7 @@ class EventEndpoint(EndpointFields, Stored):
     Attributes:
         nonce: The random part of the secret that signs events. The other part is the key of all
             services, which is not in the table.
+        sealed: The secret that an operator gave, encrypted; None if it follows from the nonce.
         secret: The secret, to be shown once, if it was just created; it is never stored.
     """
 
@@ -66,6 +68,7 @@ class EventEndpoint(EndpointFields, Stored):
     tenant: Tenant
     id: Identifier
     nonce: Annotated[str, Field(min_length=32, repr=False)]
+    sealed: Annotated[str | None, Field(repr=False)] = None
     secret: Annotated[str, Field(exclude=True, repr=False)] = ""
     version: int = 1
     created_at: Instant
@@ -79,6 +82,10 @@ class EventEndpoint(EndpointFields, Stored):
     def key(self) -> Key:
         """The key of this endpoint."""
         return self.key_of(self.tenant, self.id)
+
+    def secret_by(self, key: str) -> str:
+        """Return the secret that signs events, by the services' key."""
+        return secret_of(self.nonce, key=key, sealed=self.sealed)
 
     def to_item(self) -> Item:
         """Return the endpoint as table attributes."""

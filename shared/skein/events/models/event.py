@@ -128,8 +128,6 @@ class EventLane(LeasedItem):
 
     Attributes:
         queued: How many events were ever queued, so that a worker notices new ones.
-        sent_to: The number of the newest event that was sent or parked. An event of the stream up
-            to it was seen before.
         tries: How often the first event has failed.
         retry_at: When to try again; None if the last try succeeded.
         expires_at: When the item may be deleted, in seconds since 1970.
@@ -139,7 +137,6 @@ class EventLane(LeasedItem):
     endpoint_id: Identifier
     lane: Identifier
     queued: int = 0
-    sent_to: str | None = None
     tries: int = 0
     retry_at: Instant | None = None
     expires_at: int
