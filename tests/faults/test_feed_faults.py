@@ -133,7 +133,7 @@ def test_death_loses_no_event_and_keeps_their_order(share: Share) -> None:
         events = [json.loads(request.body) for request in world.service.requests]
         told = {event["id"]: event["data"]["seq"] for event in events}
         assert [*told.values()] == [1, 2, 3, 4], strike
-        assert len(events) <= len(told) + 1, strike
+        assert len(events) <= 2 * len(told), strike  # a batch that is read again is told again
 
 
 def test_queue_that_refuses_jobs_leaves_the_changes_unread() -> None:
