@@ -1,6 +1,7 @@
-// The settings in force, each with the source of its value, and the pauses.
+// The settings in force, each with the source of its value, the pauses, and the event endpoints.
 import { withQuery } from "../api.js";
 import { el, field, fill, select } from "../dom.js";
+import { endpointsCard } from "../event_endpoints.js";
 import { action, card, form, outcome, part, table, when } from "../parts.js";
 import { words } from "../words.js";
 
@@ -9,9 +10,10 @@ const said = words.pages.settings;
 async function show(main, [agentId = null, phone = null], context) {
   const { api } = context;
   const again = () => show(main, [agentId, phone], context);
-  const [found, pauses, agents, lines, own] = await Promise.all([
+  const [found, pauses, agents, lines, own, endpoints] = await Promise.all([
     api.get(withQuery("/v1/settings/effective", { agent_id: agentId, line: phone })), api.get("/v1/pauses"),
     api.items("/v1/agents", 500), api.items("/v1/lines", 500), api.get("/v1/settings"),
+    endpointsCard(api),
   ]);
   const agent = select([["", said.tenant], ...agents.map((each) => [each.id, each.name])], agentId ?? "",
     (id) => { location.hash = id ? `#/settings/${part(id)}` : "#/settings"; });
@@ -25,7 +27,7 @@ async function show(main, [agentId = null, phone = null], context) {
       table(said.settings, [said.setting, said.value, said.source], found.items.map((item) => [
         [el("code", {}, item.name), el("p", { class: "hint" }, item.description)], shown(item.value), said.sources[item.source] ?? item.source,
       ]))),
-    changeCard(api, own, found.items, again));
+    changeCard(api, own, found.items, again), endpoints);
   return null;
 }
 

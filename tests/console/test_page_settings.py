@@ -1,9 +1,10 @@
 """The page Settings: settings with their sources, and pauses."""
 
 from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.console.driver import HOSTILE, Driver
 
@@ -85,3 +86,68 @@ def test_pause_is_begun_and_ended(driver: Driver) -> None:
     driver.check_accessibility()
     page.get_by_role("button", name="End the pause: Summaries and memories").press("Enter")
     expect(page.locator(".bad")).to_have_count(0)
+
+
+def test_endpoint_is_created_with_a_secret_that_is_shown_once(driver: Driver) -> None:
+    driver.sign_in("#/settings")
+    page = driver.page
+    endpoints = page.locator(".card").filter(
+        has=page.get_by_role("heading", name="Event endpoints")
+    )
+    endpoints.get_by_text("New event endpoint").press("Enter")
+    endpoints.get_by_label("Address").fill("https://127.0.0.1:1/console")
+    endpoints.get_by_label("message.created").check()
+    endpoints.get_by_label("Send the words of messages").check()
+    endpoints.get_by_role("button", name="Create the endpoint").press("Enter")
+    expect(endpoints.locator("code")).to_contain_text("whsec_")
+    made = endpoints.locator("section").filter(has_text="https://127.0.0.1:1/console")
+    expect(made).to_contain_text("message.created")
+    expect(made).to_contain_text("of private chats as well")
+    driver.check_looks()
+    made.get_by_role("button", name="Disable").press("Enter")
+    expect(made).to_contain_text("disabled")
+    made.get_by_role("button", name="Delete").press("Enter")
+    expect(made).to_have_count(0)
+
+
+def test_parked_events_are_sent_again_one_by_one_or_together(driver: Driver) -> None:
+    token, client = driver.operator(), driver.client
+    body = {"url": "https://127.0.0.1:1/parked", "types": ["run.ended"]}
+    endpoint = client.ok("POST", "/v1/event-endpoints", body, token=token)["id"]
+    parked = [
+        {
+            "id": f"evt_{n}",
+            "type": "run.ended",
+            "data": {"run_id": HOSTILE},
+            "error": HOSTILE,
+            "at": "2026-11-22T09:00:00Z",
+            "parked_at": "2026-11-23T09:00:00Z",
+        }
+        for n in (1, 2, 3)
+    ]
+
+    def redeliver(route: Route) -> None:
+        wanted = parse_qs(urlsplit(route.request.url).query).get("event_id")
+        sent = [each for each in parked if wanted is None or each["id"] in wanted]
+        parked[:] = [each for each in parked if each not in sent]
+        route.fulfill(json={"redelivered": len(sent)})
+
+    page = driver.page
+    page.route(
+        "**/parked?*", lambda route: route.fulfill(json={"items": parked, "next_cursor": None})
+    )
+    page.route("**/redeliver*", redeliver)
+    try:
+        driver.sign_in("#/settings")
+        made = page.locator("section section").filter(has_text=body["url"])
+        made.get_by_text("Parked events").press("Enter")
+        expect(made.locator("li")).to_have_count(3)
+        driver.check_inert()
+        driver.check_looks()
+        made.get_by_role("button", name="Send again: evt_2").press("Enter")
+        expect(made.locator("li")).to_have_count(2)
+        made.get_by_role("button", name="Send the oldest 50 again").press("Enter")
+        expect(made).to_contain_text("2 events are sent again.")
+        expect(made).to_contain_text("No event is parked.")
+    finally:
+        client.ok("DELETE", f"/v1/event-endpoints/{endpoint}", token=token)
