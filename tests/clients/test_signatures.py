@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from local.template import ROOT
 from skein.own_tools.signed_context import (
     CallContext,
     context_headers,
@@ -61,6 +62,12 @@ def test_call_that_was_changed_or_is_old_is_refused(
 
 EVENT = b'{"specversion":"1.0","id":"evt_1","type":"run.ended","data":{"run_id":"run_1_chat_1"}}'
 EVENT_HEADERS = dict(signature_headers(SECRET, "evt_1", EVENT, AT))
+
+
+def test_tests_of_the_typescript_client_have_what_skein_sends() -> None:
+    script = (ROOT / "clients/typescript/test/signatures.test.mjs").read_text(encoding="utf-8")
+    for sent in (SECRET, HEADERS["webhook-signature"], EVENT_HEADERS["webhook-signature"]):
+        assert f'"{sent}"' in script
 
 
 def test_event_of_skein_is_read() -> None:

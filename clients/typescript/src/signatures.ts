@@ -10,7 +10,7 @@ export class BadSignature extends Error {}
 /** The context of a call. `person` is null unless the call answers one person's messages alone. */
 export interface CallContext {
   tenant: string;
-  agent_id: string;
+  agent_id: string | null;
   chat_id: string | null;
   run_id: string | null;
   person: string | null;

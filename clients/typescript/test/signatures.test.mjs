@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BadSignature, verifyCall } from "../dist/index.js";
+import { BadSignature, verifyCall, verifyEvent } from "../dist/index.js";
 
-// As Skein signs it: tests/clients/test_signatures.py has the same call.
+// As Skein signs them: tests/clients/test_signatures.py has the same call and the same event.
 const SECRET = "whsec_cLZ5eStcYaoo7Z2yfV2bnUPDr94IBM4VJII/E+KUXs4=";
 const CONTEXT =
   "eyJ0ZW5hbnQiOiJhY21lIiwiYWdlbnRfaWQiOiJhZ3RfYSIsImNoYXRfaWQiOiJjaGF0XzEiLCJydW5faWQiOiJydW5fMV9jaGF0XzEi" +
@@ -36,5 +36,30 @@ for (const [why, headers, request, now] of [
       verifyCall(SECRET, { ...HEADERS, ...headers }, { ...REQUEST, ...request }, now),
       BadSignature,
     );
+  });
+}
+
+const EVENT = '{"specversion":"1.0","id":"evt_1","type":"run.ended","data":{"run_id":"run_1_chat_1"}}';
+const EVENT_HEADERS = {
+  "webhook-id": "evt_1",
+  "webhook-timestamp": "1771416000",
+  "webhook-signature": "v1,+2sYYPnWHzmuH+sMR8foZpk+COWQ4EM67ce4HYlaRb8=",
+};
+
+test("event_of_skein_is_read", async () => {
+  const event = await verifyEvent(SECRET, EVENT_HEADERS, EVENT, NOW + 299);
+  assert.equal(event.type, "run.ended");
+  assert.deepEqual(event.data, { run_id: "run_1_chat_1" });
+});
+
+for (const [why, headers, body, now] of [
+  ["body", {}, `${EVENT} `, NOW],
+  ["age", {}, EVENT, NOW + 301],
+  ["signature", { "webhook-signature": "v1,AAAA" }, EVENT, NOW],
+  ["id", { "webhook-id": "evt_2" }, EVENT, NOW],
+  ["nothing", { "webhook-id": undefined }, EVENT, NOW],
+]) {
+  test(`event_with_another_${why}_is_refused`, async () => {
+    await assert.rejects(verifyEvent(SECRET, { ...EVENT_HEADERS, ...headers }, body, now), BadSignature);
   });
 }

@@ -1,0 +1,91 @@
+"""The page docs/events.md on a running stack: a service is told what has happened."""
+
+import re
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from local.template import ROOT
+from tests.e2e.client import Client
+from tests.support.scripted_openai import ScriptedOpenAI
+
+[CHECK] = re.findall(
+    r"```python\n(.*?)```", (ROOT / "docs" / "events.md").read_text(encoding="utf-8"), re.DOTALL
+)
+TENANT = "told"
+SECRET = "The vault opens with 4711"
+
+
+class Service:
+    """A service with the code of the page.
+
+    Attributes:
+        secret: The secret of the endpoint.
+        told: What the code printed of each event that it accepted: id, type and data.
+        bodies: All bodies that arrived.
+        url: The address of the service.
+    """
+
+    def __init__(self) -> None:
+        self.secret = ""
+        self.told: list[tuple[Any, ...]] = []
+        self.bodies: list[bytes] = []
+        page: dict[str, Any] = {"print": lambda *given: self.told.append(given)}
+        exec(CHECK, page)
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                service.bodies.append(body)
+                self.send_response(page["received"](service.secret, dict(self.headers), body))
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/events"
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service()
+    thread = Thread(target=made.server.serve_forever, args=(0.05,))
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
+
+
+def test_service_is_told_of_a_chat_in_order_by_signed_events_without_words(
+    client: Client, model: ScriptedOpenAI, service: Service
+) -> None:
+    token = client.token("ops", "chat admin", TENANT)
+    new = {"url": service.url, "types": ["message.created", "run.ended"]}
+    endpoint = client.ok("POST", "/v1/event-endpoints", new, token=token)
+    service.secret = endpoint["secret"]
+    agent = client.ok("POST", "/v1/agents", {"name": "Coach", "reply_mode": "text"}, token=token)[
+        "id"
+    ]
+    members = [{"kind": "agent", "id": agent}]
+    chat = client.ok("POST", "/v1/chats", {"kind": "direct", "members": members}, token=token)["id"]
+    for number in (1, 2):
+        model.say("The plank.")
+        said = {"text": SECRET, "client_id": str(number)}
+        client.ok("POST", f"/v1/chats/{chat}/messages", said, token=token)
+        client.drain()
+    of_chat = [(type_, data) for _, type_, data in service.told if data["chat_id"] == chat]
+    assert [data["seq"] for type_, data in of_chat if type_ == "message.created"] == [1, 2, 3, 4]
+    ends = [place for place, (type_, _) in enumerate(of_chat) if type_ == "run.ended"]
+    assert len(ends) == 2
+    assert ends[0] < [data.get("seq") for _, data in of_chat].index(3)
+    assert len(service.told) == len(service.bodies)
+    assert SECRET.encode() not in b"".join(service.bodies)
+    assert client.ok("GET", "/v1/event-endpoints", token=token)["items"] == [
+        {name: value for name, value in endpoint.items() if name != "secret"}
+    ]
