@@ -8,6 +8,7 @@ deployment.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from local.errors import BadTemplateError
@@ -86,11 +87,16 @@ class Permissions:
         function = current_invocation().get("function_name")
         if function is None:
             return
-        allowed = self.allowed.get(function, frozenset())
-        found = {each.resource for each in allowed if each.action == action}
+        found = _resources(self.allowed.get(function, frozenset()), action)
         if found and resource in {*found, None}:
             return
         raise AccessDeniedError(f"{function} may not call {action} on {resource or 'anything'}")
+
+
+@cache
+def _resources(allowed: frozenset[Permission], action: str) -> frozenset[str]:
+    """Return the resources on which an action is allowed."""
+    return frozenset(each.resource for each in allowed if each.action == action)
 
 
 @dataclass(frozen=True)

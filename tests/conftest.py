@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for garbage only after the collection, and never again in what it made.
+    """Look for garbage only after the collection, seldom, and never in what the collection made.
 
     The modules and the thousands of tests stay until the end. Each search would visit all of them.
     """
@@ -48,6 +48,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 10, 10)  # a turn makes thousands of objects, and few stay
         gc.enable()
 
 

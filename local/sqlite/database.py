@@ -144,20 +144,14 @@ class Database:
             count: int = connection.execute("PRAGMA page_count").fetchone()[0]
         return count
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> "_Borrowed":
         """Give a connection for reads; each statement sees one state of the database.
 
         Raises:
             Unavailable: The database is closed, or the disk cannot be read.
             Throttled: Another process holds the lock.
         """
-        if self._path is None:
-            with self._writer, self._connection() as connection:
-                yield connection
-            return
-        with self._connection() as connection:
-            yield connection
+        return _Borrowed(self, self._writer if self._path is None else None)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -169,7 +163,7 @@ class Database:
             Throttled: Another process holds the lock; nothing was written.
             Ambiguous: The disk failed during the commit.
         """
-        with self._writer, self._connection() as connection:
+        with _Borrowed(self, self._writer) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -185,18 +179,6 @@ class Database:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        try:
-            generation = self._generation
-            connection = self._borrow()
-            try:
-                yield connection
-            finally:
-                self._give_back(connection, generation)
-        except sqlite3.OperationalError as error:
-            raise _meaning(error) from error
 
     def _borrow(self) -> sqlite3.Connection:
         with self._lock:
@@ -227,6 +209,45 @@ class Database:
             if self._max_pages is not None:
                 connection.execute(f"PRAGMA max_page_count = {self._max_pages}")
         return connection
+
+
+class _Borrowed:
+    """A connection that a block has for itself, under a lock if there is one.
+
+    It is a class because a generator would take as long as a read of an item.
+    """
+
+    __slots__ = ("_connection", "_database", "_generation", "_lock")
+
+    def __init__(self, database: Database, lock: "threading.RLock | None") -> None:
+        self._database = database
+        self._lock = lock
+
+    def __enter__(self) -> sqlite3.Connection:
+        if self._lock is not None:
+            self._lock.acquire()
+        try:
+            self._generation = self._database._generation
+            self._connection = self._database._borrow()
+        except BaseException as error:
+            self._leave(error)
+            raise
+        return self._connection
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._database._give_back(self._connection, self._generation)
+        self._leave(error)
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Release the lock.
+
+        Raises:
+            SkeinError: What an error of SQLite means.
+        """
+        if self._lock is not None:
+            self._lock.release()
+        if isinstance(error, sqlite3.OperationalError):
+            raise _meaning(error) from error
 
 
 def _create(connection: sqlite3.Connection) -> None:

@@ -1,13 +1,31 @@
 """The table in memory, for fast tests: the local stack's own, with a log of its calls."""
 
+import re
 import weakref
 
 from local.sqlite.calls import Call
-from local.sqlite.database import Database
+from local.sqlite.database import SCHEMA, Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
 from skein.models.common.storage import Key
 from skein.ports import Clock
+
+TABLES = (*re.findall(r"CREATE TABLE (\w+)", SCHEMA), "sqlite_sequence")
+# Databases of tables that are gone. To empty one is 30 times faster than to create one, and a world
+# has three.
+_spare: list[Database] = []
+
+
+def _empty_database() -> Database:
+    """Return a database in memory without rows."""
+    try:
+        database = _spare.pop()
+    except IndexError:
+        return Database()
+    with database.writing() as connection:
+        for table in TABLES:
+            connection.execute(f"DELETE FROM {table}")
+    return database
 
 
 class MemoryTable(SqliteTable):
@@ -23,8 +41,8 @@ class MemoryTable(SqliteTable):
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.log: list[Call] = []
-        database = Database()
-        weakref.finalize(self, database.close)
+        database = _empty_database()
+        weakref.finalize(self, _spare.append, database)
         super().__init__(database, clock, called=self._log)
         self.vectors = SqliteVectors(self._database, clock, called=self._log)
 
