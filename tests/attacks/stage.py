@@ -284,6 +284,7 @@ class Stage(World):
             self._push()
             self.rest()
             self._push()
+            self._check_events()
             if self._leak is not None:
                 raise self._leak
             self.knowledge.scan()
@@ -291,6 +292,16 @@ class Stage(World):
             self._check_put()
         self.step += 1
         before()
+
+    def _check_events(self) -> None:
+        """Check that no event holds a word of the story: the endpoint asked for none.
+
+        Raises:
+            Leak: An event holds one.
+        """
+        for event in self.services.told:
+            if any(word in event for word in self.words.values()):
+                raise Leak(f"an event holds a word: {event}")
 
     def handle(self, job: Job) -> None:
         if not isinstance(job, RunJob):

@@ -11,6 +11,9 @@ from routes.app import ROLES, Principal
 from skein.account_linking import phone_links
 from skein.agent import training_export as training
 from skein.agent.sections.your_chats import YourChats
+from skein.events.models.endpoint import EventEndpoint
+from skein.events.models.event import QueuedEvent
+from skein.events.sending import EventSender
 from skein.live.answer_frames import ListenerFinder
 from skein.live.models.connection import PersonConnections
 from skein.live.pushes import Listener, Pushes
@@ -103,6 +106,13 @@ def _to_everybody(finder: ListenerFinder, *, with_words: bool) -> Any:
     return found._replace(connections=tuple(everybody)) if found is not None else None
 
 
+_body_of = EventSender._body
+
+
+def _with_words(sender: EventSender, endpoint: EventEndpoint, queued: QueuedEvent) -> bytes:
+    return _body_of(sender, endpoint.model_copy(update={"words": True}), queued)
+
+
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
     "a service learns for whom it may keep": (
         Audience,
@@ -114,6 +124,12 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         rights,
         "_tells_private",
         lambda *_: False,
+        "services_are_told_in_private",
+    ),
+    "events hold no words unless an owner asks for them": (
+        EventSender,
+        "_body",
+        _with_words,
         "services_are_told_in_private",
     ),
     "content stays with those who were present": (
