@@ -13,9 +13,9 @@ from aws_lambda_powertools.event_handler import Response
 
 from routes.app import Role, with_plus
 from skein.bootstrap import service
+from skein.channels.phone_numbers import e164
 from skein.errors import Forbidden
 from skein.masking import masked
-from skein.models.directory.phone_number import e164
 from skein.privacy.audit_log import AuditedAction, AuditLog
 from skein.privacy.models.audit import AuditKind, AuditScope, AuditVerb
 from skein.workspace.models.document import Document

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 
+from skein.channels.registry import channel_at
 from skein.errors import Forbidden, Invalid, TooLarge
 from skein.models.common.base import Value
 from skein.models.common.reason import Reason
@@ -65,12 +66,13 @@ def named_in(form: Form, *, line: str) -> dict[str, str]:
         form: The fields of the form; empty if the signature is wrong.
         line: The name of the field that has the number of the line.
     """
-    found = {"sid": (SID, form.get("MessageSid", "")), "line": (E164, form.get(line, ""))}
+    _, number = channel_at(form.get(line, ""))
+    found = {"sid": (SID, form.get("MessageSid", "")), "line": (E164, number)}
     return {name: value for name, (valid, value) in found.items() if valid.fullmatch(value)}
 
 
 def inbound_sms(form: Form) -> InboundSms:
-    """Parse an inbound SMS from a form.
+    """Parse an inbound message from a form; the prefix of the addresses names the channel.
 
     See https://www.twilio.com/docs/messaging/guides/webhook-request.
 
@@ -88,13 +90,18 @@ def inbound_sms(form: Form) -> InboundSms:
         for n in range(min(int(count), MAX_MEDIA))
         if f"MediaUrl{n}" in form
     ]
+    channel, sender = channel_at(form.get("From", ""))
+    same, recipient = channel_at(form.get("To", ""))
+    if channel is not same:
+        raise Invalid("the two addresses are of different channels")
     return _valid(
         InboundSms,
         {
+            "channel": channel.name,
             "account_sid": form.get("AccountSid"),
             "message_sid": form.get("MessageSid"),
-            "sender": form.get("From"),
-            "recipient": form.get("To"),
+            "sender": sender if "From" in form else None,
+            "recipient": recipient if "To" in form else None,
             "body": form.get("Body", ""),
             "media": media,
             "opt_out_type": form.get("OptOutType"),

@@ -8,7 +8,7 @@ talk and symptoms get fixed answers.
 import re
 from collections.abc import Iterator
 
-from skein.services.delivery.sms_segments import segment_count
+from skein.channels.segments import segment_count
 
 MAX_SEGMENTS = 2
 MAX_SENTENCES = 2

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from local.twilio.sms_log import Sms
 from skein.models.chats.idempotency import IdempotencyRecord
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.directory.address_index import AddressChat, AddressOwner
@@ -31,7 +31,7 @@ class NoAnswer:
 
     def reason_of(self, sms: Sms) -> Reason | None:
         """Return why an SMS gets no answer; None if it has one, or may still get one."""
-        sender, recipient = sms_address(sms.sender), sms_address(sms.recipient)
+        sender, recipient = phone_address(sms.sender), phone_address(sms.recipient)
         line = self.table.get(Line.key_of(recipient))
         if line is None:
             return None

@@ -20,9 +20,9 @@ from urllib.parse import parse_qs, parse_qsl, unquote
 from local.events import Request, Response, json_response
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
+from skein.channels.segments import segment_count
 from skein.models.common.base import rfc3339
 from skein.ports import Clock
-from skein.services.delivery.sms_segments import segment_count
 
 PREFIX = "/local/twilio"
 API = "2010-04-01"

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 from twilio.request_validator import RequestValidator
 
 from local.events import Request, Response
-from skein.services.delivery.sms_segments import segment_count
+from skein.channels.segments import segment_count
 
 API_VERSION = "2010-04-01"
 SMS_PATH = "/webhooks/twilio/sms"

@@ -19,10 +19,10 @@ from local.twilio.sandbox import E164
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.authorizer import Authorizer
+from skein.channels.segments import segment_count
 from skein.errors import Conflict
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import meaning_of
-from skein.services.delivery.sms_segments import segment_count
 from skein.services.directory.assigned_numbers import AssignedNumbers
 
 PREFIX = "/local/"

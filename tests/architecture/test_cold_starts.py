@@ -30,16 +30,9 @@ LOADED_BY = {
     "tiktoken": {"run_worker"},
     "twilio.rest": {"sms_delivery"},
     "requests": {"sms_delivery"},
-    "gsm0338": {
-        "api_docs",
-        "mobile_api",
-        "run_worker",
-        "sms_delivery",
-        "sms_status",
-        "sms_webhook",
-    },
+    "gsm0338": {"api_docs", "sms_delivery", "sms_status", "sms_webhook"},
     "phonenumbers": APIS
-    | {"background_worker", "run_worker", "sms_delivery", "sms_status", "sms_webhook", "tick"},
+    | {"background_worker", "run_worker", "sms_delivery", "sms_webhook", "tick"},
     "aws_lambda_powertools.event_handler": APIS,
     "aws_lambda_powertools.utilities.data_classes": APIS,
     "skein.models.api.base": APIS | LIVE,
@@ -56,7 +49,7 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 121,
+    "admin_api": 126,
     "api_docs": 300,
     "console": 60,
     "background_finder": 62,
@@ -65,13 +58,13 @@ MOST = {
     "live_connect": 90,
     "live_disconnect": 90,
     "live_frames": 90,
-    "mobile_api": 120,
+    "mobile_api": 125,
     "push_worker": 90,
-    "run_worker": 284,
-    "service_webhook": 72,
-    "sms_delivery": 90,
+    "run_worker": 290,
+    "service_webhook": 78,
+    "sms_delivery": 98,
     "sms_status": 90,
-    "sms_webhook": 126,
+    "sms_webhook": 132,
     "tick": 104,
     "upkeep_worker": 120,
 }

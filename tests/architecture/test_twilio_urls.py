@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.directory.assigned_number import AssignedNumber
 from tests.support.template import deployed_template
 from tools.deployment import webhooks
@@ -55,7 +55,7 @@ def account(phones: Sequence[str] = (ASSIGNED,), **outputs: str) -> Aws:
                 }
                 return json.dumps({"Stacks": [stack]})
             case ["dynamodb", "scan", "--table-name", "numbers"]:
-                keys = [AssignedNumber.key_of(sms_address(phone)) for phone in phones]
+                keys = [AssignedNumber.key_of(phone_address(phone)) for phone in phones]
                 return json.dumps({"Items": [{"sk": {"S": key.sk}} for key in keys]})
             case ["secretsmanager", *_]:
                 secret = {"account_sid": "AC1", "auth_token": TOKEN}

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
 from skein.models.directory.address_index import AddressOwner
@@ -138,7 +138,7 @@ def _frames(stage: Stage, person: str) -> list[str]:
 
 
 def _owner(stage: Stage, phone: str) -> str | None:
-    item = stage.table.get(AddressOwner.key_of(TENANT, sms_address(phone)))
+    item = stage.table.get(AddressOwner.key_of(TENANT, phone_address(phone)))
     return AddressOwner.from_item(item).user_id if item is not None else None
 
 

@@ -16,7 +16,7 @@ from skein.errors import Rejected, Unavailable
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, OwnChange, UserChange
 from skein.models.chats.chat import Message
-from skein.models.common.address import sms_address, sms_route
+from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
@@ -87,6 +87,7 @@ from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World
 from tests.support.fakes import Calls, ScriptedModel, check_paired
 from tests.support.feed import TableFeed
+from tests.support.routes import sms_route
 
 SETTINGS = Settings(
     reply_debounce_seconds=0,
@@ -367,7 +368,7 @@ class Stage(World):
     @property
     def stranger(self) -> str:
         """The id of the user to whom the stranger's number belongs."""
-        item = self.table.get(AddressOwner.key_of(TENANT, sms_address(STRANGERS_PHONE)))
+        item = self.table.get(AddressOwner.key_of(TENANT, phone_address(STRANGERS_PHONE)))
         return AddressOwner.from_item(item).user_id if item is not None else STRANGER
 
     def _apply(self, step: Step) -> None:
@@ -586,7 +587,7 @@ class Stage(World):
         said = self._phrase(step.word) or "Please go on."
         self._receive(step.phone, said)
         item = self.table.get(
-            AddressChat.key_of(TENANT, sms_address(step.phone), sms_address(LINE))
+            AddressChat.key_of(TENANT, phone_address(step.phone), phone_address(LINE))
         )
         if item is not None:
             chat_id = AddressChat.from_item(item).chat_id

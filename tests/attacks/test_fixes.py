@@ -19,7 +19,7 @@ from skein.live.models.connection import PersonConnections
 from skein.live.pushes import Listener, Pushes
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.consent import Consent
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Actor as ItemActor
@@ -280,7 +280,7 @@ def _inherited(chat: Chat, roster: tuple[NamedMember, ...]) -> tuple[str, ...]:
 
 
 def _unchecked(_: Any, tenant: str, user_id: str, phone: str, __: str) -> Delete:
-    return Delete(NumberCode.key_of(tenant, user_id, sms_address(phone)))
+    return Delete(NumberCode.key_of(tenant, user_id, phone_address(phone)))
 
 
 _move_rest = phone_links.PhoneLinks._move_rest

@@ -16,7 +16,7 @@ from local.demo import LINE
 from local.errors import ModelMissingError
 from local.model.server import MODEL_NAME, LocalModel, model_file
 from local.stack import Stack
-from skein.services.delivery.sms_segments import segment_count
+from skein.channels.segments import segment_count
 
 pytestmark = pytest.mark.slow
 

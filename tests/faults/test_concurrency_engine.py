@@ -14,7 +14,7 @@ import pytest
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.errors import RateLimited
 from skein.models.chats.chat import Chat
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Query, Update
@@ -152,7 +152,7 @@ def test_first_texts_of_one_phone_at_once_make_one_person_and_one_chat(world: Ri
     messages = world.messages(chats[0])
     assert [message.seq for message in messages] == list(range(1, 9))
     assert len({message.sender.id for message in messages}) == 1
-    pointer = world.table.get(AddressChat.key_of(TENANT, sms_address(phone), sms_address(line)))
+    pointer = world.table.get(AddressChat.key_of(TENANT, phone_address(phone), phone_address(line)))
     assert pointer is not None
     assert pointer["chat_id"] == chats[0]
 

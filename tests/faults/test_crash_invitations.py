@@ -6,7 +6,7 @@ import pytest
 
 from skein.errors import Conflict, NotFound
 from skein.models.chats.choice import NO, YES
-from skein.models.common.address import Route, sms_address
+from skein.models.common.address import route_on
 from skein.models.outbox.jobs import InvitationJob
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 from tests.fakes.table import MemoryTable
@@ -17,7 +17,7 @@ from tests.support.fakes import Fuse, Killed
 
 METHODS = ("get", "get_many", "query", "write", "transact")
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
-SMS = Route(line=sms_address(LINE), person=sms_address(PHONE))
+SMS = route_on("sms", line=LINE, person=PHONE)
 
 
 class Inviting(World):

@@ -6,7 +6,7 @@ import pytest
 
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner, owned_partition
@@ -191,7 +191,7 @@ class TakingAway(World):
         """Whether the numbers are Ann's no more; all of them are, or none."""
         assert self.app.users.get(TENANT, ANN.id).phones in {(), PHONES}
         owned = {
-            self.table.get(AddressOwner.key_of(TENANT, sms_address(phone))) is None
+            self.table.get(AddressOwner.key_of(TENANT, phone_address(phone))) is None
             for phone in PHONES
         }
         assert len(owned) == 1

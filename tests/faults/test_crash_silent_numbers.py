@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 import sms_webhook
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.directory.address_index import AddressOwner
 from skein.services.chat_state.person_choices import read_choices
 from tests.faults.sampling import Share
@@ -44,7 +44,7 @@ class Silent(SmsLine):
 
     @property
     def owner(self) -> AddressOwner:
-        item = self.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE)))
+        item = self.table.get(AddressOwner.key_of(TENANT, phone_address(PHONE)))
         assert item is not None
         return AddressOwner.from_item(item)
 

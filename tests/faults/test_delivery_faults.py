@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from skein.channels.segments import MAX_PART_UNITS
 from skein.errors import Ambiguous, Unavailable
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Write
@@ -12,7 +13,6 @@ from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery import policy
 from skein.services.delivery.sender import SmsSender
-from skein.services.delivery.sms_segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.builders import NOON
 from tests.support.fakes import Fuse, Killed

@@ -2,9 +2,9 @@
 
 import pytest
 
+from skein.channels.segments import MAX_PART_UNITS
 from skein.errors import SmsRejected, Throttled, Unavailable
 from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
-from skein.services.delivery.sms_segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.sms import Texting, after, parts
 

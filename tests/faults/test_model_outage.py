@@ -16,7 +16,6 @@ from skein.errors import (
     Unavailable,
     Unreachable,
 )
-from skein.models.common.address import sms_route
 from skein.prompts import render
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY, Apologies
 from skein.services.runs import policy
@@ -27,6 +26,7 @@ from tests.faults.texting_story import SmsLine
 from tests.support.agents import job_of
 from tests.support.builders import INVOCATION, LINE, PHONE, World, bot, person, statuses
 from tests.support.fakes import Script, ScriptedModel
+from tests.support.routes import sms_route
 from tests.support.webhooks import Webhook
 
 HUSAM, COACH = person(), bot()

@@ -10,7 +10,7 @@ import sms_webhook
 import tick
 import upkeep_worker
 from skein.adapters.twilio.signature import TwilioSignature
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Query
 from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.runs.step import Step
@@ -48,7 +48,7 @@ class SmsLine(Deployment):
     @property
     def chat_id(self) -> str | None:
         """The chat of the one phone that texts here, if there is one yet."""
-        item = self.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
+        item = self.table.get(AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE)))
         return AddressChat.from_item(item).chat_id if item else None
 
     def steps(self) -> list[Step]:
@@ -66,7 +66,7 @@ class SmsLine(Deployment):
         """
         chat_id = self.chat_id
         assert chat_id is not None
-        item = self.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE)))
+        item = self.table.get(AddressOwner.key_of(TENANT, phone_address(PHONE)))
         assert item is not None
         user = person(AddressOwner.from_item(item).user_id)
         kinds = [sk for pk, sk in self.table.all_keys() if f"{TENANT}#CHAT#" in pk]

@@ -28,7 +28,7 @@ from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import Unavailable
 from skein.logs import Crashed
 from skein.masking import masked
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.ownership import Owner
 from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import QueueName
@@ -70,7 +70,7 @@ class Deployed(World):
     @property
     def chat_id(self) -> str:
         """The one chat of the one phone."""
-        item = self.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
+        item = self.table.get(AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE)))
         assert item is not None
         return str(item["chat_id"])
 

@@ -26,7 +26,7 @@ from skein.errors import (
 )
 from skein.logs import Crashed
 from skein.models.chats.chat import Message
-from skein.models.common.address import sms_address, sms_route
+from skein.models.common.address import phone_address
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
@@ -60,6 +60,7 @@ from tests.support.api_client import WHY, Answer, Client, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.erasure import ZOE
 from tests.support.fakes import Script, ScriptedModel, calls, faulty, says
+from tests.support.routes import sms_route
 from tests.support.sms_choices import Phone
 from tests.support.webhooks import Webhook, invoke, signed_world
 
@@ -353,7 +354,9 @@ def _no_words(logged: Logged, _: pytest.MonkeyPatch) -> str:
 @scenario(Reason.OWN_LINE)
 def _own_line(logged: Logged, _: pytest.MonkeyPatch) -> str:
     world = signed_world()
-    other = Line(tenant=TENANT, address=sms_address(SECOND_LINE), agent_id="agt_a", created_at=NOON)
+    other = Line(
+        tenant=TENANT, address=phone_address(SECOND_LINE), agent_id="agt_a", created_at=NOON
+    )
     world.table.write(Put(other.key, other.to_item()))
     invoke(sms_webhook, world, SMS.but(From=SECOND_LINE).signed())
     assert world.metrics.counts["TextsFromOwnLines"] == 1
@@ -1143,7 +1146,7 @@ def _number_lost(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = texting()
     answered(world)
     world.table.write(
-        Update(AddressOwner.key_of(TENANT, sms_address(PHONE)), set={"user_id": "usr_other"})
+        Update(AddressOwner.key_of(TENANT, phone_address(PHONE)), set={"user_id": "usr_other"})
     )
     deliver(world)
     return of_delivery(world, 1)

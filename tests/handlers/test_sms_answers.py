@@ -14,7 +14,7 @@ import sms_webhook
 from skein.errors import Ambiguous, Unavailable, Unprocessable
 from skein.inbound.sms_answers import SmsAnswers
 from skein.models.chats.choice import NO, YES, ForgottenMessage, Option
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.directory.address_index import AddressOwner
@@ -474,7 +474,7 @@ def test_number_for_a_discarded_chat_is_over(phone: Phone) -> None:
 
 def test_number_from_a_phone_of_somebody_else_is_theirs(phone: Phone) -> None:
     codes = phone.ask()
-    key = AddressOwner.key_of(TENANT, sms_address(PHONE))
+    key = AddressOwner.key_of(TENANT, phone_address(PHONE))
     phone.text(codes["Yes"], From="+15005550111")
     assert phone.asked.answer is None
     phone.world.table.write(Update(key, set={"user_id": "usr_other"}))

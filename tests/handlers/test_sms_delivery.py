@@ -8,11 +8,11 @@ import pytest
 
 import sms_delivery
 from skein.errors import Unavailable
-from skein.models.common.address import sms_route
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.policy import DELIVERY_LEASE_MARGIN
 from tests.support.api_client import Context, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.routes import sms_route
 from tests.support.webhooks import invoke, signed_world
 
 DELIVERY = recorded("sms_delivery")

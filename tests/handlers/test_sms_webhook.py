@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sms_webhook
 from skein.adapters.twilio.signature import TwilioSignature
 from skein.errors import Contention, Unavailable
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Put
 from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from skein.models.directory.address_index import AddressChat
@@ -40,7 +40,7 @@ def send(world: World, event: dict[str, Any]) -> Any:
 
 def texts(world: World) -> list[str]:
     """What was stored of the one phone that texts here."""
-    item = world.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
+    item = world.table.get(AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE)))
     return world.texts(item["chat_id"]) if item else []
 
 
@@ -155,7 +155,7 @@ def test_pictures_are_kept_as_references(world: World) -> None:
         MediaUrl1="https://api.twilio.com/ME2",
     )
     assert send(world, mms.signed())["statusCode"] == 200
-    item = world.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
+    item = world.table.get(AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE)))
     assert item is not None
     [message] = world.messages(item["chat_id"])
     assert [media.content_type for media in message.media] == [
@@ -293,7 +293,7 @@ def test_text_from_one_of_the_tenants_own_lines_is_answered_counted_and_not_stor
 
 
 def test_text_from_a_line_of_another_tenant_is_stored(world: World) -> None:
-    theirs = Line(tenant="globex", address=sms_address(PHONE), agent_id="agt_a", created_at=NOON)
+    theirs = Line(tenant="globex", address=phone_address(PHONE), agent_id="agt_a", created_at=NOON)
     world.table.write(Put(theirs.key, theirs.to_item()))
     send(world, SMS.but(Body="chest pain, please help").signed())
     assert texts(world) == ["chest pain, please help"]
@@ -341,7 +341,7 @@ def test_texts_over_the_limit_are_taken_in_and_answered_as_any_other(world: Worl
     for number in range(25):
         answer = send(world, SMS.but(MessageSid=f"SM{number:032}").signed())
         assert (answer["statusCode"], answer["body"]) == (200, "<Response/>")
-    item = world.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
+    item = world.table.get(AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE)))
     assert item is not None
     kinds = [(m.sender.kind, m.kind) for m in world.messages(item["chat_id"])]
     assert kinds.count(("user", "text")) == 25

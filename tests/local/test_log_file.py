@@ -17,12 +17,12 @@ from local.message_log import MessageLog, show_sms_received
 from local.model.reporting import ModelApi, ReportingModel
 from skein import logs
 from skein.errors import Unreachable
-from skein.models.common.address import sms_route
 from skein.models.common.base import NamedMember
 from skein.models.runs.completion import ModelRequest
 from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, PHONE, World, bot, person
 from tests.support.functions import a_function
+from tests.support.routes import sms_route
 
 ACCOUNT = "AC0123"
 

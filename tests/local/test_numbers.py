@@ -8,7 +8,7 @@ import pytest
 from local.sqlite.engine import NUMBERS_FILE, SqliteEngine
 from local.template import NUMBERS
 from skein.adapters.system import SystemClock
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Put
 from skein.models.directory.line import Line
 from skein.settings import Settings
@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     engine = SqliteEngine(tmp_path)
     names = engine.start(deployed_template())
     assert names[NUMBERS] == Settings().assigned_numbers_name
-    line = Line(tenant="globex", address=sms_address(LINE), agent_id="agt_g", created_at=NOON)
+    line = Line(tenant="globex", address=phone_address(LINE), agent_id="agt_g", created_at=NOON)
     engine.adapters(Settings(), SystemClock()).table.write(Put(line.key, line.to_item()))
     engine.stop()
     assert (tmp_path / NUMBERS_FILE).exists()

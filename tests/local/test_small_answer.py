@@ -17,8 +17,8 @@ from local.model.small_answer import (
     known_answer,
     shaped,
 )
+from skein.channels.segments import segment_count
 from skein.prompts import render
-from skein.services.delivery.sms_segments import segment_count
 
 
 @pytest.mark.parametrize(

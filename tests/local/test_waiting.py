@@ -11,7 +11,6 @@ from local.polling.inbox import Held, PolledQueue
 from local.template import Queue, QueueSource
 from local.timing.due_index import DueIndex
 from local.timing.waiting import BARRIERS, MAX_SHOWN, POLICY, WaitingWork, WaitKind
-from skein.models.common.address import sms_route
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import DeliveryJob, Job, RunJob, UpkeepJob
@@ -19,6 +18,7 @@ from skein.models.runs.run import Run
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.functions import a_function
 from tests.support.local_page import page
+from tests.support.routes import sms_route
 
 STEPS = {"advances the clock": "turn", "waits in real time": "wait", "nothing": "leave"}
 LATER = timedelta(minutes=5)

@@ -21,7 +21,7 @@ from skein.models.chats.choice import Destination, Proposal
 from skein.models.chats.consent import Consent
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
-from skein.models.common.address import Route, sms_route
+from skein.models.common.address import Route
 from skein.models.common.audience import OPEN as OPEN_TO_ALL
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
@@ -41,6 +41,7 @@ from tests.support.builders import INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.choices import ask
 from tests.support.fakes import ScriptedModel, calls
 from tests.support.own_tools import LOOK_UP, SINGER, own_tool, singing, waiting_call
+from tests.support.routes import sms_route
 
 PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct", "respond": "mention"}

@@ -3,7 +3,6 @@
 from skein.agent.replay import Replays
 from skein.memory.search import MemorySearch
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
-from skein.models.common.address import sms_route
 from skein.models.common.ownership import Owner, Reach
 from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
 from skein.models.quotas.usage import Payer
@@ -25,6 +24,7 @@ from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import HUSAM, claimed, direct, group, threaded
 from tests.support.builders import LINE, PHONE, TENANT, World
 from tests.support.number_codes import prove
+from tests.support.routes import sms_route
 from tests.support.sms import Texting
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")

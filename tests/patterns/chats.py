@@ -10,7 +10,7 @@ from skein.inbound.webhook_signature import sign
 from skein.models.api.chats import ChatChange, NewChat
 from skein.models.api.directory import AgentChange, NewUser, OwnChange, UserChange
 from skein.models.chats.person_choices import MAX_OPEN
-from skein.models.common.address import Route, sms_address
+from skein.models.common.address import route_on
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import InvitationJob
 from skein.services.chats.post_message import NewMessage
@@ -26,7 +26,7 @@ from tests.support.sms import Texting
 patterns = Patterns()
 
 AHMAD = person("usr_ahmad", "Ahmad")
-SMS = Route(line=sms_address(LINE), person=sms_address(PHONE))
+SMS = route_on("sms", line=LINE, person=PHONE)
 
 
 def text_message(sid: str = "SM1") -> InboundSms:

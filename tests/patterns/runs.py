@@ -3,7 +3,6 @@
 from skein.agent.reading.fallback import read_degraded
 from skein.agent.reading.reader import prefetch_keys
 from skein.models.chats.chat import Chat
-from skein.models.common.address import sms_route
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
@@ -34,6 +33,7 @@ from tests.support.builders import (
     World,
     person,
 )
+from tests.support.routes import sms_route
 from tests.support.sms import Texting
 
 patterns = Patterns()

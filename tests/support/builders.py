@@ -25,7 +25,7 @@ from skein.memory.models.memory import Memory
 from skein.memory.models.records import ConsolidationRecord
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.membership import Membership
-from skein.models.common.address import Route, sms_address
+from skein.models.common.address import Route, phone_address
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Reach, owned_partition
@@ -185,11 +185,11 @@ class World:
 
     def assign(self, phone: str = LINE, *, tenant: str = TENANT) -> None:
         """Assign a number of the deployment to a tenant, as `make numbers` does."""
-        number = AssignedNumber(tenant=tenant, address=sms_address(phone), assigned_at=NOON)
+        number = AssignedNumber(tenant=tenant, address=phone_address(phone), assigned_at=NOON)
         self.numbers.write(Put(number.key, number.to_item()))
 
     def line(self, agent_id: str = "agt_a", phone: str = LINE) -> Line:
-        line = Line(tenant=TENANT, address=sms_address(phone), agent_id=agent_id, created_at=NOON)
+        line = Line(tenant=TENANT, address=phone_address(phone), agent_id=agent_id, created_at=NOON)
         self.table.write(Put(line.key, line.to_item()))
         return line
 

@@ -1,6 +1,6 @@
 """Codes that prove phone numbers, as if an SMS had brought them."""
 
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Put
 from skein.models.directory.number_code import CODE_DIGITS, VALID_FOR, NumberCode
 from skein.models.directory.user import User
@@ -16,9 +16,9 @@ def prove(table: Table, clock: Clock, user_id: str, phone: str, *, tenant: str =
     made = NumberCode(
         tenant=tenant,
         user_id=user_id,
-        address=sms_address(phone),
+        address=phone_address(phone),
         id="code_1",
-        line=sms_address(LINE),
+        line=phone_address(LINE),
         valid_until=now + VALID_FOR,
         expires_at=int((now + VALID_FOR).timestamp()),
     )

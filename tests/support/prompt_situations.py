@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skein.models.common.address import sms_address, sms_route
+from skein.models.common.address import phone_address
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put, Update
@@ -18,6 +18,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
+from tests.support.routes import sms_route
 
 DANA = person("usr_01M8158XKY6TDE9GH0W1985C22", "Dana")
 LENA = person("usr_01M83R4GYQRXB9TP20FBTFDJ0T", "Lena")
@@ -251,7 +252,7 @@ def _direct_chat(*last: Any) -> World:
         tenant=TENANT,
         id=DANA.id,
         name=DANA.name,
-        addresses=(sms_address(PHONE),),
+        addresses=(phone_address(PHONE),),
         profile=PROFILE,
         created_at=NOON,
     )
@@ -260,7 +261,7 @@ def _direct_chat(*last: Any) -> World:
         "kind": "direct",
         "visibility": "private",
         "title": None,
-        "line": sms_address(LINE),
+        "line": phone_address(LINE),
         "route": ADDRESS,
     }
     world.chat(DANA, COACH, chat_id=DIRECT, **direct)

@@ -2,12 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from skein.models.common.address import sms_route
 from skein.models.common.base import rfc3339
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import SmsStatus, StatusReport
 from skein.models.outbox.jobs import DeliveryJob
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.routes import sms_route
 
 ROUTE = sms_route(line=LINE, phone=PHONE)
 TIME_OUT = timedelta(seconds=60)

@@ -7,7 +7,7 @@ import sms_webhook
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice
 from skein.models.chats.person_choices import PersonChoices
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.runs.run import Run
 from skein.services.chat_state.person_choices import read_choices
@@ -34,13 +34,13 @@ class Phone:
         self._texts = 0
         self.text("Hi")
         self.chat_id = self.chat_on(LINE)
-        item = self.world.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE)))
+        item = self.world.table.get(AddressOwner.key_of(TENANT, phone_address(PHONE)))
         assert item is not None
         self.user_id = AddressOwner.from_item(item).user_id
 
     def chat_on(self, line: str) -> str:
         """The chat of the phone and a line."""
-        key = AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(line))
+        key = AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(line))
         item = self.world.table.get(key)
         assert item is not None
         return AddressChat.from_item(item).chat_id

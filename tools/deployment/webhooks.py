@@ -98,7 +98,7 @@ class Webhooks:
         """Return the phone numbers that are assigned to tenants, in order."""
         found = json.loads(self.aws(["dynamodb", "scan", "--table-name", table]))["Items"]
         keys = (str(each["sk"]["S"]) for each in found)
-        return sorted(key.removeprefix("sms#") for key in keys)
+        return sorted(key.removeprefix("phone#") for key in keys)
 
     def _point(self, numbers: str, header: str, phone: str, form: Mapping[str, str]) -> str:
         answer = self.call(f"{numbers}.json?{urlencode({'PhoneNumber': phone})}", header, None)

@@ -114,9 +114,9 @@ KINDS = {
 }
 
 TENANT, CHAT, AGENT = "{tenant}", "{chat}", "{agent}"
-CHANNEL: Any = "{channel}"
-ADDRESS = Address.model_construct(channel=CHANNEL, address="{address}")
-LINE = Address.model_construct(channel=CHANNEL, address="{line}")
+KIND = "{kind}"
+ADDRESS = Address.model_construct(kind=KIND, address="{address}")
+LINE = Address.model_construct(kind=KIND, address="{line}")
 PERSON = MemberRef(kind="user", id="{id}")
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from skein.models.config.overrides import (
     DEFAULTS_IN_GROUPS,
-    DEFAULTS_ON,
+    DEFAULTS_ON_LINES,
     ChatSettings,
     LimitSettings,
     RolloutSettings,
@@ -196,7 +196,7 @@ def _chat_rows() -> Iterator[tuple[str, ...]]:
     for name, field in ChatSettings.model_fields.items():
         others = [
             _shown(known[name]) if name in known else ""
-            for known in (DEFAULTS_ON["sms"], DEFAULTS_IN_GROUPS)
+            for known in (DEFAULTS_ON_LINES, DEFAULTS_IN_GROUPS)
         ]
         yield _row(name, _shown(field.default), *others, field=field)
 

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from skein.adapters.system import SystemClock
+from skein.channels.phone_numbers import e164
 from skein.errors import Conflict
 from skein.models.directory.assigned_number import AssignedNumber
-from skein.models.directory.phone_number import e164
 from skein.services.directory.assigned_numbers import AssignedNumbers
 from tools.deployment.checks import FailedCheckError
 from tools.deployment.deploy import BadNameError, Target

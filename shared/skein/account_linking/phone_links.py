@@ -20,7 +20,7 @@ from skein.account_linking.owned_items import move_owned, rename_owned
 from skein.errors import Conflict, NotFound, SkeinError
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import member_relation, related_chat
-from skein.models.common.address import Address, sms_address
+from skein.models.common.address import Address, phone_address
 from skein.models.common.base import MemberRef
 from skein.models.common.free_fields import Profile
 from skein.models.common.storage import (
@@ -88,7 +88,7 @@ class PhoneLinks:
                 user has 20 numbers already, an agent is at work in one of the number's chats, or
                 the number has too many chats for one transaction.
         """
-        address = sms_address(phone)
+        address = phone_address(phone)
         known, owner = self._user_and_owner(tenant, user_id, address)
         if owner is not None and owner.user_id == user_id and owner.is_proven_on(self._today):
             return known
@@ -114,7 +114,7 @@ class PhoneLinks:
         Raises:
             NotFound: The user does not exist.
         """
-        address = sms_address(phone)
+        address = phone_address(phone)
         user = optimistic(self.clock, lambda: self._unlink_once(tenant, user_id, address))
         if address not in user.addresses:
             detach_elsewhere(self.table, user, {address})

@@ -13,6 +13,7 @@ from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.participants import speakers_in
 from skein.agent.spoken_start import spoken_start
 from skein.agent.tools.runs import end_run
+from skein.channels.text_cuts import cut_text
 from skein.errors import KeyRefused, ModelUnknown, Transient
 from skein.interface.history import History
 from skein.interface.reading import Reading, current_seq
@@ -32,7 +33,6 @@ from skein.models.runs.run import AnswerMark, Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
-from skein.services.common.text_cuts import cut_text
 from skein.services.runs.activations import Recording, recording
 from skein.settings import Settings
 from skein.tracing import span

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from skein.channels.phone_numbers import is_american
 from skein.errors import SkeinError, Unavailable
 from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef
@@ -20,7 +21,6 @@ from skein.ports import Clock, Sms, Table
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.wording import YES_NO, question_whose
-from skein.services.delivery.number_types import is_american
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -9,6 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from skein.channels.keywords import could_start
+from skein.channels.port import Channel, Keyword
+from skein.channels.registry import channel_named
 from skein.errors import (
     ConditionFailed,
     Conflict,
@@ -23,7 +26,7 @@ from skein.inbound.sms_hours import SmsHours
 from skein.models.chats.chat import Chat
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
-from skein.models.common.address import Address, Route, sms_route
+from skein.models.common.address import Address, Route, route_on
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Write
@@ -32,7 +35,6 @@ from skein.models.delivery.sms import InboundSms, ReceivedSms
 from skein.models.directory.address_index import AddressChat, AddressOwner, caller_name
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
-from skein.models.directory.phone_number import e164
 from skein.models.directory.user import User
 from skein.models.quotas.limit import ExceededLimit
 from skein.ports import Clock, Ids, Metrics, Table
@@ -40,14 +42,7 @@ from skein.services.chat_state.closed_memberships import membership_keys, read_m
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.choices.codes import CodedAnswer, Refusal
 from skein.services.common.optimistic import optimistic, revise
-from skein.services.delivery.number_types import may_answer
 from skein.services.delivery.rest import RestOfTexts, RestRequest, wants_rest
-from skein.services.delivery.sms_keywords import (
-    Keyword,
-    answered_by_twilio,
-    could_start,
-    keyword_in,
-)
 from skein.services.directory.address_detach import detach_addresses
 from skein.services.directory.name_index import indexed
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
@@ -93,11 +88,13 @@ class SmsReceiver:
             NotFound: The recipient is not one of our lines, or the line's agent was deleted.
             Contention: The optimistic lock failed 20 times; the SMS was not stored.
         """
-        route = sms_route(line=_number(sms.recipient), phone=_number(sms.sender))
+        channel = channel_named(sms.channel)
+        line_at, person_at = (_normalised(one, channel) for one in (sms.recipient, sms.sender))
+        route = route_on(channel.name, line=line_at, person=person_at)
         if not sms.body.strip() and not sms.media:
             self._not_stored(Reason.NO_WORDS, route, sms)
             return None
-        line = self._line(route.line)
+        line = self._line(route)
         received = optimistic(self.clock, lambda: self._receive_once(line, route, sms))
         if received is not None:
             self.hours.record()
@@ -121,11 +118,11 @@ class SmsReceiver:
             if isinstance(answer, PostedMessage):
                 return answer
             direct = lookup.fitting(line=line) or self._open(line, route.person)
-            opted_out = could_start(sms.body) and self._opted_out(line, direct)
+            opted_out = could_start(sms.body) and self._opted_out(line, direct, sms.channel)
             keyword = self._keyword(line, sms, lookup.overrides, opted_out=opted_out)
             over = self._admitted(line, direct, sms)
             if keyword and over is not None:
-                if not self._counts(keyword, over, line, direct):
+                if not self._counts(keyword, over, line, direct, sms.channel):
                     self._not_stored(Reason.RATE_LIMITED, route, sms)
                     return None
                 over = None  # a keyword triggers nobody, so no notice tells of the limit
@@ -209,11 +206,12 @@ class SmsReceiver:
             return over_now(found, tenant, direct.user_id, self.clock.now())
         return self.rate_limiter.admit_inbound(tenant, direct.user_id, known=found)
 
-    def _line(self, address: Address) -> Line:
-        item = self.table.get(Line.key_of(address))
-        if item is None:
+    def _line(self, route: Route) -> Line:
+        item = self.table.get(Line.key_of(route.line))
+        line = Line.from_item(item) if item is not None else None
+        if line is None or route.channel not in line.channels:
             raise NotFound("line not found", reason=Reason.UNKNOWN_LINE)
-        return Line.from_item(item)
+        return line
 
     def _post(
         self,
@@ -234,7 +232,9 @@ class SmsReceiver:
         rest = special if isinstance(special, RestRequest) else None
         keyword = special if isinstance(special, str) else ""
         limit = reason_of_limit(over.what) if over is not None else None
-        if not may_answer(route.person.address, line.phone, self._countries(direct.overrides)):
+        channel = channel_named(sms.channel)
+        countries = self._countries(direct.overrides)
+        if not channel.may_answer(route.person.address, line.phone, countries):
             limit = Reason.NUMBER_NOT_ANSWERED
         opted_out = {"stop": True, "start": False}
         posted = self.chats.post_message(
@@ -261,13 +261,13 @@ class SmsReceiver:
         if rest is not None and posted.created:
             self.rest.send(rest)
         self._tell_limit(over, posted, line.tenant, direct, line.agent_id)
-        if keyword == "stop" and not answered_by_twilio(sms.body, sms.opt_out_type):
+        if keyword == "stop" and not channel.confirms_stop(sms.body, sms.opt_out_type):
             self.notices.opted_out(
                 tenant=line.tenant,
                 chat_id=direct.chat_id,
                 agent=MemberRef(kind="agent", id=line.agent_id),
                 user_id=direct.user_id,
-                channel=line.address.channel,
+                channel=sms.channel,
             )
         return posted
 
@@ -277,11 +277,11 @@ class SmsReceiver:
     def _keyword(
         self, line: Line, sms: InboundSms, overrides: Overrides, *, opted_out: bool
     ) -> Keyword | None:
-        return keyword_in(
+        return channel_named(sms.channel).keyword(
             sms.body,
             opt_out_type=sms.opt_out_type,
             opted_out=opted_out,
-            numbers=(line.phone, sms.sender),
+            addresses=(line.phone, sms.sender),
             countries=self._countries(overrides),
         )
 
@@ -309,14 +309,14 @@ class SmsReceiver:
             )
 
     def _counts(
-        self, keyword: Keyword, over: ExceededLimit, line: Line, direct: DirectChat
+        self, keyword: Keyword, over: ExceededLimit, line: Line, direct: DirectChat, channel: str
     ) -> bool:
         """Tell whether a keyword from a sender over a limit is stored.
 
         A STOP that changes something always is, and a START unless the sender writes too much. So
         keywords by turns are limited, too.
         """
-        opted_out = self._opted_out(line, direct)
+        opted_out = self._opted_out(line, direct, channel)
         if keyword == "start":
             return opted_out and over.what != "messages"
         return keyword == "stop" and not opted_out
@@ -325,10 +325,10 @@ class SmsReceiver:
         logger.info("SMS not stored", extra={"reason": reason, **_named(route, sms)})
         self.metrics.count("RequestsRejected", reason=reason)
 
-    def _opted_out(self, line: Line, direct: DirectChat) -> bool:
+    def _opted_out(self, line: Line, direct: DirectChat, channel: str) -> bool:
         person = MemberRef(kind="user", id=direct.user_id)
         there = read_membership(self.table, line.tenant, direct.chat_id, person)
-        return there is not None and line.address.channel in there.opt_outs
+        return there is not None and channel in there.opt_outs
 
     def _look_up(
         self, line: Line, sender: Address, received: ReceivedSms | None = None
@@ -486,14 +486,14 @@ def _memberships_of(chat: Chat, former: Membership | None) -> Iterator[Write]:
         yield Put(membership.key, membership.to_item(chat), Missing())
 
 
-def _number(text: str) -> str:
-    """Convert a phone number of an SMS to E.164.
+def _normalised(text: str, channel: Channel) -> str:
+    """Return an address of a message in its stored form.
 
     Raises:
-        Unprocessable: The text is not a full phone number.
+        Unprocessable: The text is no full address of the channel.
     """
     try:
-        return e164(text)
+        return channel.normalised(text)
     except ValueError:
         raise Unprocessable(
             "the phone number must be in E.164 form",

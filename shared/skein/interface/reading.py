@@ -12,10 +12,11 @@ from datetime import datetime
 from typing import ClassVar, Self, TypeVar, cast
 from zoneinfo import ZoneInfo
 
+from skein.channels.port import Channel
+from skein.channels.registry import channel_named, first_channel_of
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.address import Channel
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
@@ -240,15 +241,16 @@ class Reading:
         return next((route.unproven for route in routes if route and route.unproven), None)
 
     @property
-    def channel(self) -> Channel | None:
-        """The channel by which messages to the active chat are sent; None for the app.
+    def channel(self) -> Channel:
+        """The channel by which messages to the active chat are sent.
 
-        Without a snapshot, the chat's first channel counts.
+        Without a snapshot, it is the first channel of the kind of address of the chat's line.
         """
         if self.snapshot is None:
-            return self.chat.line.channel if self.chat and self.chat.line else None
+            line = self.chat.line if self.chat is not None else None
+            return first_channel_of(line.kind if line is not None else None)
         routes = (one.route for one in self.snapshot.members if why_not_sent(one) is None)
-        return next((route.channel for route in routes if route is not None), None)
+        return channel_named(next((route.channel for route in routes if route is not None), None))
 
     @property
     def zone(self) -> str:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from skein.channels.text_cuts import cut_text
 from skein.errors import (
     ConditionFailed,
     Conflict,
@@ -39,7 +40,6 @@ from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.proposals import person_to_ask
 from skein.services.choices.wording import YES_NO
 from skein.services.common.quoting import on_one_line
-from skein.services.common.text_cuts import cut_text
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.runs.claim import Claim
 from skein.services.runs.disclosure import check_post

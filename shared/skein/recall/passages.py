@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from skein.services.common.text_cuts import cut_position
+from skein.channels.text_cuts import cut_position
 
 PASSAGE = 500  # characters at most
 MAX_VECTORS = 12  # of a message; the passages after them are found by rare words and neighbours

@@ -15,7 +15,7 @@ from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.consent import Consent, ConsentedDestination
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
-from skein.models.common.address import sms_address, sms_route
+from skein.models.common.address import phone_address
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef, NamedMember
@@ -41,6 +41,7 @@ from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, live, 
 from tests.support.choices import answer, ask, choice_in, choices_of
 from tests.support.fakes import NOTHING_NEW, MeanwhileTable, calls
 from tests.support.number_codes import CODE, link_number, prove
+from tests.support.routes import sms_route
 from tests.support.template import running
 
 ANN = person("usr_ann", "Ann")
@@ -85,7 +86,7 @@ def unlink(world: World, phone: str = PHONE) -> User:
 
 
 def owner(world: World, phone: str = PHONE) -> str | None:
-    item = world.table.get(AddressOwner.key_of(TENANT, sms_address(phone)))
+    item = world.table.get(AddressOwner.key_of(TENANT, phone_address(phone)))
     return AddressOwner.from_item(item).user_id if item else None
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skein.models.api.directory import AgentChange, LineChange
 from skein.models.chats.chat import Chat, LastMessage, Media, Message
 from skein.models.chats.session import Session
-from skein.models.common.address import sms_address, sms_route
+from skein.models.common.address import phone_address
 from skein.models.config.overrides import ChatOverridesChange, TenantOverridesChange
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import SummaryJob
@@ -25,6 +25,7 @@ from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person, statuses
 from tests.support.examples import examples
 from tests.support.fakes import MeanwhileTable, calls, says
+from tests.support.routes import sms_route
 
 HUSAM, SARAH, COACH = person(), person("usr_sarah", "Sarah"), bot()
 GAP = 30 * 60
@@ -51,7 +52,7 @@ def _world(
     fields: dict[str, Any] = {
         "kind": "direct",
         "visibility": "private",
-        "line": sms_address(LINE),
+        "line": phone_address(LINE),
         "respond": "manual",
     }
     world.chat(HUSAM, COACH, **(fields | chat))

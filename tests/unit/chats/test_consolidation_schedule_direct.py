@@ -9,12 +9,13 @@ import pytest
 
 from skein.models.chats.chat import Chat
 from skein.models.chats.consolidation import Consolidation
-from skein.models.common.address import sms_address, sms_route
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Key, Put, Update, Write
 from skein.models.config.overrides import Overrides, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.routes import sms_route
 
 HUSAM, COACH = person(), bot()
 SCOPE = "user:usr_husam"
@@ -290,7 +291,7 @@ def test_lines_value_counts_between_the_agents_and_the_tenants() -> None:
         (False, True, True),
         (None, None, True),
     ):
-        world = direct(agent=own(agent), line=sms_address("+15005550006"))
+        world = direct(agent=own(agent), line=phone_address("+15005550006"))
         line = world.line()
         world.table.write(Update(line.key, set={"settings": own(said)}))
         tenant_says(world, consolidate=True)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from skein.errors import Conflict, ExtraWriteFailed, NotFound, Unprocessable
-from skein.models.common.address import Route, sms_route
+from skein.models.common.address import Route
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Exists, Key, Update, Write
@@ -16,6 +16,7 @@ from skein.models.outbox.jobs import DeliveryJob, RunJob, UpkeepJob
 from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.routes import sms_route
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")

@@ -11,7 +11,7 @@ from skein.models.api.chats import MemberRequest, NewChat
 from skein.models.chats.chat import Chat
 from skein.models.chats.choice import NO, YES
 from skein.models.chats.person_choices import MAX_INVITATIONS, PersonChoices
-from skein.models.common.address import Route, sms_address
+from skein.models.common.address import route_on
 from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
 from skein.models.config.overrides import TenantOverridesChange
@@ -23,7 +23,7 @@ from tests.support.choices import answer, choice_in, choices_of
 
 HUSAM, AHMAD, SARAH = person(), person("usr_ahmad", "Ahmad"), person("usr_sarah", "Sarah")
 COACH = bot()
-SMS = Route(line=sms_address(LINE), person=sms_address(PHONE))
+SMS = route_on("sms", line=LINE, person=PHONE)
 DAY = 24 * 3_600
 
 

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 
 from skein.models.chats.chat import Message
-from skein.models.common.address import sms_route
 from skein.models.common.base import NamedMember
 from skein.models.common.reason import MAX_REASONS, Reason, RecordedReason, with_reason
 from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
 from tests.support.builders import LINE, NOON, PHONE, TENANT
+from tests.support.routes import sms_route
 
 RUN = Run(
     tenant=TENANT,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from skein.models.api.directory import AgentChange, LineChange, NewAgent, NewLine
 from skein.models.chats.chat import Chat
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import Put, Update, Write
 from skein.models.config.overrides import (
@@ -39,7 +39,7 @@ def _agent(**said: Any) -> Agent:
 def _line(**said: Any) -> Line:
     return Line(
         tenant=TENANT,
-        address=sms_address(LINE),
+        address=phone_address(LINE),
         agent_id="agt_a",
         settings=said,
         created_at=NOON,
@@ -94,7 +94,7 @@ def test_each_setting_is_decided_by_itself() -> None:
 def test_a_chat_on_a_line_has_the_seeds_defaults_and_others_keep_theirs() -> None:
     world = World()
     on_line = world.chat(
-        chat_id="chat_1", kind="direct", visibility="private", line=sms_address(LINE)
+        chat_id="chat_1", kind="direct", visibility="private", line=phone_address(LINE)
     )
     direct = world.chat(chat_id="chat_2", kind="direct", visibility="private")
     group = world.chat(chat_id="chat_3")
@@ -190,7 +190,7 @@ def test_a_line_that_has_come_to_be_another_tenants_says_nothing() -> None:
     chat = Chat(
         tenant=TENANT,
         id="chat_1",
-        line=sms_address(LINE),
+        line=phone_address(LINE),
         kind="direct",
         visibility="private",
         roster=(bot(),),

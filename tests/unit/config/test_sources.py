@@ -4,7 +4,7 @@ import pytest
 
 from skein.errors import NotFound
 from skein.models.api.directory import EffectiveSettingResource
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import Put
 from skein.models.config.overrides import (
@@ -43,7 +43,7 @@ def test_nearest_level_that_set_a_setting_wins() -> None:
     agent = world.agent(settings={"apology": True, "sms_answer_characters": 200})
     line = Line(
         tenant=TENANT,
-        address=sms_address(LINE),
+        address=phone_address(LINE),
         agent_id=agent.id,
         settings={"sms_answer_characters": 300, "recall_tokens": 0},
         created_at=world.clock.now(),

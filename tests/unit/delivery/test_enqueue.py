@@ -1,9 +1,9 @@
 """Messages that are sent as SMS."""
 
-from skein.models.common.address import sms_route
 from tests.support.agents import steps_of
 from tests.support.builders import LINE, PHONE, World, bot, person
 from tests.support.fakes import ScriptedModel, says
+from tests.support.routes import sms_route
 from tests.support.sms import Texting
 
 MARKDOWN, PLAIN = "**Run** 5 km:\n* slowly", "Run 5 km:\n- slowly"

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 from skein.adapters.twilio.sms import CONNECT_SECONDS, READ_SECONDS
-from skein.models.common.address import sms_route
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.services.delivery import policy
 from skein.services.outbox.tick import BACKOFF_MINUTES
 from skein.settings import Settings
+from tests.support.routes import sms_route
 from tests.support.template import deployed_template
 
 NOW = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
@@ -97,11 +97,6 @@ def test_retry_waits_are_at_least_the_interval_of_the_tick() -> None:
             f"a wait of {wait.total_seconds():.0f} seconds is shorter than the interval of the "
             f"tick, which sends the retries: {TICK_INTERVAL.total_seconds():.0f} seconds"
         )
-
-
-def test_an_opt_out_is_not_tried_again() -> None:
-    assert not policy.is_temporary(policy.OPTED_OUT)
-    assert not policy.is_temporary(None)
 
 
 def test_another_post_begins_only_while_there_is_time_for_it() -> None:

@@ -5,13 +5,14 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skein.channels.segments import clean
+from skein.channels.sms import SMS
 from skein.errors import SmsRejected
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Delete
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat
 from skein.services.delivery.rest import MAX_AGE, MAX_LATER
-from skein.services.delivery.sms_segments import clean
 from skein.services.delivery.state import MORE_HINT, first_parts
 from skein.settings import Settings
 from tests.fakes.sms import Fault
@@ -33,7 +34,7 @@ class Caller:
         self._texts = 0
         self.text("Tell me all")
         item = self.world.table.get(
-            AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE))
+            AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE))
         )
         assert item is not None
         self.chat_id = AddressChat.from_item(item).chat_id
@@ -145,10 +146,11 @@ def test_refused_rest_marks_its_message_as_lost_in_part() -> None:
     st.integers(min_value=2, max_value=4),
 )
 def test_first_parts_lose_nothing_and_keep_to_the_limit(text: str, segments: int) -> None:
+    limits = Settings.model_construct(sms_answer_segments=segments)
     bodies: list[str] = []
     start: int | None = 0
     while start is not None:
-        parts, start = first_parts(text, segments, start)
+        parts, start = first_parts(text, SMS, limits, start)
         assert sum(part.segments for part in parts) <= segments
         bodies += [part.body for part in parts]
     assert "".join(words_of(bodies).split()) == "".join(clean(text).split())

@@ -7,9 +7,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from skein.channels.segments import MAX_PART_UNITS
 from skein.errors import NotFound, SmsRejected
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Delete, Put, Update
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import OutgoingSms, SentSms, SmsStatus
@@ -17,7 +18,6 @@ from skein.models.directory.user import User
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.policy import ORDER_CHECK_SECONDS, ORDER_WAIT
 from skein.services.delivery.reconcile import STATUS_PATH
-from skein.services.delivery.sms_segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.number_codes import link_number
@@ -207,7 +207,7 @@ def given_to_another(world: World) -> None:
 
 def between_two_parts(world: Texting, happens: Callable[[World], None]) -> Delivery:
     """Deliver three parts to a person on record; something happens during the first post."""
-    own = (sms_address(PHONE),)
+    own = (phone_address(PHONE),)
     user = User(tenant=TENANT, id=person().id, name="Husam", addresses=own, created_at=NOON)
     world.table.write(Put(user.key, user.to_item()))
     job = world.say("a" * MAX_PART_UNITS + "b" * MAX_PART_UNITS + "c")

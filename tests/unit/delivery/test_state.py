@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skein.channels.sms import SMS, TEMPORARY_ERRORS
 from skein.models.delivery.delivery import DeliveryPart, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
-from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS, TEMPORARY_ERRORS
+from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
 from skein.services.delivery.state import (
     RANKS,
     answered,
@@ -22,7 +23,7 @@ from skein.services.delivery.state import (
 NOW = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
 SIDS = ("SM1", "SM2", "SM3")
-STATUSES: tuple[SmsStatus, ...] = ("queued", "sent", "delivered", "undelivered", "failed")
+STATUSES: tuple[SmsStatus, ...] = ("queued", "sent", "delivered", "read", "undelivered", "failed")
 
 reports = st.builds(
     StatusReport,
@@ -66,9 +67,9 @@ def progress(part: DeliveryPart) -> tuple[int, int]:
 @pytest.mark.parametrize("first", ["delivered", "undelivered", "failed"])
 @pytest.mark.parametrize("later", ["delivered", "undelivered", "failed"])
 def test_the_first_word_on_how_a_text_ended_is_the_last(first: SmsStatus, later: SmsStatus) -> None:
-    ended = reported(posted(), report(first, code=30006), NOW)
+    ended = reported(posted(), report(first, code=30006), SMS, NOW)
     assert ended.status == first
-    assert reported(ended, report(later, code=30003), NOW) == ended
+    assert reported(ended, report(later, code=30003), SMS, NOW) == ended
 
 
 @given(st.lists(reports | answers, max_size=8))
@@ -76,9 +77,9 @@ def test_within_a_try_the_status_never_moves_back(news: list[StatusReport | Sent
     part = posted()
     for item in news:
         if isinstance(item, StatusReport):
-            moved = reported(part, item, NOW)
+            moved = reported(part, item, SMS, NOW)
         else:
-            moved = answered(part, item, NOW)
+            moved = answered(part, item, SMS, NOW)
         assert progress(moved) >= progress(part)
         assert part.sids <= moved.sids  # no id is ever forgotten
         part = moved
@@ -88,26 +89,26 @@ def test_within_a_try_the_status_never_moves_back(news: list[StatusReport | Sent
 def test_the_order_of_callbacks_does_not_matter(news: list[StatusReport]) -> None:
     part = posted()
     for item in [*news, *news]:
-        part = reported(part, item, NOW)
+        part = reported(part, item, SMS, NOW)
     assert (part.status, part.sid, part.next_at) == ("delivered", "SM1", None)
 
 
 def test_a_callback_before_the_answer_is_not_undone_by_it() -> None:
-    part = reported(posted(), report("delivered"), NOW)
+    part = reported(posted(), report("delivered"), SMS, NOW)
     answer = SentSms(sid="SM1", status="queued", created_at=NOW)
-    assert answered(part, answer, NOW) == part
+    assert answered(part, answer, SMS, NOW) == part
 
 
 def test_news_of_an_earlier_try_does_not_count_for_this_one() -> None:
-    first = reported(posted(), report("undelivered", code=30003), NOW)
+    first = reported(posted(), report("undelivered", code=30003), SMS, NOW)
     second = posted(first)
     assert second.earlier_sids == ("SM1",)
-    assert reported(second, report("delivered"), NOW) == second
+    assert reported(second, report("delivered"), SMS, NOW) == second
 
 
 def test_an_unknown_id_is_remembered_as_ours() -> None:
-    part = answered(posted(), SentSms(sid="SM1", status="sent", created_at=NOW), NOW)
-    told = reported(part, report("delivered", sid="SM2"), NOW)
+    part = answered(posted(), SentSms(sid="SM1", status="sent", created_at=NOW), SMS, NOW)
+    told = reported(part, report("delivered", sid="SM2"), SMS, NOW)
     assert (told.status, told.sid) == ("sent", "SM1")
     assert told.sids == {"SM1", "SM2"}
 
@@ -116,7 +117,7 @@ def test_an_unknown_id_is_remembered_as_ours() -> None:
 def test_part_with_temporary_error_is_tried_again_after_each_wait(code: int) -> None:
     part, waits = None, []
     for n in range(1, MAX_POSTS + 1):
-        part = reported(posted(part), report("undelivered", sid=f"SM{n}", code=code), NOW)
+        part = reported(posted(part), report("undelivered", sid=f"SM{n}", code=code), SMS, NOW)
         waits.append(part.next_at and part.next_at - NOW)
     assert waits == [*RETRY_WAITS, None]
     assert part is not None
@@ -125,7 +126,7 @@ def test_part_with_temporary_error_is_tried_again_after_each_wait(code: int) -> 
 
 @pytest.mark.parametrize("code", [None, 30002, 30004, 30006, 30007, 21211, 21614, 21610])
 def test_an_error_that_stays_is_not_tried_again(code: int | None) -> None:
-    assert reported(posted(), report("failed", code=code), NOW).lost
+    assert reported(posted(), report("failed", code=code), SMS, NOW).lost
 
 
 @pytest.mark.parametrize("status", ["pending", "queued", "sent", "delivered"])

@@ -4,10 +4,10 @@ import pytest
 
 from skein.errors import SmsRejected
 from skein.models.chats.chat import Chat, Message
-from skein.models.common.address import sms_route
 from skein.models.common.storage import Delete
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.routes import sms_route
 from tests.support.sms import Texting
 
 SMS = sms_route(line=LINE, phone=PHONE)

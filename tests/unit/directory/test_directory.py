@@ -14,7 +14,7 @@ from skein.models.api.directory import (
     NewUser,
     UserChange,
 )
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Update
 from skein.models.config.overrides import ChatOverridesChange
 from skein.models.directory.address_index import AddressOwner
@@ -31,7 +31,7 @@ OTHER_LINE = "+15005550016"
 
 
 def owner(world: World, phone: str) -> str | None:
-    item = world.table.get(AddressOwner.key_of(TENANT, sms_address(phone)))
+    item = world.table.get(AddressOwner.key_of(TENANT, phone_address(phone)))
     return AddressOwner.from_item(item).user_id if item else None
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from skein.errors import Conflict, NotFound, RateLimited, Unprocessable
 from skein.models.api.directory import NewUser
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.number_code import MAX_TRIES, VALID_FOR, NumberCode
 from tests.support.builders import LINE, PHONE, TENANT, World
@@ -42,7 +42,7 @@ def other_than(code: str) -> str:
 def test_code_arrives_by_sms_and_its_words_are_stored_nowhere(world: World) -> None:
     code = ask(world)
     check(world, code)
-    key = NumberCode.key_of(TENANT, ANN, sms_address(PHONE))
+    key = NumberCode.key_of(TENANT, ANN, phone_address(PHONE))
     assert code not in str(world.table.get(key))
     assert [sms.line for sms, _ in world.sms.taken] == [LINE]
 
@@ -115,7 +115,7 @@ def test_wrong_tries_at_once_are_counted_before_they_are_compared(world: World) 
     """A try is taken before the comparison, so that parallel tries have five in all."""
     code = prove(world.table, world.clock, ANN, PHONE)
     check(world, code)
-    key = NumberCode.key_of(TENANT, ANN, sms_address(PHONE))
+    key = NumberCode.key_of(TENANT, ANN, phone_address(PHONE))
     item = world.table.get(key)
     assert item is not None
     assert (item["tries"], code) == (1, CODE)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.directory.user import User
 from skein.services.directory.time_zones import zone_of_number, zone_of_person
 from tests.support.builders import NOON, TENANT
 
-GERMAN = sms_address("+4915123456789")
+GERMAN = phone_address("+4915123456789")
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_zone_of_number_exists_only_if_its_country_has_one_zone(
     [
         ({"time_zone": "Asia/Tokyo", "addresses": (GERMAN,)}, "Asia/Tokyo"),
         ({"addresses": (GERMAN,)}, "Europe/Berlin"),
-        ({"addresses": (GERMAN, sms_address("+442079460958"))}, None),
-        ({"addresses": (GERMAN, sms_address("+14155550123"))}, None),
+        ({"addresses": (GERMAN, phone_address("+442079460958"))}, None),
+        ({"addresses": (GERMAN, phone_address("+14155550123"))}, None),
         ({}, None),
     ],
 )

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from skein.channels.phone_numbers import e164
 from skein.models.api.directory import NewUser
 from skein.models.common.time_zone import iana_time_zone
-from skein.models.directory.phone_number import e164
 from tests.support.builders import TENANT, World
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.api.directory import NewUser
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressOwner
@@ -52,7 +52,7 @@ def days_pass(here: World, days: int) -> None:
 
 
 def owner(here: World) -> AddressOwner:
-    item = here.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE)))
+    item = here.table.get(AddressOwner.key_of(TENANT, phone_address(PHONE)))
     assert item is not None
     return AddressOwner.from_item(item)
 
@@ -79,7 +79,7 @@ def test_sms_after_a_long_silence_is_a_new_persons_and_shows_nothing_of_the_form
     [prompt] = [str(each) for each in here.model.requests if "What do you know" in str(each)]
     assert SECRET not in prompt
     assert user(here, former.sender.id).phones == ()
-    assert user(here, former.sender.id).former_addresses == (sms_address(PHONE),)
+    assert user(here, former.sender.id).former_addresses == (phone_address(PHONE),)
     assert user(here, new.sender.id).phones == (PHONE,)
     assert here.membership(former.sender.ref, former.chat_id).route is None
     assert [sms.body for sms, _ in here.sms.taken][-1] == "Hello!"

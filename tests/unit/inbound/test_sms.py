@@ -9,7 +9,7 @@ import pytest
 from skein.errors import NotFound, Unprocessable
 from skein.models.chats.chat import Chat, Media
 from skein.models.chats.membership import Membership
-from skein.models.common.address import sms_address, sms_route
+from skein.models.common.address import phone_address
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Put, Update, Write
 from skein.models.delivery.sms import InboundSms
@@ -21,6 +21,7 @@ from skein.prompts import render
 from skein.services.chats.post_message import PostedMessage
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
+from tests.support.routes import sms_route
 
 ACCOUNT = "AC00000000000000000000000000000001"
 
@@ -98,11 +99,11 @@ def test_a_known_number_is_its_owner_whatever_the_name() -> None:
         tenant=TENANT,
         id="usr_husam",
         name="Husam",
-        addresses=(sms_address(PHONE),),
+        addresses=(phone_address(PHONE),),
         profile={},
         created_at=NOON,
     )
-    owner = AddressOwner(tenant=TENANT, address=sms_address(PHONE), user_id=user.id)
+    owner = AddressOwner(tenant=TENANT, address=phone_address(PHONE), user_id=user.id)
     here.table.write(Put(user.key, user.to_item()))
     here.table.write(Put(owner.key, owner.to_item()))
     assert receive(here).message.sender.name == "Husam"
@@ -139,10 +140,10 @@ def test_one_phone_is_two_people_in_two_tenants() -> None:
     here = world()
     here.table.write(
         Put(
-            Line.key_of(sms_address("+15005550009")),
+            Line.key_of(phone_address("+15005550009")),
             Line(
                 tenant="other",
-                address=sms_address("+15005550009"),
+                address=phone_address("+15005550009"),
                 agent_id="agt_o",
                 settings={},
                 created_at=NOON,
@@ -226,11 +227,11 @@ def test_number_of_a_new_owner_gets_a_new_chat() -> None:
         tenant=TENANT,
         id="usr_heir",
         name="Heir",
-        addresses=(sms_address(PHONE),),
+        addresses=(phone_address(PHONE),),
         profile={},
         created_at=NOON,
     )
-    owner = AddressOwner(tenant=TENANT, address=sms_address(PHONE), user_id=heir.id)
+    owner = AddressOwner(tenant=TENANT, address=phone_address(PHONE), user_id=heir.id)
     here.table.write(Put(heir.key, heir.to_item()))
     here.table.write(Put(owner.key, owner.to_item()))
     after = receive(here, sid="SM2")
@@ -242,7 +243,7 @@ def test_a_number_that_is_no_line_is_not_found_and_nothing_is_stored() -> None:
     here = World()
     with pytest.raises(NotFound):
         receive(here)
-    assert here.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE))) is None
+    assert here.table.get(AddressOwner.key_of(TENANT, phone_address(PHONE))) is None
 
 
 def test_line_of_a_deleted_agent_refuses_new_callers() -> None:
@@ -250,7 +251,10 @@ def test_line_of_a_deleted_agent_refuses_new_callers() -> None:
     here.agent(deleted_at=NOON)
     with pytest.raises(NotFound):
         receive(here)
-    assert here.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE))) is None
+    assert (
+        here.table.get(AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE)))
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -276,7 +280,7 @@ def test_media_are_kept_as_references() -> None:
 def test_an_empty_text_leaves_no_trace(body: str) -> None:
     here = world()
     assert here.app.sms_receiver.receive(text(body)) is None
-    assert here.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE))) is None
+    assert here.table.get(AddressOwner.key_of(TENANT, phone_address(PHONE))) is None
 
 
 @pytest.mark.parametrize("body", ["STOP", " stop\n", "Stop.", '"Unsubscribe!"', "optout", "REVOKE"])

@@ -7,7 +7,7 @@ import pytest
 
 from skein.errors import ModelFiltered, Unavailable
 from skein.live.answer_streams import AnswerStream
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import RunJob
 from tests.support.builders import INVOCATION, LINE, TENANT, World, bot, person
@@ -136,7 +136,7 @@ def test_answer_on_a_line_is_not_streamed() -> None:
     world.agent()
     world.line()
     world.known(DANA)
-    world.chat(DANA, bot(), kind="direct", visibility="private", line=sms_address(LINE))
+    world.chat(DANA, bot(), kind="direct", visibility="private", line=phone_address(LINE))
     connect(world, DANA.id, "Dana")
     world.model.between = lambda _: pytest.fail("the answer was streamed")
     world.post("Hello", DANA)

@@ -14,7 +14,7 @@ from skein.memory.models.memory import JOURNAL_DAYS
 from skein.models.api.chats import ChatChange
 from skein.models.chats.chat import epoch_raised
 from skein.models.chats.consolidation import Consolidation
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.agent_item import revision_key
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
@@ -358,7 +358,7 @@ def test_time_of_a_speaker_without_a_zone_is_in_the_zone_of_the_number() -> None
         tenant=TENANT,
         id=HUSAM.id,
         name="Husam",
-        addresses=(sms_address("+4915112345678"),),
+        addresses=(phone_address("+4915112345678"),),
         created_at=NOON,
     )
     world.table.write(Put(user.key, user.to_item()))

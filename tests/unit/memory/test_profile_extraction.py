@@ -9,7 +9,7 @@ import pytest
 
 from skein.errors import Ambiguous
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put, Write
 from skein.models.directory.address_index import AddressOwner
@@ -245,7 +245,7 @@ def test_older_words_do_not_replace_an_agents_value() -> None:
 
 
 def test_name_of_a_caller_is_set_and_a_given_name_is_not() -> None:
-    world = _world(user={"caller": True, "addresses": (sms_address(PHONE),)})
+    world = _world(user={"caller": True, "addresses": (phone_address(PHONE),)})
     caller = _dana(world).model_copy(update={"name": f"Caller {PHONE[-4:]}"})
     world.table.write(Put(caller.key, caller.to_item()))
     _told(world, "I am Dana", _entry("name", "Dana"), _entry("time_zone", "Europe/Berlin"))
@@ -391,7 +391,7 @@ def test_caller_who_is_linked_keeps_the_values_with_their_sources() -> None:
         tenant=TENANT,
         id=DANA.id,
         name="Dana",
-        addresses=(sms_address(PHONE),),
+        addresses=(phone_address(PHONE),),
         caller=True,
         created_at=NOON,
     )
@@ -400,7 +400,7 @@ def test_caller_who_is_linked_keeps_the_values_with_their_sources() -> None:
     _told(world, "I run", _entry("goals", "run"), _entry("skill_level", "new"))
     mine = NewUser(id="usr_new", name="Dana", profile={"skill_level": "expert"})
     user = world.app.users.create(TENANT, mine)
-    owner = AddressOwner(tenant=TENANT, address=sms_address(PHONE), user_id=DANA.id)
+    owner = AddressOwner(tenant=TENANT, address=phone_address(PHONE), user_id=DANA.id)
     world.table.write(Put(owner.key, owner.to_item()))
     world.clock.advance(timedelta(minutes=1).total_seconds())
     link_number(world, user.id, PHONE)

@@ -8,7 +8,7 @@ import pytest
 
 from skein.errors import ConditionFailed
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.common.address import Route, sms_route
+from skein.models.common.address import Route
 from skein.models.common.ownership import Owner
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.reason import Reason
@@ -22,6 +22,7 @@ from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, live, person
 from tests.support.fakes import Killed
 from tests.support.number_codes import link_number
+from tests.support.routes import sms_route
 
 DANA = person("usr_dana", "Dana")
 COACH = bot()

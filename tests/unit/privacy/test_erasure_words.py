@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.privacy.erasure_words import (
     pattern_of_ids,
     pattern_of_names,
@@ -40,7 +40,7 @@ def test_literal_quote_of_five_words_is_replaced(text: str, left: str) -> None:
     ],
 )
 def test_ids_and_numbers_are_found_as_whole_words(text: str, left: str) -> None:
-    pattern = pattern_of_ids(("usr_ann", "mark"), (sms_address("+15005550101"),))
+    pattern = pattern_of_ids(("usr_ann", "mark"), (phone_address("+15005550101"),))
     assert pattern.sub("[erased]", text) == left
 
 

@@ -8,7 +8,6 @@ import pytest
 from skein.errors import Forbidden, NotFound, RateLimited
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
-from skein.models.common.address import sms_route
 from skein.models.common.audience import OPEN as EVERYONE
 from skein.models.common.storage import Query, Update
 from skein.models.outbox.jobs import ErasureJob
@@ -21,6 +20,7 @@ from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
 from tests.support.choices import answer, ask, choice_in
 from tests.support.erasure import BEN, MARK, ZOE, indexed, lines_of
 from tests.support.fakes import ScriptedModel, calls
+from tests.support.routes import sms_route
 
 CHAT = "chat_1"
 SAID = f"I love {MARK}"

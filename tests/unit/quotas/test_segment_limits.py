@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.address import sms_route
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Put
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.user import User
 from skein.settings import Settings
 from tests.support.builders import NOON, PHONE, TENANT, bot, person
+from tests.support.routes import sms_route
 from tests.support.sms import Texting, after
 
 TEN = "Go on. " * 200  # ten segments

@@ -3,13 +3,14 @@
 import pytest
 
 from skein.errors import ModelFiltered, ModelRejected, SkeinError, Unavailable
-from skein.models.common.address import Route, sms_route
+from skein.models.common.address import Route
 from skein.models.common.reason import Reason
 from skein.prompts import render
 from skein.settings import Settings
 from tests.support.agents import AHMAD, the_run, waiting_here
 from tests.support.builders import LINE, PHONE, World, bot, person, statuses
 from tests.support.fakes import ScriptedModel
+from tests.support.routes import sms_route
 
 SMS = sms_route(line=LINE, phone=PHONE)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.models.chats.membership import Membership
-from skein.models.common.address import sms_address, sms_route
+from skein.models.common.address import phone_address
 from skein.models.common.reason import Reason
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RunJob
@@ -24,6 +24,7 @@ from tests.support.agents import (
 )
 from tests.support.builders import INVOCATION, LINE, NOON, PHONE, World, bot, statuses
 from tests.support.fakes import MeanwhileTable, says
+from tests.support.routes import sms_route
 
 ADDRESS = sms_route(line=LINE, phone=PHONE)
 
@@ -253,7 +254,7 @@ def test_several_texts_that_answer_a_question_are_read_together(home: str) -> No
     ask = says("Shall I?", wait=True, chat_id="chat_1")
     world = stage(ask, says("I see", chat_id="chat_1"))
     world.chat(
-        HUSAM, COACH, kind="direct", visibility="private", route=ADDRESS, line=sms_address(LINE)
+        HUSAM, COACH, kind="direct", visibility="private", route=ADDRESS, line=phone_address(LINE)
     )
     if home == "here":
         world.post("Publish", HUSAM)
@@ -294,7 +295,7 @@ def test_a_chat_waits_as_its_agent_its_line_or_its_tenant_says() -> None:
         kind="direct",
         visibility="private",
         route=ADDRESS,
-        line=sms_address(LINE),
+        line=phone_address(LINE),
     )
     world.post("One", HUSAM, route=ADDRESS)
     pass_time(world, 9)

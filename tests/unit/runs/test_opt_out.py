@@ -2,13 +2,13 @@
 
 import pytest
 
-from skein.models.common.address import sms_route
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.services.runs.background_runs import agent_run
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, says
+from tests.support.routes import sms_route
 
 DANA, COACH = person("usr_dana", "Dana"), bot()
 SMS = sms_route(line=LINE, phone=PHONE)

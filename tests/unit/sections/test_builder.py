@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skein.models.api.directory import NewUser
 from skein.models.chats.chat import Media
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Update
 from skein.models.runs.step import MAX_PROMPT_BYTES, HistoryTurn, PromptRecord, PromptSection
 from skein.services.chat_state.history_window import window_start
@@ -105,7 +105,7 @@ def test_the_window_is_bounded_and_a_trigger_outside_of_it_is_still_there() -> N
 
 def test_a_chat_on_a_line_gets_a_small_history() -> None:
     world = _world(max_context_tokens=200)
-    world.chat(HUSAM, COACH, kind="direct", visibility="private", line=sms_address(LINE))
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", line=phone_address(LINE))
     for n in range(10):
         world.post(f"{n} " + "word " * 60, HUSAM)
     shown = [text for role, text in _asked(world) if role != "system"]

@@ -12,7 +12,7 @@ import pytest
 
 from skein.models.api.chats import ChatResource
 from skein.models.chats.chat import Chat
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update
 from skein.models.delivery.sms import InboundSms
@@ -124,13 +124,13 @@ def _text(world: World, phone: str, body: str) -> str:
     sid = f"SM{world.ids.ulid()}"
     sms = InboundSms(account_sid="AC1", message_sid=sid, sender=phone, recipient=LINE, body=body)
     world.app.sms_receiver.receive(sms)
-    item = world.table.get(AddressChat.key_of(TENANT, sms_address(phone), sms_address(LINE)))
+    item = world.table.get(AddressChat.key_of(TENANT, phone_address(phone), phone_address(LINE)))
     assert item is not None
     return AddressChat.from_item(item).chat_id
 
 
 def _owner(world: World, phone: str) -> NamedMember:
-    item = world.table.get(AddressOwner.key_of(TENANT, sms_address(phone)))
+    item = world.table.get(AddressOwner.key_of(TENANT, phone_address(phone)))
     assert item is not None
     return person(AddressOwner.from_item(item).user_id)
 

@@ -11,7 +11,7 @@ import pytest
 
 from bench.prefix import EVERY_TOOL, QuestionOutcome, conversation, shares
 from bench.turns.script import SYSTEM_PROMPT
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import HISTORY, PromptRecord
 from skein.settings import Settings
@@ -84,7 +84,7 @@ def test_so_they_are_on_a_line_whose_agent_has_much_to_heed(history_format: str)
     """Their prompts hold few messages, so it is the system prompt that counts."""
     rules = "Be kind, be brief, and never promise what you cannot keep. " * 100
     chat: dict[str, Any] = {"kind": "direct", "visibility": "private"}
-    chat["line"] = sms_address(LINE)
+    chat["line"] = phone_address(LINE)
     share = _shared(_conversation(history_format, rules, **chat))
     print(f"\na line as {history_format}: {share:.1%}")  # noqa: T201
     assert share >= 0.8
@@ -156,7 +156,7 @@ def test_the_head_stays_while_other_chats_are_busy() -> None:
 def test_a_history_that_is_cut_for_its_size_begins_where_it_did_for_a_while() -> None:
     world = World(Settings(max_context_tokens=400), ScriptedModel.saying(default=ANSWER))
     world.agent(history_format="roles", reply_mode="text")
-    world.chat(HUSAM, COACH, kind="direct", visibility="private", line=sms_address(LINE))
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", line=phone_address(LINE))
     firsts = []
     for n in range(40):
         world.post(QUESTION.format(n=n), HUSAM)

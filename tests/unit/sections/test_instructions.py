@@ -1,11 +1,12 @@
 """The instructions of a prompt."""
 
-from skein.models.common.address import Route, sms_address, sms_route
+from skein.models.common.address import Route, phone_address
 from skein.models.common.person_names import tagged
 from skein.models.common.storage import Put
 from skein.models.directory.line import Line
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.routes import sms_route
 
 SMS = sms_route(line=LINE, phone=PHONE)
 
@@ -20,7 +21,7 @@ def instructions(world: World, *, sms: Route | None = SMS) -> str:
 def texting(settings: Settings | None = None) -> World:
     world = World(settings or Settings())
     world.agent()
-    world.chat(person(), bot(), kind="direct", visibility="private", line=sms_address(LINE))
+    world.chat(person(), bot(), kind="direct", visibility="private", line=phone_address(LINE))
     return world
 
 
@@ -49,7 +50,7 @@ def test_instructions_on_sms_have_the_length_of_the_line() -> None:
     assert "320 characters" in instructions(world)
     line = Line(
         tenant=TENANT,
-        address=sms_address(LINE),
+        address=phone_address(LINE),
         agent_id="agt_a",
         settings={"sms_answer_characters": 160},
         created_at=NOON,

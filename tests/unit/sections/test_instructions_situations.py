@@ -12,7 +12,7 @@ from skein.agent.tools import TOOLS
 from skein.interface.reading import SectionItems
 from skein.interface.section import Manner, arguments_of
 from skein.models.chats.chat import Chat
-from skein.models.common.address import Address, sms_address
+from skein.models.common.address import Address, phone_address
 from skein.models.common.audience import OPEN
 from skein.models.directory.agent import DEFAULT_TOOLS, HistoryFormat, ReplyMode
 from skein.prompts import render
@@ -125,5 +125,5 @@ def test_group_is_named_only_in_groups() -> None:
 
 
 def test_sms_instruction_gives_the_longest_answer() -> None:
-    assert "at most 480 characters" in _shown(line=sms_address("+15005550006"))
+    assert "at most 480 characters" in _shown(line=phone_address("+15005550006"))
     assert "SMS" not in _shown()

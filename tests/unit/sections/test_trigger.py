@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.address import sms_route
 from skein.services.runs.policy import WAIT_SECONDS
 from tests.support.agents import AHMAD, END, results_of, settle, stage, waiting_elsewhere
 from tests.support.builders import LINE, PHONE, World, bot, person
 from tests.support.fakes import says
+from tests.support.routes import sms_route
 
 HUSAM, COACH, LEDGER = person(), bot(), bot("agt_b", "Ledger")
 

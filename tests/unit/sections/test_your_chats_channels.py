@@ -186,7 +186,7 @@ def test_prompt_says_how_old_the_last_session_elsewhere_is() -> None:
     _sms(world, DOG)
     _hours_pass(world, 30)
     prompt = _prompt(world, QUESTION, DANA, APP)
-    assert f'LAST CONVERSATION (30 h ago, in "SMS with Dana"):\n  "{MEMORY}"' in prompt
+    assert f'LAST CONVERSATION (30 h ago, in "phone chat with Dana"):\n  "{MEMORY}"' in prompt
 
 
 def test_last_session_elsewhere_is_not_shown_once_the_active_chat_had_a_later_one() -> None:

@@ -8,7 +8,7 @@ import pytest
 from skein.errors import Unavailable
 from skein.models.api.chats import ChatChange
 from skein.models.chats.chat import Chat
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.settings import Settings
@@ -108,7 +108,7 @@ def test_made_title_that_a_person_changes_stays_changed() -> None:
 @pytest.mark.parametrize("case", ["off", "sms", "no agent", "discarded", "titled"])
 def test_chat_without_need_of_a_title_gets_none(case: str) -> None:
     settings = Settings(auto_title=case != "off")
-    sms = {**DIRECT, "line": sms_address(LINE)}
+    sms = {**DIRECT, "line": phone_address(LINE)}
     chat: dict[str, Any] = {"sms": sms, "titled": {"title": "Beta"}}.get(case, {})
     world = world_of("Other", settings=settings, **chat)
     if case == "no agent":

@@ -8,7 +8,6 @@ import pytest
 from skein.errors import Unavailable
 from skein.models.api.directory import NewUser
 from skein.models.chats.borrowed import BorrowedContext
-from skein.models.common.address import sms_route
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Reach
 from skein.models.common.storage import Query
@@ -33,6 +32,7 @@ from tests.support.agents import (
 )
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, live, person
 from tests.support.fakes import calls, says
+from tests.support.routes import sms_route
 
 
 def _asked(*script: Any, **agent: Any) -> World:

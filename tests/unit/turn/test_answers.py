@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.common.address import Route, sms_route
+from skein.models.common.address import Route
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault, ModelRequest
 from skein.models.runs.recordable import MAX_ANSWER_TEXT
@@ -15,6 +15,7 @@ from skein.services.runs.policy import MAX_STEPS
 from tests.support.agents import ASKED_AGAIN, asked_by_service, settle, steps_of, stored
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Killed, Said, Script, ScriptedModel, calls, faulty, says
+from tests.support.routes import sms_route
 
 HUSAM, ANN = person(), person("usr_ann", "Ann")
 COACH = bot()

@@ -7,7 +7,6 @@ import pytest
 
 from skein.models.api.directory import UserChange
 from skein.models.chats.membership import Membership
-from skein.models.common.address import sms_route
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
@@ -19,6 +18,7 @@ from skein.settings import Settings
 from tests.support.agents import AHMAD, COACH, END, actor, live_pointers, settle, slots
 from tests.support.builders import LINE, PHONE, TENANT, World, person, statuses
 from tests.support.fakes import Calls, ScriptedModel, calls, says
+from tests.support.routes import sms_route
 
 DANA = person("usr_dana", "Dana")
 DANAS = Audience(open=False, people=(DANA.id,))

@@ -37,9 +37,9 @@ def _parts(given: SectionInput) -> Iterator[str]:
         yield render("instructions_silence_by_tool")
     if group:
         yield render("instructions_group")
-    if reading.channel == "sms":
-        characters = str(reading.config.effective.sms_answer_characters)
-        yield render("instructions_sms", {"characters": characters})
+    if reading.channel.style is not None:
+        characters = str(reading.channel.characters(reading.config.effective))
+        yield render(reading.channel.style, {"characters": characters})
     yield from _format(given, group=group)
     yield render("instructions_unchanged")
     if reading.chat is not None and any(split_tag(each.name)[1] for each in reading.chat.roster):

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from skein.agent.sections.payload import payload_block
 from skein.agent.sections.your_chats import YourChats
+from skein.channels.opt_out import mentions_opt_out
 from skein.interface.history import (
     History,
     addressed,
@@ -30,7 +31,6 @@ from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger
 from skein.services.common.quoting import quoted
-from skein.services.delivery.opt_out import mentions_opt_out
 
 SEND = "send_message"
 TRIGGER_SHARE = 8  # the trigger keeps at least an eighth of the prompt
@@ -202,8 +202,10 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     woken = [names[each] for each in agents if each.id in message.runs]
     if woken:
         lines.append(f"The same message also started {_listed(woken)}.")
-    if reading.channel == "sms" and home is reading.chat and mentions_opt_out(message.text):
-        lines.append(f"{names[message.sender]} gets no more SMS after a reply of STOP alone.")
+    channel = reading.channel
+    if channel.opts_out and home is reading.chat and mentions_opt_out(message.text):
+        title = channel.title
+        lines.append(f"{names[message.sender]} gets no more {title} after a reply of STOP alone.")
     further = _addressed(given)
     messages = reading.of(History).messages
     waiting = len(unanswered(run, reading.chat, messages, reading.agent.as_member))

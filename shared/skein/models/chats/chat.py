@@ -6,12 +6,13 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
+from skein.channels.registry import kind_named
 from skein.errors import Unprocessable
 from skein.models.chats.choice import Choice, Invited
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
-from skein.models.common.address import CHANNEL_NAMES, Address
+from skein.models.common.address import Address
 from skein.models.common.audience import OPEN, Audience, Origin, may_show
 from skein.models.common.base import (
     Identifier,
@@ -211,7 +212,7 @@ class Chat(ChatFields, Stored):
 
     @property
     def display_title(self) -> str:
-        """The chat's title, or a description of its channel and members."""
+        """The chat's title, or a description of its kind and members."""
         if self.title:
             return self.title
         people = [plain_name(member) for member in self.roster if member.kind == "user"]
@@ -219,8 +220,8 @@ class Chat(ChatFields, Stored):
             return UNTITLED
         if self.kind == "group":
             return f"group with {_enumerated(people)}"
-        channel = CHANNEL_NAMES[self.line.channel] if self.line else "chat"
-        return f"{channel} with {_enumerated(people)}"
+        chat = kind_named(self.line.kind).chat if self.line else "chat"
+        return f"{chat} with {_enumerated(people)}"
 
     def with_roster(
         self, roster: "tuple[NamedMember, ...]", left: Iterable[NamedMember] = ()

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from skein.models.chats.chat import Chat, chat_partition, in_hour
 from skein.models.chats.summary import Summary, SummaryState
-from skein.models.common.address import Channel, Route
+from skein.models.common.address import ChannelName, Route
 from skein.models.common.base import (
     Identifier,
     Instant,
@@ -69,8 +69,8 @@ class Membership(Stored):
     seen_seq: int = 0
     formerly: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     route: Route | None = None
-    opt_outs: Annotated[dict[Channel, Instant], Field(exclude_if=lambda all_: not all_)] = Field(
-        default_factory=dict
+    opt_outs: Annotated[dict[ChannelName, Instant], Field(exclude_if=lambda all_: not all_)] = (
+        Field(default_factory=dict)
     )
     last_delivery: Identifier | None = None
     running_run: Identifier | None = None

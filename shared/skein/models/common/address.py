@@ -1,78 +1,94 @@
-"""Channels, and the addresses of people and lines on them."""
+"""Addresses of people and lines, and the routes between them on a channel.
 
-from typing import Annotated, Literal, Self
+An address is of a kind, such as a phone number, and all channels of its kind reach the same person
+there. So a person who writes from one number by SMS and by WhatsApp is one person.
+"""
 
-from pydantic import Field, TypeAdapter, model_validator
+from typing import Annotated, Self
 
-from skein.models.common.base import E164, Value, key_part
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-Channel = Literal["sms"]
-"""The channels besides the app."""
+from skein.channels.registry import channel_named, kind_named, reached_by_address
+from skein.models.common.base import Value, key_part
 
-CHANNEL_NAMES: dict[Channel, str] = {"sms": "SMS"}
-"""The names of channels in titles."""
 
-_FORMS: dict[Channel, TypeAdapter[str]] = {"sms": TypeAdapter(E164)}
+def _with_addresses(name: str) -> str:
+    if channel_named(name).kind is None:
+        raise ValueError(f"people have no addresses on the channel {name!r}")
+    return name
+
+
+ChannelName = Annotated[
+    str,
+    AfterValidator(_with_addresses),
+    WithJsonSchema({"type": "string", "enum": list(reached_by_address())}),
+]
+"""The name of a channel besides the app."""
 
 
 class Address(Value):
-    """The address of a person or a line on one channel.
+    """The address of a person or a line.
 
     Attributes:
-        address: The address in the form in which the channel stores it; for SMS, E.164.
+        kind: The kind of the address, such as `phone`.
+        address: The address in the form in which its kind is stored; for `phone`, E.164.
 
     Raises:
-        ValueError: The address does not have the form of its channel.
+        ValueError: The address does not have the form of its kind.
     """
 
-    channel: Channel
+    kind: str
     address: str
 
     def __str__(self) -> str:
-        """Return the address as a part of a key: `sms#+15005550006`."""
-        return f"{key_part(self.channel)}#{key_part(self.address)}"
+        """Return the address as a part of a key: `phone#+15005550006`."""
+        return f"{key_part(self.kind)}#{key_part(self.address)}"
 
     @model_validator(mode="after")
     def _has_the_form(self) -> Self:
-        _FORMS[self.channel].validate_python(self.address)
+        if kind_named(self.kind).form.fullmatch(self.address) is None:
+            raise ValueError(f"the text does not match the pattern of the kind {self.kind!r}")
         return self
 
 
 class Route(Value):
-    """The two ends of a conversation on a channel: the addresses of a line and of a person.
+    """The two ends of a conversation, and the channel between them.
 
     Attributes:
+        channel: The channel of the person's newest message.
         line: The line that is used now. `Chat.line` is the line on which the chat began.
         unproven: If the person's number is unproven, the days of its silence; else None.
     """
 
+    channel: ChannelName
     line: Address
     person: Address
     unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
-
-    @property
-    def channel(self) -> Channel:
-        """The channel of both addresses."""
-        return self.person.channel
 
     def after(self, unproven: int | None) -> "Route":
         """Return the route with the days of silence that made the number unproven, if it is."""
         return self.model_copy(update={"unproven": unproven})
 
 
-def sms_address(number: str) -> Address:
-    """Return the SMS address of a phone number in E.164.
+def phone_address(number: str) -> Address:
+    """Return the address of a phone number in E.164.
 
     Raises:
         ValueError: The number is not in E.164.
     """
-    return Address(channel="sms", address=number)
+    return Address(kind="phone", address=number)
 
 
-def sms_route(*, line: str, phone: str) -> Route:
-    """Return the route of SMS between a line's number and a person's, both in E.164.
+def route_on(channel: str, *, line: str, person: str) -> Route:
+    """Return the route of a channel between the addresses of a line and a person.
 
     Raises:
-        ValueError: A number is not in E.164.
+        ValueError: An address does not have the form of the channel.
     """
-    return Route(line=sms_address(line), person=sms_address(phone))
+    kind = channel_named(channel).kind
+    name = kind.name if kind is not None else ""
+    return Route(
+        channel=channel,
+        line=Address(kind=name, address=line),
+        person=Address(kind=name, address=person),
+    )

@@ -21,7 +21,6 @@ from pydantic import (
     model_validator,
 )
 
-from skein.models.common.address import Channel
 from skein.models.common.base import Instant, PartialModel, Stored, Tenant, key_part, stable_hash
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
@@ -221,13 +220,11 @@ class ChatSettings(BaseModel):
     ] = 180
 
 
-# Defaults of other chats than direct ones in the app. An SMS holds less than an app.
-DEFAULTS_ON: dict[Channel, dict[str, int]] = {
-    "sms": {
-        "message_history_limit": 5,
-        "max_context_tokens": 1_000,
-        "reply_debounce_seconds": 3,
-    },
+# Defaults of other chats than direct ones in the app. A message on a line holds less than an app.
+DEFAULTS_ON_LINES = {
+    "message_history_limit": 5,
+    "max_context_tokens": 1_000,
+    "reply_debounce_seconds": 3,
 }
 DEFAULTS_IN_GROUPS = {"message_history_limit": 50, "consolidation_idle_seconds": 21_600}
 

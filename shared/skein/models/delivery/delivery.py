@@ -6,6 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from skein.channels.port import Channel
+from skein.channels.registry import channel_named
 from skein.models.chats.chat import chat_partition
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
@@ -16,15 +18,17 @@ from skein.models.outbox.due import due_pointer
 CODE = re.compile(r"\b[0-9]{6}\b")
 HIDDEN = "\u2022" * 6
 
-PartStatus = Literal["pending", "sending", "queued", "sent", "delivered", "undelivered", "failed"]
-DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "failed", "canceled"]
+PartStatus = Literal[
+    "pending", "sending", "queued", "sent", "delivered", "read", "undelivered", "failed"
+]
+DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "read", "failed", "canceled"]
 
 
 class DeliveryPart(Value):
     """One SMS of a delivery.
 
     Attributes:
-        segments: How many segments the carrier bills.
+        segments: The units of the channel that the part counts: for SMS, what the carrier bills.
         status: `pending` before the first post; `sending` once the intent to post is stored and
             while the outcome is unknown; the other values as Twilio reports them.
         sid: Twilio's id of the SMS, once known.
@@ -48,7 +52,7 @@ class DeliveryPart(Value):
     @property
     def handed_over(self) -> bool:
         """Whether Twilio has the SMS and has not reported a failure."""
-        return self.status in {"queued", "sent", "delivered"}
+        return self.status in {"queued", "sent", "delivered", "read"}
 
     @property
     def lost(self) -> bool:
@@ -128,6 +132,11 @@ class Delivery(Stored):
         return self.key_of(self.tenant, self.chat_id, self.id)
 
     @property
+    def channel(self) -> Channel:
+        """The channel of the delivery."""
+        return channel_named(self.to.channel)
+
+    @property
     def followed_by(self) -> str:
         """The correlation id of the delivery's work; the delivery's id if it has none."""
         return self.correlation_id or self.id
@@ -142,6 +151,11 @@ class Delivery(Stored):
     def settled(self) -> bool:
         """Whether nothing is left to send: the status is neither `queued` nor `sending`."""
         return self.status not in {"queued", "sending"}
+
+    @property
+    def arrived(self) -> bool:
+        """Whether all parts have reached the phone."""
+        return self.status in {"delivered", "read"}
 
     @property
     def counted_from(self) -> datetime:

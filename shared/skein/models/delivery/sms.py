@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from skein.models.chats.chat import Media
-from skein.models.common.address import Address
+from skein.models.common.address import Address, ChannelName
 from skein.models.common.base import E164, Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.storage import META, Is, Item, Key, Put, any_of, gone
 
@@ -20,7 +20,7 @@ CONNECTION_OVERRIDES = "#ct=2000&rt=6000&tt=15000&rc=3&rp=all"
 
 MAX_NUMBER = 999_999_999  # far below the 38 digits that the table holds
 
-SmsStatus = Literal["queued", "sent", "delivered", "undelivered", "failed"]
+SmsStatus = Literal["queued", "sent", "delivered", "read", "undelivered", "failed"]
 
 # Twilio has more statuses of an outgoing SMS than Skein needs
 # (https://www.twilio.com/docs/messaging/api/message-resource#message-status-values).
@@ -31,7 +31,7 @@ _STATUSES: dict[str, SmsStatus] = {
     "sending": "queued",
     "sent": "sent",
     "delivered": "delivered",
-    "read": "delivered",
+    "read": "read",
     "partially_delivered": "delivered",
     "undelivered": "undelivered",
     "failed": "failed",
@@ -70,14 +70,16 @@ class InboundSms(Value):
     """An inbound SMS, with the provider's values.
 
     Attributes:
-        sender: The phone number of the sender, not validated yet.
-        recipient: The phone number of the line, not validated yet.
+        channel: The channel on which it came.
+        sender: The address of the sender, not validated yet.
+        recipient: The address of the line, not validated yet.
         opt_out_type: The keyword that the provider recognised, if it looks for keywords
             (`OptOutType` at https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out).
     """
 
     account_sid: Annotated[str, Field(min_length=1, max_length=64)]
     message_sid: Annotated[str, Field(min_length=1, max_length=64)]
+    channel: ChannelName = "sms"
     sender: str
     recipient: str
     body: str

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from skein.models.common.address import Address
+from skein.models.common.address import Address, ChannelName
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
 from skein.models.common.storage import META, Item, Key
 from skein.models.config.overrides import NO_OVERRIDES, Overrides
@@ -13,15 +13,15 @@ RESERVED_DAYS = 30
 class Line(Stored):
     """An address that belongs to one agent; the address alone identifies the tenant.
 
-    A phone number may be the line of several channels.
-
     Attributes:
+        channels: The channels on which people reach the agent at the address.
         settings: The line's overrides of settings of its tenant or the deployment.
     """
 
     tenant: Tenant
     address: Address
     agent_id: Identifier
+    channels: tuple[ChannelName, ...] = ("sms",)
     settings: Overrides = NO_OVERRIDES
     version: int = 1
     created_at: Instant

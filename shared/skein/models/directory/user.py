@@ -90,7 +90,7 @@ class User(UserFields, NamedModel, Stored):
     @property
     def phones(self) -> tuple[str, ...]:
         """The person's phone numbers in E.164."""
-        return tuple(own.address for own in self.addresses if own.channel == "sms")
+        return tuple(own.address for own in self.addresses if own.kind == "phone")
 
     def without(self, *addresses: Address) -> dict[str, tuple[Address, ...]]:
         """Return the changed fields of a user who loses addresses."""

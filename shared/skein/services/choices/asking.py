@@ -7,6 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from skein.channels.keywords import is_keyword
+from skein.channels.registry import channel_named
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, RateLimited, Unprocessable
 from skein.models.chats.choice import (
     MAX_OPTIONS,
@@ -18,7 +20,7 @@ from skein.models.chats.choice import (
     Proposal,
 )
 from skein.models.chats.person_choices import OpenChoice
-from skein.models.common.address import Address
+from skein.models.common.address import Address, Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, Instant, MemberRef, Tenant, Value
 from skein.models.common.http import McpQuestion
@@ -40,11 +42,7 @@ from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import effective_in
 from skein.services.delivery.choice_text import choice_text
 from skein.services.delivery.enqueue import why_not_sent
-from skein.services.delivery.sms_keywords import is_keyword
-from skein.services.delivery.sms_segments import total_segments
 from skein.settings import Settings
-
-MAX_SEGMENTS = 10  # of the SMS of a question
 
 
 class NewChoice(Value):
@@ -212,23 +210,22 @@ class Asking:
         )
         if new.invited_to is not None and invitation_to(choices, new.invited_to) is None:
             raise Conflict("the invitation is over")
-        _check_length(message.choice, asked)
+        if person.route is not None:
+            _check_length(message.choice, asked, person.route)
         choices = with_place_for(self.table, choices, asked, now)
         return (stored_choices(with_asked(choices, asked)),)
 
 
-def _check_length(choice: Choice, asked: OpenChoice) -> None:
-    """Refuse a question that is too long for SMS, where questions are never cut.
+def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:
+    """Refuse a question that is too long for its channel, where questions are never cut.
 
     Raises:
-        Unprocessable: The SMS of the question has more than `MAX_SEGMENTS` segments.
+        Unprocessable: The channel does not send so long a question.
     """
-    segments = total_segments(choice_text(choice, asked)) if asked.codes else 0
-    if segments > MAX_SEGMENTS:
-        raise Unprocessable(
-            f"the question is too long for SMS ({segments} segments, at most {MAX_SEGMENTS}); "
-            "shorten it"
-        )
+    text = choice_text(choice, asked) if asked.codes else ""
+    objection = channel_named(route.channel).objection(text)
+    if objection is not None:
+        raise Unprocessable(objection)
 
 
 def _check_labels(options: Sequence[Option]) -> None:

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skein.channels.plain_text import plain_text
+from skein.channels.text_cuts import cut_text
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.chats.choice import (
@@ -25,8 +27,6 @@ from skein.models.chats.names import numbered, numbers_of
 from skein.models.common.address import Address
 from skein.models.directory.address_index import caller_name
 from skein.services.common.quoting import on_one_line
-from skein.services.common.text_cuts import cut_text
-from skein.services.delivery.plain_text import plain_text
 
 MAX_NAMED = 10  # readers of a chat; of more, the others are counted
 MAX_TITLE = 60  # characters of a chat's title

@@ -7,7 +7,6 @@ __all__ = [
     "pagination",
     "quoting",
     "schedule",
-    "text_cuts",
     "text_search",
     "token_cache",
     "words",

@@ -8,11 +8,10 @@ agents share one history window and one summary, use the deployment's settings a
 from collections.abc import Mapping
 
 from skein.models.chats.chat import Chat
-from skein.models.common.address import Channel
 from skein.models.common.storage import Item, Key
 from skein.models.config.overrides import (
     DEFAULTS_IN_GROUPS,
-    DEFAULTS_ON,
+    DEFAULTS_ON_LINES,
     ChatSettings,
     Overrides,
     TenantSettings,
@@ -23,10 +22,10 @@ from skein.ports import Table
 from skein.settings import Settings
 
 
-def defaults_of(settings: Settings, *, kind: str, channel: Channel | None) -> Overrides:
+def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
     """Return the defaults of a kind of chat for the settings that the environment leaves out."""
     in_app = DEFAULTS_IN_GROUPS if kind == "group" else {}
-    known = in_app if channel is None else DEFAULTS_ON[channel]
+    known = DEFAULTS_ON_LINES if on_line else in_app
     return {name: value for name, value in known.items() if name not in settings.model_fields_set}
 
 
@@ -116,5 +115,4 @@ def effective_in(chat: Chat, settings: Settings) -> Settings:
 def _of_kind(chat: Chat | None, settings: Settings) -> Overrides:
     if chat is None:
         return {}
-    channel = chat.line.channel if chat.line is not None else None
-    return defaults_of(settings, kind=chat.kind, channel=channel)
+    return defaults_of(settings, kind=chat.kind, on_line=chat.line is not None)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skein.errors import NotFound
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.config.overrides import (
     OverridableSettings,
     Overrides,
@@ -49,7 +49,7 @@ class SettingSources:
         of_tenant, of_stack = TenantSettings.key_of(tenant), StackSettings.key_for(tenant)
         keys = [of_tenant, of_stack]
         keys += [Agent.key_of(tenant, agent_id)] if agent_id is not None else []
-        line = sms_address(phone) if phone is not None else None
+        line = phone_address(phone) if phone is not None else None
         keys += [Line.key_of(line)] if line is not None else []
         found = self.table.get_many(keys)
         levels: list[tuple[SettingSource, Overrides]] = []
@@ -66,8 +66,7 @@ class SettingSources:
             levels.append(("line", Line.from_item(item).settings))
         levels.append(("tenant", TenantSettings.from_optional(found.get(of_tenant))))
         levels.append(("stack", StackSettings.from_optional(found.get(of_stack))))
-        channel = line.channel if line is not None else None
-        defaults = defaults_of(self.settings, kind="direct", channel=channel)
+        defaults = defaults_of(self.settings, kind="direct", on_line=line is not None)
         deployment = OverridableSettings().model_dump(mode="json") | self.settings.model_dump(
             mode="json"
         )

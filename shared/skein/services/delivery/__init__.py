@@ -4,12 +4,7 @@ __all__ = [
     "choice_text",
     "enqueue",
     "number_code_sender",
-    "number_types",
-    "opt_out",
-    "plain_text",
     "rest",
     "sender",
-    "sms_keywords",
-    "sms_segments",
     "state",
 ]

@@ -4,9 +4,9 @@ Only this text shows the codes. The message of the choice, which prompts, client
 has none.
 """
 
+from skein.channels.plain_text import plain_text
 from skein.models.chats.choice import Choice
 from skein.models.chats.person_choices import OpenChoice
-from skein.services.delivery.plain_text import plain_text
 
 
 def choice_text(choice: Choice, listed: OpenChoice) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
+from skein.channels.registry import channel_named
 from skein.correlation import current
 from skein.models.chats.chat import MAX_TEXT, Message
 from skein.models.chats.membership import Membership
@@ -13,7 +14,6 @@ from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Ids
 from skein.services.chat_state.snapshot import ChatSnapshot
-from skein.services.delivery.plain_text import plain_text
 from skein.services.delivery.policy import grace_end
 
 
@@ -85,15 +85,17 @@ def outgoing(
 
 
 def readable(message: Message, snapshot: ChatSnapshot) -> Message:
-    """Return an agent's message as plain text, if a person of the chat gets it as an SMS.
+    """Return an agent's message as the channel of the chat's person shows it.
 
-    The plain text is stored, so that the chat holds the words that the phone shows.
+    This text is stored, so that the chat holds the words that a phone shows.
     """
     if message.kind != "text" or message.sender.kind != "agent" or snapshot.chat.kind != "direct":
         return message
-    if all(why_not_sent(member) is not None for member in snapshot.members):
+    reached = (member.route for member in snapshot.members if why_not_sent(member) is None)
+    route = next((route for route in reached if route is not None), None)
+    if route is None:
         return message
-    text = plain_text(message.text)
+    text = channel_named(route.channel).shown(message.text)
     return message.model_copy(update={"text": text}) if len(text) <= MAX_TEXT else message
 
 

@@ -7,8 +7,9 @@ so that the newest SMS is always the one that is valid.
 import logging
 from dataclasses import dataclass
 
+from skein.channels.sms import SMS
 from skein.errors import Ambiguous, ConditionFailed, SmsRejected
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Item, Update
@@ -22,8 +23,6 @@ from skein.ports import Clock, Ids, Metrics, Sms, Table
 from skein.prompts import render
 from skein.services.config.pauses import is_paused, keys_of_pauses
 from skein.services.config.resolution import effective_settings
-from skein.services.delivery.number_types import may_answer
-from skein.services.delivery.sms_segments import segment_count
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
@@ -50,7 +49,7 @@ class NumberCodeSender:
         Raises:
             Transient: The provider or the table failed; the queue repeats the job.
         """
-        key = NumberCode.key_of(job.tenant, job.user_id, sms_address(job.phone))
+        key = NumberCode.key_of(job.tenant, job.user_id, phone_address(job.phone))
         pauses = keys_of_pauses(job.tenant, job.code_id)
         found = self.table.get_many([key, *pauses])
         if is_paused("texts", job.tenant, job.code_id, found):
@@ -82,7 +81,7 @@ class NumberCodeSender:
         tenant = TenantSettings.from_optional(overrides)
         settings = effective_settings(None, Line.from_item(line), tenant, self.settings, chat=None)
         phone, countries = known.address.address, settings.answered_countries
-        if may_answer(phone, known.line.address, countries):
+        if SMS.may_answer(phone, known.line.address, countries):
             return True
         logger.info("code not sent", extra={"reason": Reason.NUMBER_NOT_ANSWERED})
         return False
@@ -110,7 +109,7 @@ class NumberCodeSender:
                 "outcome of a code to Twilio unknown", extra={"reason": Reason.OUTCOME_UNKNOWN}
             )
             return True
-        segments = segment_count(body)
+        segments = SMS.units(body)
         self.metrics.count("SegmentsSent", segments)
         payer = Payer(None, known.user_id)
         self.usage.add_sms(known.tenant, payer, texts=1, segments=segments, spread_by=known.id)

@@ -30,24 +30,6 @@ POST_TIME = timedelta(seconds=30)  # time-outs of a look-up and a post, plus the
 CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
 MAX_UNCLEAR = timedelta(hours=1)  # after that, an unclear SMS fails, so that it is not sent twice
 
-OPTED_OUT = 21610  # the person answered STOP: https://www.twilio.com/docs/api/errors/21610
-
-# Twilio's temporary errors (https://www.twilio.com/docs/api/errors).
-TEMPORARY_ERRORS = frozenset(
-    {
-        20003,  # the credentials are wrong, for example during a rotation
-        20429,  # too many requests
-        21611,  # too many SMS are queued on this number
-        30001,  # the queue is full
-        30003,  # the phone is off or unreachable
-        30005,  # the phone is unknown or inactive
-        30008,  # the carrier gives no reason
-        30017,  # the carrier's network is congested
-        30022,  # over the carrier's rate
-        30410,  # the provider did not answer in time
-    }
-)
-
 
 def lease_end(deadline: datetime) -> datetime:
     """Return the end of a worker's lease, given the end of its invocation."""
@@ -88,11 +70,6 @@ def next_try(part: DeliveryPart, now: datetime) -> datetime | None:
 def tries_are_over(part: DeliveryPart) -> bool:
     """Tell whether a part has had its last try."""
     return part.tries >= MAX_POSTS
-
-
-def is_temporary(error_code: int | None) -> bool:
-    """Tell whether an SMS that failed with this error may succeed later."""
-    return error_code in TEMPORARY_ERRORS
 
 
 def grace_end(now: datetime) -> datetime:

@@ -63,7 +63,7 @@ class DeliveryLookup:
             return True
         if free:
             oldest = min(free, key=lambda sent: (sent.created_at, sent.sid))
-            lease.save_part(index, lambda p: answered(p, oldest, now))
+            lease.save_part(index, lambda p: answered(p, oldest, delivery.channel, now))
             return True
         if tries_are_over(part):
             lease.save_part(index, given_up, reason=Reason.OUTCOME_UNKNOWN)

@@ -72,8 +72,8 @@ class RestOfTexts:
             return ()
         item = self.table.get(Message.key_of(cut.tenant, cut.chat_id, cut.seq))
         text = Message.from_item(item).text if item is not None else ""
-        limit = effective_in(snapshot.chat, self.settings).sms_answer_segments
-        parts, rest_at = first_parts(text, limit, cut.rest_at or 0)
+        settings = effective_in(snapshot.chat, self.settings)
+        parts, rest_at = first_parts(text, cut.channel, settings, cut.rest_at or 0)
         if not parts:
             return ()
         now = self.clock.now()

@@ -45,9 +45,7 @@ from skein.services.delivery.cancellations import (
     canceled,
 )
 from skein.services.delivery.choice_text import choice_text
-from skein.services.delivery.number_types import is_toll_free, may_answer
 from skein.services.delivery.policy import (
-    OPTED_OUT,
     ORDER_CHECK_SECONDS,
     lease_end,
     next_look_up,
@@ -219,17 +217,18 @@ class SmsSender:
         if report.part >= len(delivery.parts):
             raise NotFound("delivery part not found", reason=Reason.DELIVERY_MISSING)
         now = self._clock.now()
+        opted_out = report.error_code in delivery.channel.opted_out_errors
 
         def change(delivery: Delivery) -> Delivery:
             changed = with_part(
                 delivery,
                 report.part,
-                lambda p: reported(p, report, now),
+                lambda p: reported(p, report, delivery.channel, now),
             )
-            refusal = report.error_code == OPTED_OUT and changed != delivery
+            refusal = opted_out and changed != delivery
             return canceled(PERSON_OPTED_OUT)(changed) if refusal else changed
 
-        if report.error_code == OPTED_OUT and change(delivery) != delivery:
+        if opted_out and change(delivery) != delivery:
             self._store.opt_out(delivery)
         self._store.save(delivery, change, owned=False)
 
@@ -282,8 +281,8 @@ class SmsSender:
         if delivery.parts:
             return delivery.parts, delivery.rest_at
         if known.chat is None or (known.message is not None and known.message.choice is not None):
-            return parts_of(text), None
-        return first_parts(text, known.settings.sms_answer_segments)
+            return parts_of(text, delivery.channel), None
+        return first_parts(text, delivery.channel, known.settings)
 
     def _admitted(self, lease: DeliveryLease, known: _Circumstances, job: DeliveryJob) -> bool:
         """Charge a delivery before its first post; tell whether a part can be posted now."""
@@ -291,8 +290,8 @@ class SmsSender:
         barred = not recipient.owns_address or _refusal_of(recipient.membership, delivery)
         if delivery.send_at is not None or barred or not delivery.parts:
             return True
-        line, phone = delivery.to.line.address, delivery.to.person.address
-        if not may_answer(phone, line, known.settings.answered_countries):
+        line, person = delivery.to.line.address, delivery.to.person.address
+        if not delivery.channel.may_answer(person, line, known.settings.answered_countries):
             lease.save(canceled(NOT_ANSWERED))
             return False
         user = known.items.get(User.key_of(delivery.tenant, delivery.user_id))
@@ -300,7 +299,7 @@ class SmsSender:
             known.settings,
             User.from_item(user) if user else None,
             now,
-            toll_free=is_toll_free(line),
+            pace=delivery.channel.pace(line, known.settings),
         )
         turn = self._limiter.take_turn(delivery, rates, known.items)
         if turn is None:
@@ -309,7 +308,9 @@ class SmsSender:
         if turn.send_at <= now:
             lease.plan(_with_turn(turn, ()))
             return True
-        notice = parts_of(queue_notice(turn.send_at - now)) if turn.announced else ()
+        notice = (
+            parts_of(queue_notice(turn.send_at - now), delivery.channel) if turn.announced else ()
+        )
         lease.save(_with_turn(turn, notice))
         return True
 
@@ -418,7 +419,7 @@ class SmsSender:
         else:
             lease.save_part(
                 index,
-                lambda part: answered(part, sent, self._clock.now()),
+                lambda part: answered(part, sent, lease.delivery.channel, self._clock.now()),
             )
             logger.info(
                 "SMS accepted by Twilio", extra={"delivery_id": lease.delivery.id, "part": index}
@@ -427,9 +428,9 @@ class SmsSender:
 
     def _refused(self, lease: DeliveryLease, index: int, code: int | None) -> None:
         def lost(part: DeliveryPart) -> DeliveryPart:
-            return refused(part, code, self._clock.now())
+            return refused(part, code, lease.delivery.channel, self._clock.now())
 
-        if code == OPTED_OUT:
+        if code in lease.delivery.channel.opted_out_errors:
             self._store.opt_out(lease.delivery)
             cancel = canceled(PERSON_OPTED_OUT)
             lease.save(lambda delivery: cancel(with_part(delivery, index, lost)))

@@ -8,17 +8,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from skein.channels.port import Channel, ChannelSettings
+from skein.channels.segments import clean
 from skein.models.chats.chat import MessageLoss
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
-from skein.services.delivery.policy import is_temporary, next_try, waits_for
-from skein.services.delivery.sms_segments import (
-    clean,
-    fitting_length,
-    segment_count,
-    split_text,
-)
+from skein.services.delivery.policy import next_try, waits_for
 
 MORE_HINT = "Reply MORE for the rest."  # ends a text that was cut (`rest.py`)
 
@@ -30,6 +26,7 @@ RANKS: dict[PartStatus, int] = {
     "delivered": 4,
     "undelivered": 4,
     "failed": 4,
+    "read": 5,
 }
 
 # The reasons of settled deliveries that record none.
@@ -42,21 +39,23 @@ SETTLED_REASONS: dict[DeliveryStatus, Reason] = {
 PartUpdate = Callable[[DeliveryPart], DeliveryPart]
 
 
-def parts_of(text: str) -> tuple[DeliveryPart, ...]:
+def parts_of(text: str, channel: Channel) -> tuple[DeliveryPart, ...]:
     """Split a message into unsent parts; an empty message has none."""
-    return tuple(DeliveryPart(body=body, segments=segment_count(body)) for body in split_text(text))
+    bodies = channel.parts(text)
+    return tuple(DeliveryPart(body=body, segments=channel.units(body)) for body in bodies)
 
 
 def first_parts(
-    text: str, segments: int, start: int = 0
+    text: str, channel: Channel, settings: ChannelSettings, start: int = 0
 ) -> tuple[tuple[DeliveryPart, ...], int | None]:
-    """Return the parts of a text that fit in `segments`, and where the rest begins.
+    """Return the parts of a text that the channel sends at once, and where the rest begins.
 
     A text that does not fit ends with how to get the rest.
 
     Args:
         text: The text of the message.
-        segments: The most segments of the parts.
+        channel: The channel of the delivery.
+        settings: The settings, which limit an answer.
         start: Where the parts begin, in the clean text.
 
     Returns:
@@ -65,10 +64,10 @@ def first_parts(
     whole = clean(text)
     left = whole[start:].lstrip()
     skipped = len(whole) - len(left)
-    end = fitting_length(left, segments, MORE_HINT)
+    end = channel.fitting(left, MORE_HINT, settings)
     if end == len(left):
-        return parts_of(left), None
-    return parts_of(f"{left[:end].rstrip()}\n{MORE_HINT}"), skipped + end
+        return parts_of(left, channel), None
+    return parts_of(f"{left[:end].rstrip()}\n{MORE_HINT}", channel), skipped + end
 
 
 def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> DeliveryPart:
@@ -87,7 +86,7 @@ def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> Deliver
     )
 
 
-def answered(part: DeliveryPart, sent: SentSms, now: datetime) -> DeliveryPart:
+def answered(part: DeliveryPart, sent: SentSms, channel: Channel, now: datetime) -> DeliveryPart:
     """Return the part after Twilio accepted it and returned its id.
 
     A status callback may have come before. If the callback named another id, an earlier post of the
@@ -96,24 +95,26 @@ def answered(part: DeliveryPart, sent: SentSms, now: datetime) -> DeliveryPart:
     if part.sid is not None and part.sid != sent.sid:
         part = part.model_copy(update={"earlier_sids": (*part.earlier_sids, part.sid)})
     part = part.model_copy(update={"sid": sent.sid})
-    return _moved(part, sent.status, sent.error_code, now)
+    return _moved(part, sent.status, sent.error_code, channel, now)
 
 
-def reported(part: DeliveryPart, report: StatusReport, now: datetime) -> DeliveryPart:
+def reported(
+    part: DeliveryPart, report: StatusReport, channel: Channel, now: datetime
+) -> DeliveryPart:
     """Return the part after a status callback, which may be late, early or repeated."""
     if report.sid == part.sid:
-        return _moved(part, report.status, report.error_code, now)
+        return _moved(part, report.status, report.error_code, channel, now)
     if report.sid in part.earlier_sids:
         return part
     if part.status == "sending":
         part = part.model_copy(update={"sid": report.sid})
-        return _moved(part, report.status, report.error_code, now)
+        return _moved(part, report.status, report.error_code, channel, now)
     return part.model_copy(update={"earlier_sids": (*part.earlier_sids, report.sid)})
 
 
-def refused(part: DeliveryPart, code: int | None, now: datetime) -> DeliveryPart:
+def refused(part: DeliveryPart, code: int | None, channel: Channel, now: datetime) -> DeliveryPart:
     """Return the part after Twilio refused it with this error code."""
-    return _moved(part, "failed", code, now)
+    return _moved(part, "failed", code, channel, now)
 
 
 def not_taken(part: DeliveryPart, now: datetime) -> DeliveryPart:
@@ -169,7 +170,9 @@ def status_of(delivery: Delivery) -> DeliveryStatus:
         return "failed"
     if not all(part.handed_over for part in parts) or not parts:
         return "queued" if delivery.fence == 0 else "sending"
-    return "delivered" if all(part.status == "delivered" for part in parts) else "sent"
+    if all(part.status == "read" for part in parts):
+        return "read"
+    return "delivered" if all(part.status in {"delivered", "read"} for part in parts) else "sent"
 
 
 def loss_of(delivery: Delivery) -> MessageLoss | None:
@@ -232,7 +235,11 @@ def next_attempt(delivery: Delivery, otherwise: datetime) -> datetime | None:
 
 
 def _moved(
-    part: DeliveryPart, status: SmsStatus, error_code: int | None, now: datetime
+    part: DeliveryPart,
+    status: SmsStatus,
+    error_code: int | None,
+    channel: Channel,
+    now: datetime,
 ) -> DeliveryPart:
     """Return the part with a status from Twilio, unless the status is not newer."""
     if RANKS[status] <= RANKS[part.status]:
@@ -243,7 +250,7 @@ def _moved(
         update={
             "status": status,
             "error_code": error_code,
-            "next_at": next_try(part, now) if is_temporary(error_code) else None,
+            "next_at": next_try(part, now) if error_code in channel.temporary_errors else None,
         }
     )
 

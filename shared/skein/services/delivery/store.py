@@ -221,7 +221,7 @@ class DeliveryStore:
         if _first_handed_over(after) and not _first_handed_over(before):
             waited = self.clock.now() - after.counted_from
             self.metrics.count("HandoverSeconds", waited.total_seconds(), unit="Seconds")
-        if after.status == "delivered" and before.status != "delivered":
+        if after.arrived and not before.arrived:
             waited = self.clock.now() - after.counted_from
             self.metrics.count("ArrivalSeconds", waited.total_seconds(), unit="Seconds")
         if after.status == "canceled" and before.status != "canceled":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Rejected, Unprocessable
-from skein.models.common.address import sms_address
+from skein.models.common.address import phone_address
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of, gone
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line, ReservedNumber, lines_relation
@@ -49,7 +49,7 @@ class Lines:
         self._check_number(tenant, new.phone)
         line = Line(
             tenant=tenant,
-            address=sms_address(new.phone),
+            address=phone_address(new.phone),
             agent_id=new.agent_id,
             settings=new.settings.values,
             created_at=self.clock.now(),
@@ -99,7 +99,7 @@ class Lines:
             NotFound: The number is not a line of this tenant.
         """
         try:
-            item = self.table.get(Line.key_of(sms_address(phone)))
+            item = self.table.get(Line.key_of(phone_address(phone)))
         except ValueError:
             item = None
         if item is None or item["tenant"] != tenant:

@@ -6,7 +6,7 @@ The worker that sends the SMS makes the code, so that the code itself is never s
 from dataclasses import dataclass
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.address import Address, sms_address
+from skein.models.common.address import Address, phone_address
 from skein.models.common.storage import Delete, Is, Put, Query, Update, all_of
 from skein.models.directory.address_index import AddressChat, address_partition
 from skein.models.directory.line import Line
@@ -50,7 +50,7 @@ class NumberCodes:
         item = self.table.get(User.key_of(tenant, user_id))
         if item is None or User.from_item(item).erasure_id is not None:
             raise NotFound("user not found")
-        address = sms_address(phone)
+        address = phone_address(phone)
         line = self._line_to(tenant, address)
         self.limiter.admit_code(tenant, user_id, phone)
         now = self.clock.now()
@@ -111,5 +111,5 @@ class NumberCodes:
 
 def read_code(table: Table, tenant: str, user_id: str, phone: str) -> NumberCode | None:
     """Return the user's newest code for a phone number."""
-    item = table.get(NumberCode.key_of(tenant, user_id, sms_address(phone)))
+    item = table.get(NumberCode.key_of(tenant, user_id, phone_address(phone)))
     return NumberCode.from_item(item) if item is not None else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
-from skein.models.common.address import Address, sms_address
+from skein.models.common.address import Address, phone_address
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_key, effect_record
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
@@ -146,7 +146,7 @@ class Users:
         Args:
             phone: The number in E.164.
         """
-        item = self.table.get(AddressOwner.key_of(tenant, sms_address(phone)))
+        item = self.table.get(AddressOwner.key_of(tenant, phone_address(phone)))
         if item is None:
             return None
         try:
@@ -316,7 +316,7 @@ class Profiles:
 
 
 def _distinct(phones: Iterable[str]) -> tuple[Address, ...]:
-    return tuple(dict.fromkeys(map(sms_address, phones)))
+    return tuple(dict.fromkeys(map(phone_address, phones)))
 
 
 def _number_taken(addresses: Iterable[Address], failure: ConditionFailed) -> Conflict:

@@ -77,19 +77,18 @@ def segment_keys(delivery: Delivery) -> tuple[Key, Key, Key]:
 
 
 def segment_rates(
-    settings: Settings, user: User | None, now: datetime, *, toll_free: bool
+    settings: Settings, user: User | None, now: datetime, *, pace: int
 ) -> SegmentRates:
-    """Return the rates of a delivery; a caller has a smaller limit on the first day."""
+    """Return the rates of a delivery; a caller has a smaller limit on the first day.
+
+    Args:
+        pace: The units that the line sends per minute; 0 for no limit.
+    """
     new = user is not None and user.caller and now - user.created_at < DAY
     return SegmentRates(
         Rate(settings.new_number_segments_per_day if new else settings.user_segments_per_day, DAY),
         Rate(settings.line_segments_per_day, DAY),
-        Rate(
-            settings.toll_free_segments_per_minute
-            if toll_free
-            else settings.long_code_segments_per_minute,
-            MINUTE,
-        ),
+        Rate(pace, MINUTE),
     )
 
 

@@ -24,7 +24,6 @@ from skein.errors import (
     Transient,
 )
 from skein.models.chats.membership import Membership
-from skein.models.common.address import Channel
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.storage import Absent, Exists, Is, Update, Write, all_of
 from skein.models.quotas.limit import ExceededLimit, notice_id
@@ -101,7 +100,7 @@ class Notices:
         self.rate_limiter.record_notice(tenant, user_id, over, chat_id)
 
     def opted_out(
-        self, *, tenant: str, chat_id: str, agent: MemberRef, user_id: str, channel: Channel
+        self, *, tenant: str, chat_id: str, agent: MemberRef, user_id: str, channel: str
     ) -> None:
         """Confirm an opt-out, once, by the last SMS that the person gets (idempotent).
 

@@ -2,20 +2,21 @@
 
 import pytest
 
-from skein.services.delivery.number_types import is_toll_free, may_answer
+from skein.channels.phone_numbers import is_toll_free
+from skein.channels.sms import SMS
 
 US, FRENCH = "+12025550123", "+33612345678"
 
 
 def test_line_answers_its_own_country_by_default() -> None:
-    assert may_answer("+12025550199", US, ())
-    assert not may_answer(FRENCH, US, ())
-    assert not may_answer("+16135550123", US, ())  # Canada shares the calling code
+    assert SMS.may_answer("+12025550199", US, ())
+    assert not SMS.may_answer(FRENCH, US, ())
+    assert not SMS.may_answer("+16135550123", US, ())  # Canada shares the calling code
 
 
 def test_line_answers_the_countries_of_its_setting_only() -> None:
-    assert may_answer(FRENCH, US, ("FR", "DE"))
-    assert not may_answer("+12025550199", US, ("FR", "DE"))
+    assert SMS.may_answer(FRENCH, US, ("FR", "DE"))
+    assert not SMS.may_answer("+12025550199", US, ("FR", "DE"))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_line_answers_the_countries_of_its_setting_only() -> None:
 )
 def test_premium_shared_cost_and_satellite_numbers_are_never_answered(number: str) -> None:
     countries = ("US", "GB", "001")
-    assert not may_answer(number, US, countries)
+    assert not SMS.may_answer(number, US, countries)
 
 
 def test_toll_free_line_is_recognised() -> None:

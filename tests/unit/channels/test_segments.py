@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.services.delivery.sms_segments import MAX_PART_UNITS, segment_count, split_text
+from skein.channels.segments import MAX_PART_UNITS, segment_count, split_text
 
 # GSM-7 as Twilio knows it (github.com/TwilioDevEd/message-segment-calculator).
 GSM = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.services.delivery.sms_keywords import is_keyword, keyword_in
+from skein.channels.keywords import is_keyword, keyword_in
 
 
 @pytest.mark.parametrize("body", ["stop it", "stopped", "ends", "help!", "start it", "please help"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.services.delivery.plain_text import plain_text
+from skein.channels.plain_text import plain_text
 
 words = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
 phrases = st.lists(words, min_size=1, max_size=4).map(" ".join)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from gsm0338 import Codec
 
-from skein.services.common.text_cuts import cut_position
+from skein.channels.text_cuts import cut_position
 
 # Twilio refuses bodies over 1,600 characters (error 21617). Some characters count as several, but
 # Twilio does not say how many. Here each character counts as its highest cost in either encoding.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.services.common.text_cuts import CUT_MARK, cut_position, cut_text
+from skein.channels.text_cuts import CUT_MARK, cut_position, cut_text
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,9 @@ these itself.
 """
 
 from collections.abc import Iterable
-from typing import Literal
 
-from skein.services.delivery.opt_out import wants_no_more, wants_no_more_anywhere
-
-Keyword = Literal["stop", "start", "help"]
+from skein.channels.opt_out import wants_no_more, wants_no_more_anywhere
+from skein.channels.port import Keyword
 
 STOP_WORDS = frozenset(
     {"stop", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"}
@@ -51,11 +49,6 @@ def keyword_in(
     if word in START_WORDS or (word == YES and opted_out):
         return "start"
     return "help" if word in HELP_WORDS else None
-
-
-def answered_by_twilio(body: str, opt_out_type: str | None) -> bool:
-    """Tell whether Twilio confirms a STOP itself, and blocks further SMS."""
-    return bool(opt_out_type) or body.strip().lower() in STOP_WORDS
 
 
 def could_start(body: str) -> bool:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from skein.services.delivery.opt_out import mentions_opt_out, wants_no_more
+from skein.channels.opt_out import mentions_opt_out, wants_no_more
 
 US, GERMANY, FRANCE, SWITZERLAND = "+15005550006", "+4930123456", "+33123456789", "+41441234567"
 

@@ -1,0 +1,165 @@
+"""What a channel is: the data and the functions by which one way to reach a person differs.
+
+No other code asks which channel it has. A channel is a module with a subclass of `Channel`, and a
+line in `registry.py`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from re import Pattern
+from typing import Literal, Protocol
+
+Keyword = Literal["stop", "start", "help"]
+State = Literal["queued", "sent", "delivered", "read"]
+
+
+class ChannelSettings(Protocol):
+    """The settings that channels use."""
+
+    @property
+    def sms_answer_characters(self) -> int:
+        """The characters of an SMS answer for which the prompt asks."""
+        ...
+
+    @property
+    def sms_answer_segments(self) -> int:
+        """The most segments of an SMS answer."""
+        ...
+
+    @property
+    def long_code_segments_per_minute(self) -> int:
+        """The pace of an ordinary number."""
+        ...
+
+    @property
+    def toll_free_segments_per_minute(self) -> int:
+        """The pace of a toll-free number."""
+        ...
+
+
+@dataclass(frozen=True)
+class AddressSpec:
+    """A kind of address; channels of the same kind reach the same person at the same address.
+
+    Attributes:
+        name: The name of the kind in keys.
+        form: The form in which an address is stored.
+        chat: What a chat with a person at such an address is called.
+        normalised: Returns an address in its stored form, or raises `ValueError`.
+    """
+
+    name: str
+    form: Pattern[str]
+    chat: str
+    normalised: Callable[[str], str]
+
+
+class Channel:
+    """A way to reach a person; the defaults are those of a channel without limits.
+
+    Attributes:
+        name: The name in stored items and in the API.
+        title: The name that people read.
+        kind: The kind of address; None if people are reached by their id.
+        prefix: What the provider puts before an address of this channel.
+        style: The prompt that says how to write here; None if there is nothing to say.
+        unit: What limits, usage and prices count; None if messages cost nothing.
+        states: The states that the provider reports, in order, besides failures.
+        window: How long after a person's last message any text may be sent; None for ever.
+        buttons: The most quick replies of a message.
+        opted_out_errors: The provider's errors by which a person has opted out.
+        closed_errors: The provider's errors by which the window is closed.
+        temporary_errors: The provider's errors after which another try may succeed.
+        media_types: The media types that people can send, besides text.
+        opts_out: Whether keywords such as STOP end messages on this channel.
+        keeps_quiet_hours: Whether plans send nothing in quiet hours.
+    """
+
+    name: str
+    title: str
+    kind: AddressSpec | None = None
+    prefix: str = ""
+    style: str | None = None
+    unit: Literal["segment", "message"] | None = None
+    states: tuple[State, ...] = ()
+    window: timedelta | None = None
+    buttons: int = 0
+    opted_out_errors: frozenset[int] = frozenset()
+    closed_errors: frozenset[int] = frozenset()
+    temporary_errors: frozenset[int] = frozenset()
+    media_types: tuple[str, ...] = ()
+    opts_out: bool = False
+    keeps_quiet_hours: bool = False
+
+    def normalised(self, address: str) -> str:
+        """Return an address in its stored form.
+
+        Raises:
+            ValueError: The text is no full address, or the channel has none.
+        """
+        if self.kind is None:
+            raise ValueError("the channel has no addresses")
+        return self.kind.normalised(address)
+
+    def characters(self, settings: ChannelSettings) -> int:
+        """Return the characters of an answer for which the prompt asks."""
+        raise NotImplementedError
+
+    def shown(self, text: str) -> str:
+        """Return a text of an agent as the channel shows it."""
+        return text
+
+    def parts(self, text: str) -> tuple[str, ...]:
+        """Split a text into the messages that carry it; none for an empty text."""
+        return (text,) if text.strip() else ()
+
+    def units(self, body: str) -> int:
+        """Return the units that one message counts."""
+        return 1
+
+    def fitting(self, text: str, ending: str, settings: ChannelSettings) -> int:
+        """Return how many characters of an answer are sent at once; `ending` ends a cut one."""
+        return len(text)
+
+    def objection(self, question: str) -> str | None:
+        """Return why a question, which is never cut, is too long; None if it is not."""
+        return None
+
+    def keyword(
+        self,
+        body: str,
+        *,
+        opt_out_type: str | None,
+        opted_out: bool,
+        addresses: Iterable[str] = (),
+        countries: Iterable[str] = (),
+    ) -> Keyword | None:
+        """Return the keyword that a message consists of; None for an ordinary message.
+
+        Args:
+            body: The text of the message.
+            opt_out_type: The keyword that the provider recognised.
+            opted_out: Whether the person has opted out before.
+            addresses: The addresses of the line and the person.
+            countries: The ISO codes of further countries that the line answers.
+        """
+        return None
+
+    def confirms_stop(self, body: str, opt_out_type: str | None) -> bool:
+        """Tell whether the provider answers this STOP itself."""
+        return False
+
+    def may_answer(self, person: str, line: str, countries: Sequence[str]) -> bool:
+        """Tell whether a line sends messages to an address.
+
+        Args:
+            person: The person's address.
+            line: The line's address.
+            countries: The ISO codes of the countries that the line answers.
+        """
+        return True
+
+    def pace(self, line: str, settings: ChannelSettings) -> int:
+        """Return the units that a line sends per minute; 0 for no limit."""
+        return 0

@@ -1,0 +1,55 @@
+"""The channels of this version, by name. A new channel is a line in `CHANNELS`."""
+
+from skein.channels.app import APP
+from skein.channels.port import AddressSpec, Channel
+from skein.channels.sms import SMS
+
+CHANNELS: dict[str, Channel] = {each.name: each for each in (APP, SMS)}
+
+
+def channel_named(name: str | None) -> Channel:
+    """Return a channel; the app for None.
+
+    Raises:
+        ValueError: There is no such channel.
+    """
+    if name is None:
+        return APP
+    if name not in CHANNELS:
+        raise ValueError(f"no channel is named {name!r}")
+    return CHANNELS[name]
+
+
+def reached_by_address() -> dict[str, Channel]:
+    """Return the channels that need an address and a line: all but the app."""
+    return {name: each for name, each in CHANNELS.items() if each.kind is not None}
+
+
+def kind_named(name: str) -> AddressSpec:
+    """Return a kind of address.
+
+    Raises:
+        ValueError: No channel has such addresses.
+    """
+    for channel in CHANNELS.values():
+        if channel.kind is not None and channel.kind.name == name:
+            return channel.kind
+    raise ValueError(f"no channel has addresses of the kind {name!r}")
+
+
+def first_channel_of(kind: str | None) -> Channel:
+    """Return the first channel with a kind of address; the app for None."""
+    found = (each for each in CHANNELS.values() if each.kind is not None and each.kind.name == kind)
+    return next(found, APP)
+
+
+def channel_at(address: str) -> tuple[Channel, str]:
+    """Return the channel of an address as a provider writes it, and the address without prefix.
+
+    `whatsapp:+15005550006` is an address of WhatsApp, and one without a prefix is of SMS.
+    """
+    found = max(
+        (each for each in reached_by_address().values() if address.startswith(each.prefix)),
+        key=lambda each: len(each.prefix),
+    )
+    return found, address.removeprefix(found.prefix)
