@@ -6,7 +6,8 @@ from skein.agent.turn import Turns
 from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
-from skein.models.outbox.jobs import ConsentJob, InvitationJob, Job, RunJob
+from skein.desk.returning import Returns
+from skein.models.outbox.jobs import ConsentJob, DeskJob, InvitationJob, Job, RunJob
 from skein.privacy.audit_log import AuditLog
 from skein.services.choices.consents import Consents
 from skein.services.choices.invitations import Invitations
@@ -14,12 +15,14 @@ from skein.services.choices.invitations import Invitations
 load_adapters("model", "tokens", "secrets")
 
 
-@for_jobs(RunJob, ConsentJob, InvitationJob)
+@for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Start or resume a run, post the words of a consent, or ask about an invitation."""
+    """Work on a run, post words of a consent, ask about an invitation, or look at the desk."""
     if isinstance(job, RunJob):
         service(Turns).take(job, deadline=deadline)
     elif isinstance(job, ConsentJob):
         service(Consents).post(job, audit=service(AuditLog).add_consent)
     elif isinstance(job, InvitationJob):
         service(Invitations).ask(job)
+    elif isinstance(job, DeskJob):
+        service(Returns).look(job)

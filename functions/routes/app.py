@@ -52,7 +52,7 @@ Role = Literal["support", "privacy", "owner"]
 ROLES: tuple[Role, ...] = get_args(Role)
 Route = TypeVar("Route", bound=Callable[..., Any])
 
-BODILESS = frozenset({"GET", "HEAD", "DELETE"})
+BODILESS = frozenset({"GET", "HEAD"})
 MAX_BODY_BYTES = 256 * 1024
 MAX_REASONS = 20
 OK, NOT_MODIFIED = 200, 304

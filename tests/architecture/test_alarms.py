@@ -27,7 +27,6 @@ ALARMS = {**GUARDS, **dict(OPS.resources("AWS::CloudWatch::Alarm"))}
 LIMITS = {
     "DueAgeSeconds",
     "ErasuresLate",
-    "EventsParked",
     "ModelTokens",
     "PausesForgotten",
     "SegmentLimitsNear",

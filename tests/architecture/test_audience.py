@@ -123,6 +123,8 @@ OTHERS = {
     "privacy/erasure_runs.py": "what is taken away",
     "privacy/erasure_run_search.py": "what is taken away",
     "privacy/export.py": "what is the person's own, for operators",
+    "desk/live_runs.py": "runs that are stopped",
+    "desk/returning.py": "the messages of one chat that its agents are to answer there",
     "planning/firing.py": "the plan whose run starts with its audience",
     "account_linking/owned_items.py": ("what is kept for a person who turns out to be another"),
     "services/chat_state/activity.py": (

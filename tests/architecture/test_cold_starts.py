@@ -49,7 +49,7 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 126,
+    "admin_api": 129,
     "api_docs": 300,
     "console": 60,
     "background_finder": 62,
@@ -58,13 +58,13 @@ MOST = {
     "live_connect": 90,
     "live_disconnect": 90,
     "live_frames": 90,
-    "mobile_api": 125,
+    "mobile_api": 128,
     "push_worker": 90,
-    "run_worker": 290,
-    "service_webhook": 78,
-    "sms_delivery": 98,
+    "run_worker": 298,
+    "service_webhook": 81,
+    "sms_delivery": 100,
     "sms_status": 90,
-    "sms_webhook": 132,
+    "sms_webhook": 135,
     "tick": 104,
     "upkeep_worker": 120,
 }

@@ -58,6 +58,7 @@ from tests.support.agents import (
 )
 from tests.support.api_client import WHY, Answer, Client, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.desk import Desk
 from tests.support.erasure import ZOE
 from tests.support.fakes import Script, ScriptedModel, calls, faulty, says
 from tests.support.routes import sms_route
@@ -528,6 +529,13 @@ def _not_mentioned(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     seq = world.post("Hello @Designer", HUSAM).message.seq
     assert of_agent(world, seq, DESIGNER) == Reason.QUEUED
     return of_agent(world, seq)
+
+
+@scenario(Reason.DESK)
+def _desk(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = group()
+    assert Desk(world).take().status == 200
+    return of_agent(world, world.post("Hello", HUSAM).message.seq)
 
 
 @scenario(Reason.AGENT_PAUSED)

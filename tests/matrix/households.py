@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from skein.desk.taking import Taking
 from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.models.event import Event, ParkedEvent, QueuedEvent
@@ -19,6 +20,7 @@ from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
 from skein.models.chats.choice import Destination, Proposal
 from skein.models.chats.consent import Consent
+from skein.models.chats.desk import Holder
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
 from skein.models.common.address import Route
@@ -291,7 +293,16 @@ class _Furnisher:
         question = ask(self.world, ann, **in_pair, **proposed).message
         consent = Consent.of(question, user_id=ann.id, at=self.world.clock.now())
         self.world.table.write(Put(consent.key, consent.attributes()))
+        self._hold(chat("desk"))
         self._index()
+
+    def _hold(self, chat_id: str) -> None:
+        """A chat with the designer that an operator holds."""
+        self.world.chat(self.ben, self.designer, chat_id=chat_id, title="Desk", **OPEN)
+        self.world.post(f"Where is citron{self.words}?", self.ben, chat_id=chat_id)
+        settle(self.world)
+        holder = Holder(id="usr_op", name=f"citron{self.words}")
+        self.world.app.get(Taking).take(TENANT, chat_id, holder)
 
     def _author_with_ben(self, name: str) -> None:
         """Make Ben an author of what the agent made in a chat, as Ann is."""
@@ -460,6 +471,7 @@ class _Furnisher:
             "tool_name": self.tool,
             "server_name": self.server,
             "approval_id": self.approval,
+            "desk_chat_id": self._chat_id("desk"),
         }
 
 

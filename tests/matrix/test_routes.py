@@ -509,7 +509,8 @@ def test_operator_acts_for_an_owner_where_nobody_owns_the_chat(
 @every_chat_route
 def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: Route) -> None:
     discarded = world.ours.places["discarded"].ids
-    request = route.request(world.ours.own | {"chat_id": discarded["chat_id"]})
+    there = dict.fromkeys(("chat_id", "desk_chat_id"), discarded["chat_id"])
+    request = route.request(world.ours.own | there)
     answer = route.send(_caller(world, route), request)
     if str(route) in AFTERWARDS:
         assert answer.status == AFTERWARDS[str(route)]

@@ -3,17 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 
-from tests.patterns import (
-    agents,
-    chats,
-    consolidation,
-    events,
-    live,
-    recall,
-    runs,
-    summaries,
-    texts,
-)
+from tests.patterns import agents, chats, consolidation, live, recall, runs, summaries, texts
 from tests.patterns.meter import Cost, Meter, Pattern
 from tools.reference.markdown import table
 
@@ -43,7 +33,6 @@ GROUPS: Mapping[str, ModuleType] = {
     "Consolidation and reflection": consolidation,
     "Recall": recall,
     "The live channel": live,
-    "Events": events,
 }
 
 

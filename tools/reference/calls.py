@@ -34,6 +34,7 @@ GROUPS = {
     "Goals, plans and threads": ("goals", "plans", "threads"),
     "Documents and skills": ("documents", "skills"),
     "Tools of your own": ("tools", "approvals"),
+    "The desk": ("desk",),
     "People": ("users", "privacy"),
     "Phone lines and webhook services": ("lines", "events", "services"),
     "Runs": ("runs",),

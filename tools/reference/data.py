@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
+from skein.desk.models import stay
 from skein.events.models import endpoint, event
 from skein.live.models import connection
 from skein.memory.models import memory, records
@@ -95,6 +96,10 @@ KINDS = {
     "event": (
         "`EventLane`",
         "events should have been sent, or are to be sent again",
+    ),
+    "desk": (
+        "`DeskStay`",
+        "the holder may be silent for too long, or people are to be told of the return",
     ),
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
@@ -214,6 +219,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`BorrowedContext`": Row(
             borrowed.BorrowedContext.key_of(TENANT, CHAT, AGENT), borrowed.BorrowedContext
         ),
+        "`DeskStay`": Row(stay.DeskStay.key_of(TENANT, CHAT, "{stay}"), stay.DeskStay),
         "document of a chat": Row(_named_document(CHAT_FOLDER.key("plan.md")), document.Document),
         "`RecallPassage`": Row(
             stored.RecallPassage.key_of(TENANT, CHAT, AGENT, 7)._replace(

@@ -144,6 +144,12 @@ GROUPS = (
                 ("message",),
                 "Write `@` and the agent's name, or change `respond` of the chat.",
             ),
+            Entry(
+                Reason.DESK,
+                ("message", "run", "log"),
+                "Hand the chat back: `DELETE /v1/chats/{chat_id}/desk`. People's messages without "
+                "an answer start a run then.",
+            ),
             Entry(Reason.AGENT_PAUSED, ("message",), "Post a message as a person."),
             Entry(Reason.OWN_MESSAGE, ("derived",), "Nothing."),
             Entry(Reason.JOINED_LATER, ("derived",), "Nothing."),

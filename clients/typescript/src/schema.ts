@@ -579,6 +579,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chats/{chat_id}/desk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a chat on the desk
+         * @description A chat that is not on the desk gets 404.
+         */
+        get: operations["get_desk"];
+        /**
+         * Take a chat over
+         * @description Agents are silent in the chat until its return; runs that were writing are stopped.
+         *
+         *     The chat need not be on the desk. A private chat takes the role `privacy` and a reason. If
+         *     somebody else holds the chat, the answer is 409, and `details` name them. The call is
+         *     idempotent. The holder may read the chat until its return, without another reason.
+         */
+        put: operations["take_over"];
+        post?: never;
+        /**
+         * Hand a chat back
+         * @description Agents answer again, first the messages of people that have no answer yet.
+         *
+         *     Their next prompts show the briefing, which people are not shown.
+         */
+        delete: operations["hand_back"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chats/{chat_id}/desk/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the messages of a chat that you hold
+         * @description Pages work as for members. Reading moves no one's read mark.
+         */
+        get: operations["list_held_messages"];
+        put?: never;
+        /**
+         * Post a message of the team
+         * @description Only the holder of the chat posts here, under their name; an SMS names the team, too.
+         *
+         *     Repeating a `client_id` returns the existing message (idempotent).
+         */
+        post: operations["post_team_message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents/{agent_id}/documents": {
         parameters: {
             query?: never;
@@ -1826,6 +1886,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/desk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the chats on the desk
+         * @description Chats that wait for a person of the team come first, oldest first; at most 200 are listed.
+         *
+         *     The list has no words of chats. Only the holder of a chat is shown the summary of the request.
+         */
+        get: operations["list_desk"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/lines": {
         parameters: {
             query?: never;
@@ -2595,7 +2677,7 @@ export interface components {
             /** @description The text. */
             text: string;
             /** @description Who posted the message. */
-            sender: components["schemas"]["MemberResource"];
+            sender: components["schemas"]["SenderResource"];
             /**
              * Format: date-time
              * @description When the item was created.
@@ -2650,11 +2732,11 @@ export interface components {
         };
         /**
          * MemberRef
-         * @description A reference to a person or an agent, by kind and id.
+         * @description A reference to a person, an agent or a person of the team, by kind and id.
          */
         MemberRef: {
             /** @description The kind of item. */
-            kind: components["schemas"]["MemberKind"];
+            kind: components["schemas"]["SenderKind"];
             /** @description The id, an opaque text. */
             id: string;
         };
@@ -2706,7 +2788,7 @@ export interface components {
             /** @description The text; empty for a deleted or erased message. */
             text: string;
             /** @description Who posted the message. */
-            sender: components["schemas"]["MemberResource"];
+            sender: components["schemas"]["SenderResource"];
             /** @description The idempotency key with which a person posted the message. For an agent's message, an opaque, stable string. */
             client_id: string;
             /** @description The `seq` of the message that this one replies to; null for none. */
@@ -2773,7 +2855,7 @@ export interface components {
          */
         NamedMember: {
             /** @description The kind of item. */
-            kind: components["schemas"]["MemberKind"];
+            kind: components["schemas"]["SenderKind"];
             /** @description The id, an opaque text. */
             id: string;
             /** @description The name that the other members see. */
@@ -3043,7 +3125,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -3054,7 +3136,7 @@ export interface components {
             /** @description The number of the message in its chat. */
             seq: number;
             /** @description Who posted the message. */
-            sender: components["schemas"]["MemberResource"];
+            sender: components["schemas"]["SenderResource"];
             /** @description The text, or the best part of a text of more than 700 characters. */
             text: string;
             /**
@@ -3211,6 +3293,18 @@ export interface components {
             cached_tokens: number | null;
             /** @description Recalled messages, memories, documents and borrowed context, in the order of the text; empty for other sections and for runs from before this list. */
             entries: components["schemas"]["EntryResource"][];
+        };
+        /**
+         * SenderResource
+         * @description The sender of a message: a member of the chat, or a person of the team who holds it.
+         */
+        SenderResource: {
+            /** @description The kind of item. */
+            kind: components["schemas"]["SenderKind"];
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The name. */
+            name: string;
         };
         /**
          * SentCode
@@ -4008,6 +4102,51 @@ export interface components {
             ended_at: string | null;
         };
         /**
+         * DeskList
+         * @description The chats on the desk: those that wait first, each group oldest first.
+         */
+        DeskList: {
+            /** @description The items of this page. */
+            items: components["schemas"]["DeskResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * DeskResource
+         * @description A chat on the desk.
+         */
+        DeskResource: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description A `private` chat takes the role `privacy` and a reason. */
+            visibility: components["schemas"]["Visibility"];
+            /** @description Agents answer while the chat is `waiting`, not while `held`. */
+            state: components["schemas"]["DeskStatus"];
+            /**
+             * Format: date-time
+             * @description When the chat was put on the desk.
+             */
+            since: string;
+            /** @description What put the chat on the desk. */
+            reason_code: components["schemas"]["DeskReason"];
+            /** @description The agent that asked for a person; null if none did. */
+            agent_id: string | null;
+            /** @description Who holds the chat; null while it waits. */
+            holder: components["schemas"]["HolderResource"] | null;
+            /**
+             * Format: date-time
+             * @description When the holder took it.
+             */
+            taken_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the holder first posted a message.
+             */
+            answered_at: string | null;
+            /** @description What the agent says the matter is; null for everybody but the holder. */
+            summary: string | null;
+        };
+        /**
          * DirectChatPage
          * @description A page of a user's direct chats, the one with the newest message first.
          */
@@ -4409,6 +4548,16 @@ export interface components {
             ended_at: string | null;
         };
         /**
+         * HolderResource
+         * @description A person of the team who holds a chat.
+         */
+        HolderResource: {
+            /** @description The operator, as the token's `sub`. */
+            id: string;
+            /** @description The name that the people of the chat see. */
+            name: string;
+        };
+        /**
          * HttpCall
          * @description The request that a tool sends.
          */
@@ -4635,7 +4784,7 @@ export interface components {
             /** @description The kind of item. */
             kind: components["schemas"]["MessageKind"];
             /** @description Who posted the message. */
-            sender: components["schemas"]["MemberResource"];
+            sender: components["schemas"]["SenderResource"];
             /** @description By which the logs are found. */
             correlation_id: string | null;
             /**
@@ -4794,6 +4943,19 @@ export interface components {
             text: string;
         };
         /**
+         * NewHolder
+         * @description A take-over of a chat.
+         */
+        NewHolder: {
+            /**
+             * @description Who takes the chat: the caller.
+             * @constant
+             */
+            holder: "me";
+            /** @description The name that people see; omitted: the name of the caller's token. */
+            name?: string | null;
+        };
+        /**
          * NewLine
          * @description A new line: a phone number that belongs to an agent.
          */
@@ -4864,6 +5026,16 @@ export interface components {
             text: string;
             /** @description Replaces the shipped skill with the same name. */
             name: string;
+        };
+        /**
+         * NewTeamMessage
+         * @description A message of the person of the team who holds a chat.
+         */
+        NewTeamMessage: {
+            /** @description The text. */
+            text: string;
+            /** @description Idempotency key of the sender: a repeated key returns the same message. */
+            client_id: string;
         };
         /**
          * NewThread
@@ -5376,6 +5548,14 @@ export interface components {
             agents: number;
         };
         /**
+         * Return
+         * @description What a person of the team tells the agents at the return of a chat.
+         */
+        Return: {
+            /** @description What the agents are to know; may be empty. Default: `""`. */
+            briefing?: string;
+        };
+        /**
          * RunReasonResource
          * @description A run of a message.
          */
@@ -5556,6 +5736,12 @@ export interface components {
             message_days?: number | null;
             /** @description Retention of runs in days; null for no limit. */
             run_days?: number | null;
+            /** @description The team's name in SMS: `Mia from Acme: ...`; unset for none. */
+            team_name?: string | null;
+            /** @description Minutes without a message of the holder after which a chat that a person of the team holds goes back to its agents. */
+            desk_silence_minutes?: number | null;
+            /** @description Whether plans and calls of services that are due while a person of the team holds their chat `wait` for the return or are dropped. */
+            desk_due_work?: components["schemas"]["DueWork"] | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
             /** @description Whether operators may read chats, prompts and recalled messages. */
@@ -5740,6 +5926,12 @@ export interface components {
             message_days?: number | null;
             /** @description Retention of runs in days; null for no limit. */
             run_days?: number | null;
+            /** @description The team's name in SMS: `Mia from Acme: ...`; unset for none. */
+            team_name?: string | null;
+            /** @description Minutes without a message of the holder after which a chat that a person of the team holds goes back to its agents. */
+            desk_silence_minutes?: number | null;
+            /** @description Whether plans and calls of services that are due while a person of the team holds their chat `wait` for the return or are dropped. */
+            desk_due_work?: components["schemas"]["DueWork"] | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
             /** @description Whether operators may read chats, prompts and recalled messages. */
@@ -6377,7 +6569,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "document" | "endpoint" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -6451,11 +6643,17 @@ export interface components {
          */
         TurnRole: "user" | "assistant";
         /**
-         * MessageKind
-         * @description The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger nobody; nor does a `choice`, a question to one person.
+         * SenderKind
+         * @description Who posts: a person (`user`), an agent, or a person of the `team`.
          * @enum {string}
          */
-        MessageKind: "text" | "keyword" | "notice" | "choice" | "deleted" | "erased";
+        SenderKind: "user" | "agent" | "team";
+        /**
+         * MessageKind
+         * @description The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger nobody; nor do a `choice`, a question to one person, and a message of the `team`.
+         * @enum {string}
+         */
+        MessageKind: "text" | "team" | "keyword" | "notice" | "choice" | "deleted" | "erased";
         /**
          * NameSource
          * @description Whether a name is `given` by the issuer or an operator, or was `chosen`.
@@ -6557,7 +6755,19 @@ export interface components {
          * @description The state of an SMS. `sent` SMS were accepted by the provider, and `delivered` ones have reached the phone.
          * @enum {string}
          */
-        DeliveryStatus: "queued" | "sending" | "sent" | "delivered" | "failed" | "canceled";
+        DeliveryStatus: "queued" | "sending" | "sent" | "delivered" | "read" | "failed" | "canceled";
+        /**
+         * DeskStatus
+         * @description Whether a chat waits for a person of the team, or one holds it.
+         * @enum {string}
+         */
+        DeskStatus: "waiting" | "held";
+        /**
+         * DeskReason
+         * @description What put a chat on the desk: an `agent`, a rule of the operator (`words`, `failed_answers`, `tool`), or an `operator`.
+         * @enum {string}
+         */
+        DeskReason: "agent" | "words" | "failed_answers" | "tool" | "operator";
         /**
          * SettingType
          * @description The type of the values of a setting in JSON.
@@ -6642,6 +6852,12 @@ export interface components {
          * @enum {string}
          */
         ProfileChangeMadeBy: "consolidation" | "update_profile";
+        /**
+         * DueWork
+         * @description What becomes of plans and calls of services in a chat that a person of the team holds: they `wait` for its return, or are dropped.
+         * @enum {string}
+         */
+        DueWork: "wait" | "drop";
         /** NewToolParameters */
         NewToolParameters: {
             [key: string]: unknown;
@@ -8220,6 +8436,245 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_desk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeskResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    take_over: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "holder": "me"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewHolder"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeskResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    hand_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Return"];
+            };
+        };
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_held_messages: {
+        parameters: {
+            query?: {
+                /** @description Only messages with a higher `seq`. */
+                after?: number | null;
+                /** @description Only messages with a lower `seq`. */
+                before?: number | null;
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "chat_id": "chat_01M806VB1EXYCSVB1T1S3JF1YZ",
+                     *           "choice": null,
+                     *           "client_id": "8a41",
+                     *           "created_at": "2026-11-21T22:54:08.412Z",
+                     *           "id": "msg_01M8052A0RRXM7989ADR524XMF",
+                     *           "kind": "text",
+                     *           "media": [],
+                     *           "reply_to": null,
+                     *           "run_id": null,
+                     *           "sender": {
+                     *             "id": "agt_01M804VMPX3DA30HZM0KD2DW9E",
+                     *             "kind": "agent",
+                     *             "name": "Coach"
+                     *           },
+                     *           "seq": 2,
+                     *           "text": "Yes. Walk for five minutes first, then stretch.",
+                     *           "via": null
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MessagePage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    post_team_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client_id": "1",
+                 *       "text": "I have sent you a new parcel."
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewTeamMessage"];
+            };
+        };
+        responses: {
+            /** @description The message already exists. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResource"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
@@ -11792,6 +12247,44 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_desk: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeskList"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             422: components["responses"]["Unprocessable"];

@@ -23,6 +23,11 @@ ENUMS = {
     "(`invitation`) or whether a number is still theirs (`number`).",
     "ChoiceStatus": "Whether a question is open, answered or expired.",
     "Decision": "What an operator decided on a call.",
+    "DeskReason": "What put a chat on the desk: an `agent`, a rule of the operator (`words`, "
+    "`failed_answers`, `tool`), or an `operator`.",
+    "DeskStatus": "Whether a chat waits for a person of the team, or one holds it.",
+    "DueWork": "What becomes of plans and calls of services in a chat that a person of the team "
+    "holds: they `wait` for its return, or are dropped.",
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
     "`delivered` ones have reached the phone.",
     "EntryKind": "What an entry of a prompt comes from.",
@@ -44,7 +49,7 @@ ENUMS = {
     "MemoryKind": "Core memories stay; journal entries fade.",
     "MemoryState": "`live` memories are active; `ended` ones were removed, were replaced or faded.",
     "MessageKind": "The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger "
-    "nobody; nor does a `choice`, a question to one person.",
+    "nobody; nor do a `choice`, a question to one person, and a message of the `team`.",
     "NamedTexts": "Texts of others that have the full name of an erased user: `keep` them, "
     "`replace` the name, or `remove` them.",
     "NameSource": "Whether a name is `given` by the issuer or an operator, or was `chosen`.",
@@ -65,6 +70,7 @@ ENUMS = {
     "RespondMode": "Which messages the agents of a chat answer: every message, those that "
     "mention them, or none until a person asks.",
     "RunStatus": "The state of a run. A `waiting` run has asked something and waits for a reply.",
+    "SenderKind": "Who posts: a person (`user`), an agent, or a person of the `team`.",
     "SettingType": "The type of the values of a setting in JSON.",
     "SettingSource": "The level that set a value; `environment` is the deployment.",
     "ThreadKind": "Whether a thread explores a subject or produces a deliverable.",

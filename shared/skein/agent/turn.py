@@ -510,7 +510,7 @@ def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> N
 
     Raises:
         NotFound: The agent has left the run's chat.
-        Conflict: The chat is discarded.
+        Conflict: The chat is discarded, or a person of the team holds it.
         Forbidden: Someone joined who may not be shown the run's trigger.
     """
     if shown_chat_id is None or shown_chat_id != run.for_chat_id:
@@ -519,6 +519,8 @@ def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> N
         raise NotFound("the agent has left the chat", reason=Reason.AGENT_LEFT)
     if chat.discarded_at is not None:
         raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
+    if chat.held:
+        raise Conflict("a person of the team holds the chat", reason=Reason.DESK)
     if not may_show(run.audience, chat.readers):
         raise Forbidden(
             "someone joined the chat who may not be shown the trigger",

@@ -33,7 +33,7 @@ from skein.services.common.quoting import quoted
 from skein.services.runs.wakeups import mentions
 from skein.settings import Settings
 
-SHOWN_KINDS = frozenset({"text", "deleted", "choice"})
+SHOWN_KINDS = frozenset({"text", "team", "deleted", "choice"})
 MAX_ASKED = 20  # messages to answer, if they are of an earlier session
 MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: of the beginning, the trigger and the end
 

@@ -151,7 +151,7 @@ def _entry(
     with_full_name: bool,
 ) -> str:
     own = member.ref == names.agent
-    facts = ["human" if member.kind == "user" else "agent"]
+    facts = ["agent" if member.kind == "agent" else "human"]
     if own:
         facts.append("you")
     elif with_ids and member.kind == "user":
@@ -161,7 +161,7 @@ def _entry(
         facts.append(f"named {quoted(member.name)}")
     if former := former_names(chat, member)[-MAX_FORMERLY:]:
         facts.append(f"formerly {' and '.join(former)}")
-    if member.ref not in present:
+    if member.ref not in present and member.kind != "team":
         facts.append("left")
     return f"{name} ({', '.join(facts)})"
 

@@ -137,7 +137,7 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     if own:
         marks = f"[{', '.join(details)}] " if details else ""
         return f"{marks}{_delivery_and_origin(message, context)}{words}"
-    kind = "human" if message.sender.kind == "user" else "agent"
+    kind = "agent" if message.sender.kind == "agent" else "human"
     return f"[{', '.join([f'{context.names.speaker(message)} ({kind})', *details])}] {words}"
 
 
@@ -185,7 +185,7 @@ def attached(message: Message) -> str:
 
 def _kind(message: Message) -> str:
     """Return the kind of a keyword or notice in brackets; '' for a text or a question."""
-    return "" if message.kind in {"text", "choice"} else f"[{message.kind}] "
+    return "" if message.kind in {"text", "team", "choice"} else f"[{message.kind}] "
 
 
 def ago(span: timedelta) -> str:

@@ -91,7 +91,7 @@ def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int
     """
     who = names.speaker(message)
     if message.sender.ref != names.agent:
-        who += " (human)" if message.sender.kind == "user" else " (agent)"
+        who += " (agent)" if message.sender.kind == "agent" else " (human)"
     part = ""
     if start > 0 or end < len(message.text):
         part = f" (characters {start + 1} to {end} of {len(message.text)})"

@@ -56,7 +56,8 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
     """Return whether a message is the person's, or was made from or for the person alone.
 
     The person's own messages go, and questions to the person. An agent's message goes if the model
-    was shown the words of nobody else, and in private chats where nobody else ever was.
+    was shown the words of nobody else, and in private chats where nobody else ever was. So does
+    that of a person of the team, who was shown the words of the chat's people.
 
     Args:
         sweep: The sweep of the person.
@@ -141,8 +142,8 @@ def without_their_words(sweep: Sweep, text: str) -> str:
 
 
 def held_words_replaced(sweep: Sweep, message: Message) -> Message:
-    """Return an agent's message without the words of the person that it merely held."""
-    if message.sender.kind != "agent" or not may_hold_their_words(sweep, message.authors):
+    """Return a message of an agent or the team without words of the person that it merely held."""
+    if message.sender.kind == "user" or not may_hold_their_words(sweep, message.authors):
         return message
     return _message_with(message, partial(without_their_words, sweep))
 

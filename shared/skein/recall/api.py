@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from skein.models.api.base import CreatedAt, IdOfChat, Resource
-from skein.models.api.chats import MemberResource
+from skein.models.api.chats import SenderResource
 from skein.models.chats.chat import Message
 from skein.models.outbox.jobs import RecallJob
 
@@ -27,7 +27,7 @@ class RecalledMessage(Resource):
 
     chat_id: IdOfChat
     seq: Annotated[int, Field(description="The number of the message in its chat.")]
-    sender: Annotated[MemberResource, Field(description="Who posted the message.")]
+    sender: Annotated[SenderResource, Field(description="Who posted the message.")]
     text: Annotated[
         str, Field(description="The text, or the best part of a text of more than 700 characters.")
     ]
@@ -43,7 +43,7 @@ class RecalledMessage(Resource):
         return cls(
             chat_id=message.chat_id,
             seq=message.seq,
-            sender=MemberResource.of(message.sender),
+            sender=SenderResource.of(message.sender),
             text=text,
             created_at=message.created_at,
             score=score,

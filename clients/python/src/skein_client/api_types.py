@@ -177,7 +177,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -438,6 +438,15 @@ DocumentText = TypedDict(
 )
 
 
+class HolderResource(TypedDict):
+    """
+    A person of the team who holds a chat.
+    """
+
+    id: str
+    name: str
+
+
 class KeptResource(TypedDict):
     """
     An item that an agent stores for this person only, or made from the person's words only.
@@ -586,6 +595,15 @@ class NewGoal(TypedDict):
     text: str
 
 
+class NewHolder(TypedDict):
+    """
+    A take-over of a chat.
+    """
+
+    holder: Literal['me']
+    name: NotRequired[str | None]
+
+
 class NewLine(TypedDict):
     """
     A new line: a phone number that belongs to an agent.
@@ -633,6 +651,15 @@ class NewSkill(TypedDict):
     modes: NotRequired[list[str]]
     text: str
     name: str
+
+
+class NewTeamMessage(TypedDict):
+    """
+    A message of the person of the team who holds a chat.
+    """
+
+    text: str
+    client_id: str
 
 
 Document: TypeAlias = str
@@ -766,6 +793,14 @@ class RequestedResource(TypedDict):
     agents: int
 
 
+class Return(TypedDict):
+    """
+    What a person of the team tells the agents at the return of a chat.
+    """
+
+    briefing: NotRequired[str]
+
+
 class ServerToolApproval(TypedDict):
     """
     An operator's approval of a tool of an MCP server.
@@ -805,55 +840,6 @@ class ServiceWithSecret(TypedDict):
     agent_ids: list[str]
     created_at: str
     secret: str
-
-
-class SettingsResource(TypedDict):
-    """
-    The settings of a tenant. Null means that the deployment decides.
-    """
-
-    message_history_limit: NotRequired[int | None]
-    include_system_messages: NotRequired[bool | None]
-    max_context_tokens: NotRequired[int | None]
-    recall_tokens: NotRequired[int | None]
-    reserved_response_tokens: NotRequired[int | None]
-    tokenizer_model: NotRequired[str | None]
-    conversation_gap_minutes: NotRequired[int | None]
-    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
-    auto_summary: NotRequired[bool | None]
-    summary_message_threshold: NotRequired[int | None]
-    consolidate: NotRequired[bool | None]
-    consolidation_idle_seconds: NotRequired[int | None]
-    reply_debounce_seconds: NotRequired[int | None]
-    reply_debounce_max_seconds: NotRequired[int | None]
-    choice_hours: NotRequired[int | None]
-    apology: NotRequired[bool | None]
-    streaming: NotRequired[bool | None]
-    sms_answer_characters: NotRequired[int | None]
-    sms_answer_segments: NotRequired[int | None]
-    answered_countries: NotRequired[list[AnsweredCountry] | None]
-    ask_after_silent_days: NotRequired[int | None]
-    long_code_segments_per_minute: NotRequired[int | None]
-    toll_free_segments_per_minute: NotRequired[int | None]
-    user_messages_per_minute: NotRequired[int | None]
-    user_tokens_per_day: NotRequired[int | None]
-    user_concurrent_runs: NotRequired[int | None]
-    user_chat_changes_per_hour: NotRequired[int | None]
-    user_reads_per_minute: NotRequired[int | None]
-    tenant_messages_per_minute: NotRequired[int | None]
-    tenant_tokens_per_day: NotRequired[int | None]
-    tenant_concurrent_runs: NotRequired[int | None]
-    user_segments_per_day: NotRequired[int | None]
-    new_number_segments_per_day: NotRequired[int | None]
-    line_segments_per_day: NotRequired[int | None]
-    background_tokens_per_day: NotRequired[int | None]
-    quiet_hours: NotRequired[QuietHours | None]
-    context_enabled: NotRequired[bool | None]
-    context_rollout_percent: NotRequired[float | None]
-    message_days: NotRequired[int | None]
-    run_days: NotRequired[int | None]
-    prices: NotRequired[Prices | None]
-    operators_read_chats: NotRequired[bool | None]
 
 
 class SkillBody(TypedDict):
@@ -909,55 +895,6 @@ class SweepResource(TypedDict):
 
     counts: dict[str, int]
     ended_at: str | None
-
-
-class TenantOverridesChange(TypedDict):
-    """
-    Changes to a tenant's settings. Omitted fields stay; null removes a setting.
-    """
-
-    message_history_limit: NotRequired[int | None]
-    include_system_messages: NotRequired[bool | None]
-    max_context_tokens: NotRequired[int | None]
-    recall_tokens: NotRequired[int | None]
-    reserved_response_tokens: NotRequired[int | None]
-    tokenizer_model: NotRequired[str | None]
-    conversation_gap_minutes: NotRequired[int | None]
-    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
-    auto_summary: NotRequired[bool | None]
-    summary_message_threshold: NotRequired[int | None]
-    consolidate: NotRequired[bool | None]
-    consolidation_idle_seconds: NotRequired[int | None]
-    reply_debounce_seconds: NotRequired[int | None]
-    reply_debounce_max_seconds: NotRequired[int | None]
-    choice_hours: NotRequired[int | None]
-    apology: NotRequired[bool | None]
-    streaming: NotRequired[bool | None]
-    sms_answer_characters: NotRequired[int | None]
-    sms_answer_segments: NotRequired[int | None]
-    answered_countries: NotRequired[list[AnsweredCountry] | None]
-    ask_after_silent_days: NotRequired[int | None]
-    long_code_segments_per_minute: NotRequired[int | None]
-    toll_free_segments_per_minute: NotRequired[int | None]
-    user_messages_per_minute: NotRequired[int | None]
-    user_tokens_per_day: NotRequired[int | None]
-    user_concurrent_runs: NotRequired[int | None]
-    user_chat_changes_per_hour: NotRequired[int | None]
-    user_reads_per_minute: NotRequired[int | None]
-    tenant_messages_per_minute: NotRequired[int | None]
-    tenant_tokens_per_day: NotRequired[int | None]
-    tenant_concurrent_runs: NotRequired[int | None]
-    user_segments_per_day: NotRequired[int | None]
-    new_number_segments_per_day: NotRequired[int | None]
-    line_segments_per_day: NotRequired[int | None]
-    background_tokens_per_day: NotRequired[int | None]
-    quiet_hours: NotRequired[QuietHours | None]
-    context_enabled: NotRequired[bool | None]
-    context_rollout_percent: NotRequired[float | None]
-    message_days: NotRequired[int | None]
-    run_days: NotRequired[int | None]
-    prices: NotRequired[Prices | None]
-    operators_read_chats: NotRequired[bool | None]
 
 
 class ToolTokens(TypedDict):
@@ -1065,7 +1002,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'tenant']
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'document', 'endpoint', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -1104,7 +1041,10 @@ ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_f
 TurnRole: TypeAlias = Literal['user', 'assistant']
 
 
-MessageKind: TypeAlias = Literal['text', 'keyword', 'notice', 'choice', 'deleted', 'erased']
+SenderKind: TypeAlias = Literal['user', 'agent', 'team']
+
+
+MessageKind: TypeAlias = Literal['text', 'team', 'keyword', 'notice', 'choice', 'deleted', 'erased']
 
 
 NameSource: TypeAlias = Literal['given', 'chosen']
@@ -1155,7 +1095,13 @@ AuditScope: TypeAlias = Literal['chat', 'support', 'privacy', 'owner']
 BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', 'paused_run', 'paused_delivery']
 
 
-DeliveryStatus: TypeAlias = Literal['queued', 'sending', 'sent', 'delivered', 'failed', 'canceled']
+DeliveryStatus: TypeAlias = Literal['queued', 'sending', 'sent', 'delivered', 'read', 'failed', 'canceled']
+
+
+DeskStatus: TypeAlias = Literal['waiting', 'held']
+
+
+DeskReason: TypeAlias = Literal['agent', 'words', 'failed_answers', 'tool', 'operator']
 
 
 SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'array', 'object']
@@ -1198,6 +1144,9 @@ PlanOutcome: TypeAlias = Literal['active', 'canceled']
 
 
 ProfileChangeMadeBy: TypeAlias = Literal['consolidation', 'update_profile']
+
+
+DueWork: TypeAlias = Literal['wait', 'drop']
 
 
 class NewToolParameters(TypedDict):
@@ -1397,10 +1346,10 @@ class HistoryTurn(TypedDict):
 
 class MemberRef(TypedDict):
     """
-    A reference to a person or an agent, by kind and id.
+    A reference to a person, an agent or a person of the team, by kind and id.
     """
 
-    kind: MemberKind
+    kind: SenderKind
     id: str
 
 
@@ -1421,26 +1370,6 @@ class MemberResource(TypedDict):
     kind: MemberKind
     id: str
     name: str
-
-
-class MessageResource(TypedDict):
-    """
-    A message.
-    """
-
-    id: str
-    chat_id: str
-    seq: int
-    kind: MessageKind
-    text: str
-    sender: MemberResource
-    client_id: str
-    reply_to: int | None
-    choice: ChoiceResource | None
-    via: ViaResource | None
-    media: list[Media]
-    run_id: str | None
-    created_at: str
 
 
 class Myself(TypedDict):
@@ -1465,7 +1394,7 @@ class NamedMember(TypedDict):
     A member, with the name that the other members see.
     """
 
-    kind: MemberKind
+    kind: SenderKind
     id: str
     name: str
 
@@ -1509,19 +1438,6 @@ class ReadingMember(TypedDict):
     seen_seq: int
 
 
-class RecalledMessage(TypedDict):
-    """
-    A recalled message.
-    """
-
-    chat_id: str
-    seq: int
-    sender: MemberResource
-    text: str
-    created_at: str
-    score: float
-
-
 class RoleChange(TypedDict):
     """
     A new role of a member.
@@ -1542,6 +1458,16 @@ class SectionResource(TypedDict):
     may_be_shown: str
     cached_tokens: int | None
     entries: list[EntryResource]
+
+
+class SenderResource(TypedDict):
+    """
+    The sender of a message: a member of the chat, or a person of the team who holds it.
+    """
+
+    kind: SenderKind
+    id: str
+    name: str
 
 
 class ServiceTrigger(TypedDict):
@@ -1809,6 +1735,23 @@ class DeliveryResource(TypedDict):
     parts: list[str]
     created_at: str
     ended_at: str | None
+
+
+class DeskResource(TypedDict):
+    """
+    A chat on the desk.
+    """
+
+    chat_id: str
+    visibility: Visibility
+    state: DeskStatus
+    since: str
+    reason_code: DeskReason
+    agent_id: str | None
+    holder: HolderResource | None
+    taken_at: str | None
+    answered_at: str | None
+    summary: str | None
 
 
 class DirectChatPage(TypedDict):
@@ -2154,15 +2097,6 @@ class ProfileSourceResource(TypedDict):
     run_id: str | None
 
 
-class RecallList(TypedDict):
-    """
-    Recalled messages, best first.
-    """
-
-    items: list[RecalledMessage]
-    tokens: int
-
-
 class ReflectionPage(TypedDict):
     """
     A page of an agent's reflections, oldest first.
@@ -2210,6 +2144,110 @@ class ServicePage(TypedDict):
 
     items: list[ServiceResource]
     next_cursor: str | None
+
+
+class SettingsResource(TypedDict):
+    """
+    The settings of a tenant. Null means that the deployment decides.
+    """
+
+    message_history_limit: NotRequired[int | None]
+    include_system_messages: NotRequired[bool | None]
+    max_context_tokens: NotRequired[int | None]
+    recall_tokens: NotRequired[int | None]
+    reserved_response_tokens: NotRequired[int | None]
+    tokenizer_model: NotRequired[str | None]
+    conversation_gap_minutes: NotRequired[int | None]
+    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
+    auto_summary: NotRequired[bool | None]
+    summary_message_threshold: NotRequired[int | None]
+    consolidate: NotRequired[bool | None]
+    consolidation_idle_seconds: NotRequired[int | None]
+    reply_debounce_seconds: NotRequired[int | None]
+    reply_debounce_max_seconds: NotRequired[int | None]
+    choice_hours: NotRequired[int | None]
+    apology: NotRequired[bool | None]
+    streaming: NotRequired[bool | None]
+    sms_answer_characters: NotRequired[int | None]
+    sms_answer_segments: NotRequired[int | None]
+    answered_countries: NotRequired[list[AnsweredCountry] | None]
+    ask_after_silent_days: NotRequired[int | None]
+    long_code_segments_per_minute: NotRequired[int | None]
+    toll_free_segments_per_minute: NotRequired[int | None]
+    user_messages_per_minute: NotRequired[int | None]
+    user_tokens_per_day: NotRequired[int | None]
+    user_concurrent_runs: NotRequired[int | None]
+    user_chat_changes_per_hour: NotRequired[int | None]
+    user_reads_per_minute: NotRequired[int | None]
+    tenant_messages_per_minute: NotRequired[int | None]
+    tenant_tokens_per_day: NotRequired[int | None]
+    tenant_concurrent_runs: NotRequired[int | None]
+    user_segments_per_day: NotRequired[int | None]
+    new_number_segments_per_day: NotRequired[int | None]
+    line_segments_per_day: NotRequired[int | None]
+    background_tokens_per_day: NotRequired[int | None]
+    quiet_hours: NotRequired[QuietHours | None]
+    context_enabled: NotRequired[bool | None]
+    context_rollout_percent: NotRequired[float | None]
+    message_days: NotRequired[int | None]
+    run_days: NotRequired[int | None]
+    team_name: NotRequired[str | None]
+    desk_silence_minutes: NotRequired[int | None]
+    desk_due_work: NotRequired[DueWork | None]
+    prices: NotRequired[Prices | None]
+    operators_read_chats: NotRequired[bool | None]
+
+
+class TenantOverridesChange(TypedDict):
+    """
+    Changes to a tenant's settings. Omitted fields stay; null removes a setting.
+    """
+
+    message_history_limit: NotRequired[int | None]
+    include_system_messages: NotRequired[bool | None]
+    max_context_tokens: NotRequired[int | None]
+    recall_tokens: NotRequired[int | None]
+    reserved_response_tokens: NotRequired[int | None]
+    tokenizer_model: NotRequired[str | None]
+    conversation_gap_minutes: NotRequired[int | None]
+    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
+    auto_summary: NotRequired[bool | None]
+    summary_message_threshold: NotRequired[int | None]
+    consolidate: NotRequired[bool | None]
+    consolidation_idle_seconds: NotRequired[int | None]
+    reply_debounce_seconds: NotRequired[int | None]
+    reply_debounce_max_seconds: NotRequired[int | None]
+    choice_hours: NotRequired[int | None]
+    apology: NotRequired[bool | None]
+    streaming: NotRequired[bool | None]
+    sms_answer_characters: NotRequired[int | None]
+    sms_answer_segments: NotRequired[int | None]
+    answered_countries: NotRequired[list[AnsweredCountry] | None]
+    ask_after_silent_days: NotRequired[int | None]
+    long_code_segments_per_minute: NotRequired[int | None]
+    toll_free_segments_per_minute: NotRequired[int | None]
+    user_messages_per_minute: NotRequired[int | None]
+    user_tokens_per_day: NotRequired[int | None]
+    user_concurrent_runs: NotRequired[int | None]
+    user_chat_changes_per_hour: NotRequired[int | None]
+    user_reads_per_minute: NotRequired[int | None]
+    tenant_messages_per_minute: NotRequired[int | None]
+    tenant_tokens_per_day: NotRequired[int | None]
+    tenant_concurrent_runs: NotRequired[int | None]
+    user_segments_per_day: NotRequired[int | None]
+    new_number_segments_per_day: NotRequired[int | None]
+    line_segments_per_day: NotRequired[int | None]
+    background_tokens_per_day: NotRequired[int | None]
+    quiet_hours: NotRequired[QuietHours | None]
+    context_enabled: NotRequired[bool | None]
+    context_rollout_percent: NotRequired[float | None]
+    message_days: NotRequired[int | None]
+    run_days: NotRequired[int | None]
+    team_name: NotRequired[str | None]
+    desk_silence_minutes: NotRequired[int | None]
+    desk_due_work: NotRequired[DueWork | None]
+    prices: NotRequired[Prices | None]
+    operators_read_chats: NotRequired[bool | None]
 
 
 class ThreadChange(TypedDict):
@@ -2373,19 +2411,6 @@ class ToolWithSecret(TypedDict):
     secret: str
 
 
-class TranscriptPage(TypedDict):
-    """
-    A page of a chat's messages as an operator reads them, with the chat's title and members.
-    """
-
-    items: list[MessageResource]
-    next_cursor: str | None
-    title: str | None
-    kind: ChatKind
-    visibility: Visibility
-    members: list[ChatMemberResource]
-
-
 class TrialResource(TypedDict):
     """
     The result of a call that an operator tried, as a model would get it.
@@ -2473,14 +2498,6 @@ class ConsentPage(TypedDict):
     next_cursor: str | None
 
 
-class FoundMessages(TypedDict):
-    """
-    Messages that a search found, best first; there are no further pages.
-    """
-
-    items: list[RecalledMessage]
-
-
 class InvitationResource(TypedDict):
     """
     The chat that an invited person may join.
@@ -2498,7 +2515,7 @@ class LastMessageResource(TypedDict):
 
     seq: int
     text: str
-    sender: MemberResource
+    sender: SenderResource
     created_at: str
 
 
@@ -2522,13 +2539,24 @@ class MemberPage(TypedDict):
     next_cursor: str | None
 
 
-class MessagePage(TypedDict):
+class MessageResource(TypedDict):
     """
-    A page of messages, oldest first.
+    A message.
     """
 
-    items: list[MessageResource]
-    next_cursor: str | None
+    id: str
+    chat_id: str
+    seq: int
+    kind: MessageKind
+    text: str
+    sender: SenderResource
+    client_id: str
+    reply_to: int | None
+    choice: ChoiceResource | None
+    via: ViaResource | None
+    media: list[Media]
+    run_id: str | None
+    created_at: str
 
 
 class OpenChoiceResource(TypedDict):
@@ -2596,6 +2624,19 @@ class PromptResource(TypedDict):
     nudge: str
     marks: list[PromptMark]
     cached_share: float | None
+
+
+class RecalledMessage(TypedDict):
+    """
+    A recalled message.
+    """
+
+    chat_id: str
+    seq: int
+    sender: SenderResource
+    text: str
+    created_at: str
+    score: float
 
 
 class StepResource(TypedDict):
@@ -2723,6 +2764,15 @@ class BacklogResource(TypedDict):
     items: list[BacklogRowResource]
 
 
+class DeskList(TypedDict):
+    """
+    The chats on the desk: those that wait first, each group oldest first.
+    """
+
+    items: list[DeskResource]
+    next_cursor: str | None
+
+
 class EffectiveSettingPage(TypedDict):
     """
     All settings in force, in one page.
@@ -2786,7 +2836,7 @@ class MessageReasonsResource(TypedDict):
     chat_id: str
     seq: int
     kind: MessageKind
-    sender: MemberResource
+    sender: SenderResource
     correlation_id: str | None
     created_at: str
     run_id: str | None
@@ -2838,6 +2888,15 @@ class ProfileChangeResource(TypedDict):
     undone_at: str | None
 
 
+class RecallList(TypedDict):
+    """
+    Recalled messages, best first.
+    """
+
+    items: list[RecalledMessage]
+    tokens: int
+
+
 class ReplayResource(TypedDict):
     """
     The answer to a replayed prompt; no tool was carried out and nothing was stored.
@@ -2873,6 +2932,19 @@ class ToolPage(TypedDict):
     next_cursor: str | None
 
 
+class TranscriptPage(TypedDict):
+    """
+    A page of a chat's messages as an operator reads them, with the chat's title and members.
+    """
+
+    items: list[MessageResource]
+    next_cursor: str | None
+    title: str | None
+    kind: ChatKind
+    visibility: Visibility
+    members: list[ChatMemberResource]
+
+
 class UserDetail(TypedDict):
     """
     A user, with the profile and its changes by agents and by the user.
@@ -2903,6 +2975,23 @@ class ChatPage(TypedDict):
     """
 
     items: list[OwnChatResource]
+    next_cursor: str | None
+
+
+class FoundMessages(TypedDict):
+    """
+    Messages that a search found, best first; there are no further pages.
+    """
+
+    items: list[RecalledMessage]
+
+
+class MessagePage(TypedDict):
+    """
+    A page of messages, oldest first.
+    """
+
+    items: list[MessageResource]
     next_cursor: str | None
 
 

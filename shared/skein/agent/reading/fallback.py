@@ -109,7 +109,7 @@ def without_context(run: Run, reading: Reading) -> Reading:
         return _reduced(reading, History(seen_to=reading.member.seen_seq if reading.member else 0))
     agent = MemberRef(kind="agent", id=run.agent_id)
     messages = reading.of(History).messages
-    texts = [message for message in messages if message.kind == "text"]
+    texts = [message for message in messages if message.kind in {"text", "team"}]
     current = current_seq(run, reading.chat)
     if current is None:
         current = max((one.seq for one in texts if one.sender.ref != agent), default=None)
@@ -138,7 +138,7 @@ def seen_to(
     """
     known = {message.seq: message for message in messages}
     while (following := known.get(seen + 1)) is not None:
-        is_new = following.kind == "text" and following.sender.ref != agent
+        is_new = following.kind in {"text", "team"} and following.sender.ref != agent
         if is_new and following not in shown:
             break
         seen += 1
@@ -166,7 +166,7 @@ def _asked(
         if message.seq == current
         or (
             first <= message.seq < current
-            and message.kind == "text"
+            and message.kind in {"text", "team"}
             and message.sender.ref != agent
         )
     )

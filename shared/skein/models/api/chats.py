@@ -37,7 +37,14 @@ from skein.models.chats.chat import (
     Visibility,
 )
 from skein.models.common.audience import may_show
-from skein.models.common.base import EntityId, Instant, MemberKind, MemberRef, NamedMember
+from skein.models.common.base import (
+    EntityId,
+    Instant,
+    MemberKind,
+    MemberRef,
+    NamedMember,
+    SenderKind,
+)
 from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
 
@@ -194,6 +201,14 @@ class MemberResource(Resource):
     name: Annotated[str, Field(description="The name.")]
 
 
+class SenderResource(Resource):
+    """The sender of a message: a member of the chat, or a person of the team who holds it."""
+
+    kind: Annotated[SenderKind, Field(description="The kind of item.")]
+    id: Id
+    name: Annotated[str, Field(description="The name.")]
+
+
 class ChatMemberResource(MemberResource):
     """A member of a chat, or a person who is invited to it."""
 
@@ -283,7 +298,7 @@ class LastMessageResource(Resource):
 
     seq: Annotated[int, Field(description="The number of the message in its chat.")]
     text: Annotated[str, Field(description="The text.")]
-    sender: Annotated[MemberResource, Field(description="Who posted the message.")]
+    sender: Annotated[SenderResource, Field(description="Who posted the message.")]
     created_at: CreatedAt
 
 
@@ -344,7 +359,7 @@ class MessageResource(Resource):
     seq: Annotated[int, Field(description="The number of the message in its chat.")]
     kind: Annotated[MessageKind, Field(description="The kind of item.")]
     text: Annotated[str, Field(description="The text; empty for a deleted or erased message.")]
-    sender: Annotated[MemberResource, Field(description="Who posted the message.")]
+    sender: Annotated[SenderResource, Field(description="Who posted the message.")]
     client_id: Annotated[
         str,
         Field(
@@ -390,7 +405,7 @@ class MessageResource(Resource):
         if message.choice is not None and now is None:
             raise ValueError("the status of a choice needs the time")
         made = {
-            "sender": MemberResource.of(message.sender),
+            "sender": SenderResource.of(message.sender),
             "choice": ChoiceResource.shown(message.choice, now) if message.choice and now else None,
             "via": ViaResource.shown(message.via, message.chat_id) if message.via else None,
             "client_id": message.id

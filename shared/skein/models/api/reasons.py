@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.models.api.base import CreatedAt, Id, IdOfAgent, IdOfChat, Resource
-from skein.models.api.chats import MemberResource
+from skein.models.api.chats import SenderResource
 from skein.models.chats.chat import MessageKind
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import DeliveryStatus
@@ -63,7 +63,7 @@ class MessageReasonsResource(Resource):
     chat_id: IdOfChat
     seq: Annotated[int, Field(description="The number of the message in its chat.")]
     kind: Annotated[MessageKind, Field(description="The kind of item.")]
-    sender: Annotated[MemberResource, Field(description="Who posted the message.")]
+    sender: Annotated[SenderResource, Field(description="Who posted the message.")]
     correlation_id: Annotated[str | None, Field(description="By which the logs are found.")]
     created_at: CreatedAt
     run_id: Annotated[str | None, Field(description="The run that posted an agent's message.")]

@@ -6,6 +6,7 @@ __all__ = [
     "choice",
     "consent",
     "consolidation",
+    "desk",
     "forgetting",
     "idempotency",
     "membership",

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from skein.channels.registry import kind_named
 from skein.errors import Unprocessable
 from skein.models.chats.choice import Choice, Invited
+from skein.models.chats.desk import Briefing, DeskState
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
@@ -41,7 +42,7 @@ RespondMode = Literal["every", "mention", "manual"]
 MemberRole = Literal["owner", "member"]
 MemberState = Literal["member", "invited"]
 MessageLoss = Literal["all", "part"]
-MessageKind = Literal["text", "keyword", "notice", "choice", "deleted", "erased"]
+MessageKind = Literal["text", "team", "keyword", "notice", "choice", "deleted", "erased"]
 
 MAX_AGENTS = 20
 MAX_MEMBERS = 100
@@ -157,6 +158,9 @@ class Chat(ChatFields, Stored):
         overrides: For a direct chat, the overrides of agent, line and tenant when a person last
             posted here.
         retention: How long messages and runs of this chat are kept; None means without limit.
+        desk: The stay on the desk, where a person of the team takes the chat over; None for none.
+        briefing: What the team told the agents at the newest return; prompts show it while their
+            history begins before it.
     """
 
     tenant: Tenant
@@ -188,6 +192,8 @@ class Chat(ChatFields, Stored):
     session: Session | None = None
     overrides: Overrides | None = None
     retention: Retention | None = None
+    desk: Annotated[DeskState | None, Field(exclude_if=lambda desk: desk is None)] = None
+    briefing: Annotated[Briefing | None, Field(exclude_if=lambda briefing: briefing is None)] = None
     activity_hour: Instant
     listed_hour: Instant | None = None
     upkeep_at: Instant | None = None
@@ -348,6 +354,11 @@ class Chat(ChatFields, Stored):
         return "owner" if owns else "member"
 
     @property
+    def held(self) -> bool:
+        """Whether a person of the team holds the chat, so that its agents are silent."""
+        return self.desk is not None and self.desk.held
+
+    @property
     def owned(self) -> bool:
         """Whether somebody owns the chat; otherwise, operators act for an owner."""
         return any(self.role_of(member.ref) == "owner" for member in self.roster)
@@ -432,6 +443,7 @@ class Message(Stored):
         choice: The question and its answer, for a message of the kind `choice`.
         answers: For a person's answer to an agent's choice, that agent: only it is triggered.
         via: The choice by which the person, as sender, agreed to these words of an agent.
+        team: For a message of the team, the team's name, which an SMS names beside the sender.
         resets: Whether this is a person's reset, which is answered without the model.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
@@ -465,6 +477,7 @@ class Message(Stored):
     choice: Annotated[Choice | None, Field(exclude_if=lambda choice: choice is None)] = None
     answers: Annotated[Identifier | None, Field(exclude_if=lambda agent: agent is None)] = None
     via: Annotated[Via | None, Field(exclude_if=lambda via: via is None)] = None
+    team: Annotated[Name | None, Field(exclude_if=lambda team: team is None)] = None
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     origin: Origin | None = None
     runs: Annotated[dict[str, Identifier], Field(exclude_if=lambda runs: not runs)] = Field(
@@ -498,10 +511,18 @@ class Message(Stored):
 
     @property
     def conversational(self) -> bool:
-        """Whether members talk with it: a text, or a question of an agent's own."""
+        """Whether people and agents talk with it: a text, or a question of an agent's own."""
         if self.kind == "choice":
             return self.choice is not None and self.choice.purpose == "question"
-        return self.kind == "text"
+        return self.kind in {"text", "team"}
+
+    @property
+    def as_delivered(self) -> str:
+        """The text as a phone shows it; that of the team begins with its sender's name."""
+        if self.kind != "team":
+            return self.text
+        whose = f"{self.sender.name} from {self.team}" if self.team else self.sender.name
+        return f"{whose}: {self.text}"
 
     @property
     def words(self) -> Authors:

@@ -1,9 +1,9 @@
 """The names by which prompts and tool results show a chat's members.
 
 Each name is plain: it holds no bracket, quote, colon or line break, so a name cannot imitate the
-format around it. Only the tag of a chosen name has brackets. Members of equal names are numbered in
-order of joining: the second Husam is `Husam (2)`. A number is never given to another member, even
-after its member has left.
+format around it. Only the tag of a chosen name has brackets, and the one of a person of the team.
+Members of equal names are numbered in order of joining: the second Husam is `Husam (2)`. A number
+is never given to another member, even after its member has left.
 """
 
 import unicodedata
@@ -17,6 +17,7 @@ PUNCTUATION = frozenset(" '\u2019.-_&+")
 MAX_NAME = 60  # characters of a name that are shown
 YOU = "you"  # means the agent itself
 MAX_FORMER = 100
+TEAM = " (team)"  # after the name of a person of the team
 
 
 class FormerName(NamedMember):
@@ -33,8 +34,11 @@ def plain_name(member: NamedMember) -> str:
     """Return a member's name without the characters that the format of prompts uses.
 
     Such characters become spaces, and invisible ones are removed. `You`, and a name without any
-    letter or digit, becomes `Person` or `Agent`. The tag of a chosen name stays.
+    letter or digit, becomes `Person` or `Agent`. The tag of a chosen name stays. The name of a
+    person of the team has a tag that no member can have.
     """
+    if member.kind == "team":
+        return _plain_name(member.name, member) + TEAM
     name, tag = split_tag(member.name) if member.kind == "user" else (member.name, "")
     return _plain_name(name, member) + tag
 
@@ -45,7 +49,7 @@ def _plain_name(name: str, member: NamedMember) -> str:
     while plain and unicodedata.category(plain[0])[0] == "M":
         plain = plain[1:].lstrip(" -")
     if folded(plain) == YOU or not any(map(str.isalnum, plain)):
-        return "Person" if member.kind == "user" else "Agent"
+        return "Agent" if member.kind == "agent" else "Person"
     return plain
 
 

@@ -50,6 +50,8 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 E164 = Annotated[str, StringConstraints(pattern=r"^\+[1-9][0-9]{6,14}$")]
 
 MemberKind = Literal["user", "agent"]
+SenderKind = Literal["user", "agent", "team"]
+"""Who posts messages: the members of a chat, and a person of the team who holds it."""
 
 NULL = {"type": "null"}
 TEXTS = {"title", "description"}  # of a property in a JSON schema
@@ -104,9 +106,9 @@ class Stored(BaseModel):
 
 
 class MemberRef(Value):
-    """A reference to a person or an agent, by kind and id."""
+    """A reference to a person, an agent or a person of the team, by kind and id."""
 
-    kind: Annotated[MemberKind, Field(description="The kind of item.")]
+    kind: Annotated[SenderKind, Field(description="The kind of item.")]
     id: Annotated[Identifier, Field(description="The id, an opaque text.")]
 
     def __str__(self) -> str:
@@ -114,7 +116,7 @@ class MemberRef(Value):
 
     @property
     def person_id(self) -> str | None:
-        """The id of a person; None for an agent."""
+        """The id of a person in chats; None for an agent and for the team."""
         return self.id if self.kind == "user" else None
 
 

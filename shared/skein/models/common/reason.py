@@ -70,6 +70,7 @@ class Reason(StrEnum):
         "not_mentioned",
         "The chat's agents respond to mentions, and none is of this agent.",
     )
+    DESK = "desk", "A person of the team holds the chat, so its agents are silent."
     AGENT_PAUSED = (
         "agent_paused",
         "Agents have triggered this agent too often here; a person's message ends the pause.",

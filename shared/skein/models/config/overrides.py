@@ -25,6 +25,7 @@ from skein.models.common.base import Instant, PartialModel, Stored, Tenant, key_
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
+from skein.models.config.desk import DeskSettings
 from skein.models.config.pauses import NO_PAUSES, Pauses
 from skein.models.quotas.prices import Prices
 
@@ -347,7 +348,7 @@ class Retention(BaseModel):
     ] = None
 
 
-class TenantOnlySettings(Retention):
+class TenantOnlySettings(DeskSettings, Retention):
     """Settings of a tenant that have no environment variable."""
 
     prices: Annotated[

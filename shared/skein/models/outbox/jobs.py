@@ -76,6 +76,16 @@ class InvitationJob(Job):
     user_id: Identifier
 
 
+class DeskJob(Job):
+    """A chat on the desk may have to go back to its agents, or people may have to be told so."""
+
+    queue = "turns"
+
+    kind: Literal["desk"] = "desk"
+    chat_id: Identifier
+    stay_id: Identifier
+
+
 class DeliveryJob(Job):
     """A delivery may be due."""
 

@@ -21,6 +21,7 @@ AuditKind = Literal[
     "chat",
     "consent",
     "context",
+    "desk",
     "document",
     "endpoint",
     "erasure",

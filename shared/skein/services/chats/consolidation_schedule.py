@@ -101,6 +101,8 @@ def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings
 
 def is_new_text(chat: Chat, message: Message) -> bool:
     """Tell whether a message is a text that says something new; in a direct chat, of its person."""
+    if message.kind == "team":
+        return chat.kind == "group"
     if message.kind != "text":
         return False
     return chat.kind == "group" or (message.sender.kind == "user" and not message.resets)

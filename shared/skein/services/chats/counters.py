@@ -62,7 +62,7 @@ def counted(
     if hour > chat.activity_hour:
         times.append(after_grace)
         jobs.append(UpkeepJob(tenant=chat.tenant, chat_id=chat.id))
-    if message.kind == "text":
+    if message.kind in {"text", "team"}:
         for renewal in renewals(snapshot._replace(chat=busier), settings):
             times.append(max(renewal.at, after_grace))
             if renewal.at <= now:
@@ -101,6 +101,11 @@ def _with(
         if is_new_text(chat, message):
             busier = busier.model_copy(update={"person_seq": message.seq})
             names.append("person_seq")
+    if message.kind == "team" and chat.desk is not None:
+        first = chat.desk.answered_at or message.created_at
+        spoken = {"answered_at": first, "spoke_at": message.created_at, "spoke_seq": message.seq}
+        busier = busier.model_copy(update={"desk": chat.desk.model_copy(update=spoken)})
+        names.append("desk")
     if message.resets:
         # This also drops a summary that is being written now: its claim is removed.
         without_title = chat.without_made_title()

@@ -153,8 +153,8 @@ class ReasonViews:
     def _deliveries(
         self, snapshot: ChatSnapshot, message: Message, runs: Mapping[str, Run]
     ) -> tuple[DeliveryReason, ...]:
-        """Return the deliveries of an agent's message, or of the answers to a person's message."""
-        if message.sender.kind == "agent":
+        """Return the deliveries of a message to people, or of the answers to a person's message."""
+        if message.sender.kind != "user":
             sent = [message]
         elif snapshot.chat.kind == "direct":
             sent = self._answers(message, runs)

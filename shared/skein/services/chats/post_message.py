@@ -236,7 +236,8 @@ class Chats:
 
         Raises:
             NotFound: The chat does not exist, or the sender is not a member.
-            Conflict: The chat is discarded.
+            Conflict: The chat is discarded, or a person of the team holds it: then agents do not
+                speak there, and nobody else sends messages of the team.
             Unprocessable: The text is empty, too long or not Unicode, or `reply_to` is not a
                 message of the chat.
             ExtraWriteFailed: The condition of the first extra write does not hold.
@@ -257,9 +258,9 @@ class Chats:
         extra_writes: ExtraWrites | None,
         snapshot: ChatSnapshot,
     ) -> PostedMessage:
-        sender = snapshot.member(new.sender)
-        if sender is None or snapshot.chat.discarded_at is not None:
-            return PostedMessage(self._posted_while_open(new, sender), created=False)
+        sender, chat = _sender_in(snapshot, new), snapshot.chat
+        if sender is None or chat.discarded_at is not None or _must_be_silent(new, chat):
+            return PostedMessage(self._posted_while_open(new, sender, chat), created=False)
         if new.reply_to is not None and not 1 <= new.reply_to <= snapshot.chat.last_seq:
             raise Unprocessable("reply_to is not a message of this chat")
 
@@ -282,21 +283,26 @@ class Chats:
         self.dispatch.send(commit.jobs)
         return PostedMessage(message, created=True)
 
-    def _posted_while_open(self, new: NewMessage, sender: Membership | None) -> Message:
+    def _posted_while_open(self, new: NewMessage, sender: Membership | None, chat: Chat) -> Message:
         """Find the same message, posted while the chat was open to its sender.
 
         Raises:
             NotFound: The message was not posted before, and the sender is not a member.
-            Conflict: The message was not posted before, and the chat is discarded.
+            Conflict: The message was not posted before, and the chat is discarded or held by
+                somebody else.
         """
         earlier = self.earlier(new, sender.formerly if sender else ())
         if earlier is not None:
             _log_repeated(earlier)
             return earlier
+        if chat.discarded_at is None and "team" in {new.kind, new.sender.kind}:
+            raise Conflict("you do not hold the chat", reason=Reason.DESK)
         if sender is None:
             left = Reason.AGENT_LEFT if new.sender.kind == "agent" else Reason.PERSON_LEFT
             raise NotFound("chat not found", reason=left)
-        raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
+        if chat.discarded_at is not None:
+            raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
+        raise Conflict("a person of the team holds the chat", reason=Reason.DESK)
 
     def _commit(
         self,
@@ -368,7 +374,7 @@ class Chats:
 
         An agent's watermark does not move here: an agent has seen only the messages in its prompt.
         """
-        if sender.member.kind == "agent" or new.via is not None:
+        if sender.member.kind != "user" or new.via is not None:
             return
         before, after = sender.attributes(), _after(new, sender, now).attributes()
         change = {"seen_seq": message.seq, "route": after.get("route")}
@@ -411,7 +417,7 @@ class Chats:
             wakes = agent in woken
             pace = paced(agent, message, woken=wakes, now=now)
             answering = {**pace.changes, **burst_with(agent, debounce, now)}
-            if agent.wait is not None:
+            if agent.wait is not None and not snapshot.chat.held:
                 resumed = resumed_by(
                     self.table,
                     agent,
@@ -476,9 +482,34 @@ def _log_repeated(earlier: Message) -> None:
     )
 
 
+def _sender_in(snapshot: ChatSnapshot, new: NewMessage) -> Membership | None:
+    """Return the sender's membership; None if the sender may not post the message at all.
+
+    The person who holds the chat is no member. Only they post messages of the kind `team`, so the
+    membership that this returns for them is never stored.
+    """
+    desk = snapshot.chat.desk
+    if "team" not in {new.kind, new.sender.kind}:
+        return snapshot.member(new.sender)
+    if new.kind != "team" or desk is None or desk.holder is None or not desk.held:
+        return None
+    if desk.holder.sender.ref != new.sender:
+        return None
+    return Membership(tenant=new.tenant, chat_id=new.chat_id, member=desk.holder.sender)
+
+
+def _must_be_silent(new: NewMessage, chat: Chat) -> bool:
+    """Tell whether a person of the team holds the chat, so that an agent's words may not go there.
+
+    Notices still go, and so do questions that Skein itself asks.
+    """
+    words = new.kind == "text" or (new.kind == "choice" and new.run_id is not None)
+    return chat.held and new.sender.kind == "agent" and words
+
+
 def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
     """Return the sender's membership with the route and the opt-out that the message brings."""
-    if sender.member.kind == "agent" or new.via is not None:
+    if sender.member.kind != "user" or new.via is not None:
         return sender
     change: dict[str, object] = {"route": new.route}
     if new.opted_out is not None and new.route is not None:
@@ -516,6 +547,9 @@ def _numbered(
         choice=new.choice,
         answers=new.answers,
         via=new.via,
+        team=chat.desk.holder.team
+        if new.kind == "team" and chat.desk and chat.desk.holder
+        else None,
         expires_at=kept_until(now, message_days(chat.retention)),
         correlation_id=current(),
         created_at=max(now, chat.last_message_at or now),

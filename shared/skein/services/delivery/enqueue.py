@@ -42,7 +42,7 @@ def outgoing(
     ids: Ids,
     confirms_opt_out: bool = False,
 ) -> Iterator[QueuedDelivery]:
-    """Yield the deliveries of an agent's message in a direct chat, one per person.
+    """Yield the deliveries of a message to the people of a direct chat, one per person.
 
     Only people who are active members, are on SMS and have not opted out get a delivery.
 
@@ -52,7 +52,7 @@ def outgoing(
         message: The message, with its seq.
         confirms_opt_out: Whether the message confirms an opt-out; people who have opted out get it.
     """
-    if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
+    if not _goes_out(message, snapshot):
         return
     due_at = grace_end(now)
     for person in snapshot.members:
@@ -65,7 +65,7 @@ def outgoing(
             id=f"dlv_{ids.ulid()}",
             chat_id=message.chat_id,
             user_id=person.member.id,
-            agent_id=message.sender.id,
+            agent_id=_agent_of(message, snapshot),
             seq=message.seq,
             to=person.route,
             after=person.last_delivery,
@@ -85,11 +85,11 @@ def outgoing(
 
 
 def readable(message: Message, snapshot: ChatSnapshot) -> Message:
-    """Return an agent's message as the channel of the chat's person shows it.
+    """Return a message to people as the channel of the chat's person shows it.
 
     This text is stored, so that the chat holds the words that a phone shows.
     """
-    if message.kind != "text" or message.sender.kind != "agent" or snapshot.chat.kind != "direct":
+    if message.kind not in {"text", "team"} or not _goes_out(message, snapshot):
         return message
     reached = (member.route for member in snapshot.members if why_not_sent(member) is None)
     route = next((route for route in reached if route is not None), None)
@@ -100,12 +100,24 @@ def readable(message: Message, snapshot: ChatSnapshot) -> Message:
 
 
 def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:
-    """Return why people of a direct chat get no SMS with an agent's message, once per reason."""
-    if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
+    """Return why people of a direct chat get no SMS with a message, once per reason."""
+    if not _goes_out(message, snapshot):
         return ()
     people = (person for person in snapshot.members if person.member.kind == "user")
     reasons = (why_not_sent(person) for person in people)
     return tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
+
+
+def _goes_out(message: Message, snapshot: ChatSnapshot) -> bool:
+    """Tell whether a message goes to the people of a direct chat: an agent's, or the team's."""
+    return snapshot.chat.kind == "direct" and message.sender.kind != "user"
+
+
+def _agent_of(message: Message, snapshot: ChatSnapshot) -> str:
+    """Return the agent for which an SMS counts; for the team's, the agent of the chat."""
+    if message.sender.kind == "agent":
+        return message.sender.id
+    return next((agent.member.id for agent in snapshot.agents), message.sender.id)
 
 
 def _as_read(person: Membership) -> Condition:

@@ -71,7 +71,7 @@ class RestOfTexts:
         if membership is None or cut is None:
             return ()
         item = self.table.get(Message.key_of(cut.tenant, cut.chat_id, cut.seq))
-        text = Message.from_item(item).text if item is not None else ""
+        text = Message.from_item(item).as_delivered if item is not None else ""
         settings = effective_in(snapshot.chat, self.settings)
         parts, rest_at = first_parts(text, cut.channel, settings, cut.rest_at or 0)
         if not parts:

@@ -265,7 +265,7 @@ class SmsSender:
         The text is None if the choice is over.
         """
         if message is None or message.choice is None:
-            return (message.text if message else ""), False
+            return (message.as_delivered if message else ""), False
         choices = read_choices(self._table, delivery.tenant, delivery.user_id, now)
         listed = open_choice(choices, delivery.chat_id, delivery.seq)
         if listed is None:

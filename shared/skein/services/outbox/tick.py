@@ -23,6 +23,7 @@ from skein.models.outbox.due import DueKind, due_time
 from skein.models.outbox.jobs import (
     ConsentJob,
     DeliveryJob,
+    DeskJob,
     ErasureJob,
     EventJob,
     ForgettingJob,
@@ -66,6 +67,9 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "erasure": lambda item: ErasureJob(tenant=item["tenant"], erasure_id=item["id"]),
     "event": lambda item: EventJob(
         tenant=item["tenant"], endpoint_id=item["endpoint_id"], lane=item["lane"]
+    ),
+    "desk": lambda item: DeskJob(
+        tenant=item["tenant"], chat_id=item["chat_id"], stay_id=item["id"]
     ),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }

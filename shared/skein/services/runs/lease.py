@@ -14,10 +14,11 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from skein.correlation import follow
+from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Key, Update, Write
+from skein.models.common.storage import Is, Key, Update, Write, all_of
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
@@ -46,6 +47,7 @@ from skein.services.runs.slots import (
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
 
+HELD_BACK = timedelta(minutes=15)  # between two looks at a chat that is held
 NO_PERMIT = "the person, the tenant or the agent has no free permit"
 
 logger = logging.getLogger(__name__)
@@ -82,8 +84,10 @@ class RunLeases(ABC):
     ) -> Claim | None:
         """Claim a run for this worker, unless there is nothing to do.
 
-        A run whose agent has left is canceled here, and so is a queued run of a discarded chat. A
-        run that used up its attempts fails. A run whose wait has timed out resumes.
+        A run whose agent has left is canceled here, and so is a queued run of a discarded chat. In
+        a chat that a person of the team holds, runs are canceled, too, but those of plans and
+        services wait. A run that used up its attempts fails. A run whose wait has timed out
+        resumes.
 
         Args:
             job: The job that names the run.
@@ -109,7 +113,7 @@ class RunLeases(ABC):
             return None
         run, now = found.run, self.clock.now()
         follow(run.followed_by)
-        if self._waits(found, now):
+        if self._waits(found, now) or self._waits_for_return(found, now):
             return None
         pointless = _why_pointless(found)
         if pointless is not None:
@@ -152,6 +156,19 @@ class RunLeases(ABC):
         if paused:
             self._hold_back(found)
         return paused
+
+    def _waits_for_return(self, found: Claim, now: datetime) -> bool:
+        """Hold the run of a plan or a service back while a person of the team holds its chat."""
+        run = found.run
+        if run.for_chat_id is None:
+            return False
+        item = self.table.get(Chat.key_of(run.tenant, run.for_chat_id))
+        desk = Chat.from_item(item).desk if item is not None else None
+        if desk is None or not desk.held or desk.due_work == "drop":
+            return False
+        self.table.write(held_back(run, now))
+        _log_no_work(run, Reason.DESK)
+        return True
 
     def _hold_back(self, found: Claim) -> None:
         """Keep a paused run until the tick resumes it; this is neither an attempt nor a deferral.
@@ -381,6 +398,17 @@ def _start_of(
     return _Start(run_changes | merge.run_changes, membership_changes, writes, merge)
 
 
+def held_back(run: Run, now: datetime) -> Update:
+    """Return the write that keeps a run until a person of the team hands its chat back.
+
+    The return sends its job. If that job is lost, the due pointer brings a worker back here.
+    """
+    change: dict[str, Any] = {"status": "queued", "fence": run.fence + 1, "lease_until": None}
+    waits = run.recording(Reason.DESK, now) | run.due(now + HELD_BACK) | {"due_tries": None}
+    condition = all_of(Is("fence", run.fence), Is("status", run.status))
+    return Update(run.key, set=change | waits, condition=condition)
+
+
 def _why_idle(run: Run, now: datetime) -> Reason | None:
     """Return why no worker may claim the run now; None if one may."""
     if run.ended:
@@ -401,4 +429,6 @@ def _why_pointless(found: Claim) -> tuple[Reason, str] | None:
         return Reason.AGENT_LEFT, "the agent has left the chat"
     if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
         return Reason.CHAT_DISCARDED, "the chat is discarded"
+    if found.chat is not None and found.chat.held:
+        return Reason.DESK, "a person of the team holds the chat"
     return None

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Is
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
@@ -41,7 +42,7 @@ class ManualTrigger:
 
         Raises:
             NotFound: There is no such chat, or the person or the agent is not a member.
-            Conflict: The chat is discarded.
+            Conflict: The chat is discarded, or a person of the team holds it.
             Unprocessable: There is no agent in the chat.
         """
         enqueued = optimistic(self.clock, lambda: self._enqueue_once(tenant, chat_id, by, agent_id))
@@ -58,6 +59,8 @@ class ManualTrigger:
         snapshot = read_snapshot(self.table, tenant, chat_id).for_member(by)
         if snapshot.chat.discarded_at is not None:
             raise Conflict("the chat is discarded")
+        if snapshot.chat.held:
+            raise Conflict("a person of the team holds the chat", reason=Reason.DESK)
         agents = sorted(snapshot.agents, key=lambda member: member.member.id)
         if agent_id is not None:
             agents = [member for member in agents if member.member.id == agent_id]

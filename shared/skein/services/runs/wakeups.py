@@ -24,6 +24,8 @@ def why_nobody(message: Message, chat: Chat, *, max_chain_depth: int) -> Reason 
         return Reason.NOTICE
     if message.kind == "choice":
         return Reason.CHOICE
+    if chat.held and message.kind in {"text", "team"}:
+        return Reason.DESK
     if message.kind != "text":
         return Reason.KEYWORD
     if message.depth >= max_chain_depth:
@@ -38,9 +40,10 @@ def woken_by(
     """Return the memberships of the agents that `message` triggers, in dispatch order.
 
     Args:
-        message: The message; keywords, notices and choices trigger nobody. An answer to an agent's
-            choice triggers that agent only, whatever the policy.
-        chat: The message's chat. Its policy is `every` (all agents but the sender), `mention` (the
+        message: The message; keywords, notices, choices and the team's messages trigger nobody. An
+            answer to an agent's choice triggers that agent only, whatever the policy.
+        chat: The message's chat; while a person of the team holds it, no message triggers anybody.
+            Its policy is `every` (all agents but the sender), `mention` (the
             agents mentioned in the text, in order of appearance; all agents of a shared name) or
             `manual` (none).
         agents: The chat's active agent memberships.

@@ -1,0 +1,117 @@
+"""Routes by which people of the team take chats over and answer there (function `admin_api`)."""
+
+from aws_lambda_powertools.event_handler import Response
+
+from routes.app import After, Before, ChatId, Limit, PageCursor
+from routes.audited import note_seen
+from routes.router import ApiRouter, no_content
+from routes.scope import WhyPrivate, check_chat
+from skein.bootstrap import app, service
+from skein.desk.api import DeskList, DeskResource, NewHolder, NewTeamMessage, Return
+from skein.desk.messages import TeamMessages
+from skein.desk.queue import DeskQueue
+from skein.desk.returning import Returns
+from skein.desk.taking import Taking
+from skein.models.api.chats import MessagePage, MessageResource
+from skein.models.chats.desk import Holder
+from skein.services.chats.views import ChatViews
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter("desk", "desk", role="support")
+
+
+@router.get("/v1/desk", "List the chats on the desk", instead="privacy")
+def list_desk() -> DeskList:
+    """Chats that wait for a person of the team come first, oldest first; at most 200 are listed.
+
+    The list has no words of chats. Only the holder of a chat is shown the summary of the request.
+    """
+    caller = router.caller
+    found = service(DeskQueue).list(caller.tenant)
+    items = (DeskResource.shown(each.chat, each.stay, to=caller.user_id) for each in found)
+    return DeskList(items=tuple(items), next_cursor=None)
+
+
+@router.get("/v1/chats/<chat_id>/desk", "Get a chat on the desk", instead="privacy")
+def get_desk(chat_id: ChatId) -> DeskResource:
+    """A chat that is not on the desk gets 404."""
+    return _shown(chat_id)
+
+
+@router.put("/v1/chats/<chat_id>/desk", "Take a chat over", 409, instead="privacy")
+def take_over(chat_id: ChatId, body: NewHolder, reason: WhyPrivate = None) -> DeskResource:
+    """Agents are silent in the chat until its return; runs that were writing are stopped.
+
+    The chat need not be on the desk. A private chat takes the role `privacy` and a reason. If
+    somebody else holds the chat, the answer is 409, and `details` name them. The call is
+    idempotent. The holder may read the chat until its return, without another reason.
+    """
+    caller = router.caller
+    check_chat(caller, chat_id, reason)
+    holder = Holder(id=caller.user_id, name=body.name or caller.name)
+    service(Taking).take(caller.tenant, chat_id, holder)
+    return _shown(chat_id)
+
+
+@router.delete("/v1/chats/<chat_id>/desk", "Hand a chat back", 409, instead="privacy")
+def hand_back(chat_id: ChatId, body: Return) -> Response[None]:
+    """Agents answer again, first the messages of people that have no answer yet.
+
+    Their next prompts show the briefing, which people are not shown.
+    """
+    caller = router.caller
+    service(Returns).hand_back(caller.tenant, chat_id, caller.user_id, body.briefing)
+    return no_content()
+
+
+@router.get(
+    "/v1/chats/<chat_id>/desk/messages",
+    "List the messages of a chat that you hold",
+    409,
+    audit="message",
+    instead="privacy",
+)
+def list_held_messages(
+    chat_id: ChatId,
+    *,
+    after: After = None,
+    before: Before = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> MessagePage:
+    """Pages work as for members. Reading moves no one's read mark."""
+    caller = router.caller
+    held = service(DeskQueue).held_by(caller.tenant, chat_id, caller.user_id)
+    if held.visibility == "private":
+        note_seen(held.person_ids)
+    _, page = service(ChatViews).transcript(
+        caller.tenant, chat_id, after=after, before=before, limit=limit, cursor=cursor
+    )
+    return MessagePage.of(page, app().ports.clock.now())
+
+
+@router.post(
+    "/v1/chats/<chat_id>/desk/messages",
+    "Post a message of the team",
+    409,
+    audit="message",
+    instead="privacy",
+    repeated="The message already exists.",
+)
+def post_team_message(chat_id: ChatId, new: NewTeamMessage) -> tuple[MessageResource, int]:
+    """Only the holder of the chat posts here, under their name; an SMS names the team, too.
+
+    Repeating a `client_id` returns the existing message (idempotent).
+    """
+    caller = router.caller
+    posted = service(TeamMessages).post(
+        caller.tenant, chat_id, caller.user_id, new.text, new.client_id
+    )
+    message = MessageResource.of(posted.message, app().ports.clock.now())
+    return message, 201 if posted.created else 200
+
+
+def _shown(chat_id: str) -> DeskResource:
+    caller = router.caller
+    entry = service(DeskQueue).get(caller.tenant, chat_id)
+    return DeskResource.shown(entry.chat, entry.stay, to=caller.user_id)

@@ -1,0 +1,119 @@
+"""How the API shows the desk."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field
+
+from skein.desk.models.stay import DeskStay
+from skein.models.api.base import IdOfChat, Page, Request, Resource
+from skein.models.chats.chat import MAX_TEXT, Chat, Visibility
+from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, Holder
+from skein.models.common.base import Instant, Name
+
+
+class NewHolder(Request):
+    """A take-over of a chat."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"holder": "me"}})
+
+    holder: Annotated[Literal["me"], Field(description="Who takes the chat: the caller.")]
+    name: Annotated[
+        Name | None,
+        Field(description="The name that people see; omitted: the name of the caller's token."),
+    ] = None
+
+
+class Return(Request):
+    """What a person of the team tells the agents at the return of a chat."""
+
+    briefing: Annotated[
+        str,
+        Field(max_length=MAX_BRIEFING, description="What the agents are to know; may be empty."),
+    ] = ""
+
+
+class NewTeamMessage(Request):
+    """A message of the person of the team who holds a chat."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"text": "I have sent you a new parcel.", "client_id": "1"}}
+    )
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="The text.")]
+    client_id: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=128,
+            description="Idempotency key of the sender: a repeated key returns the same message.",
+        ),
+    ]
+
+
+class HolderResource(Resource):
+    """A person of the team who holds a chat."""
+
+    id: Annotated[str, Field(description="The operator, as the token's `sub`.")]
+    name: Annotated[str, Field(description="The name that the people of the chat see.")]
+
+    @classmethod
+    def of(cls, source: Holder, /) -> Self:
+        """Build the resource of a holder."""
+        return cls(id=source.id, name=source.name)
+
+
+class DeskResource(Resource):
+    """A chat on the desk."""
+
+    chat_id: IdOfChat
+    visibility: Annotated[
+        Visibility,
+        Field(description="A `private` chat takes the role `privacy` and a reason."),
+    ]
+    state: Annotated[
+        DeskStatus,
+        Field(description="Agents answer while the chat is `waiting`, not while `held`."),
+    ]
+    since: Annotated[Instant, Field(description="When the chat was put on the desk.")]
+    reason_code: Annotated[DeskReason, Field(description="What put the chat on the desk.")]
+    agent_id: Annotated[
+        str | None, Field(description="The agent that asked for a person; null if none did.")
+    ]
+    holder: Annotated[
+        HolderResource | None, Field(description="Who holds the chat; null while it waits.")
+    ]
+    taken_at: Annotated[Instant | None, Field(description="When the holder took it.")]
+    answered_at: Annotated[
+        Instant | None, Field(description="When the holder first posted a message.")
+    ]
+    summary: Annotated[
+        str | None,
+        Field(description="What the agent says the matter is; null for everybody but the holder."),
+    ]
+
+    @classmethod
+    def shown(cls, chat: Chat, stay: DeskStay, *, to: str) -> Self:
+        """Build the resource of a chat on the desk.
+
+        Args:
+            to: The operator who is shown it; only the holder is shown the summary.
+        """
+        desk = chat.desk
+        holder = desk.holder if desk is not None else None
+        own = holder is not None and holder.id == to
+        return cls(
+            chat_id=chat.id,
+            visibility=chat.visibility,
+            state=desk.state if desk is not None else "waiting",
+            since=stay.since,
+            reason_code=stay.reason_code,
+            agent_id=stay.agent_id,
+            holder=HolderResource.of(holder) if holder is not None else None,
+            taken_at=desk.taken_at if desk is not None else None,
+            answered_at=desk.answered_at if desk is not None else None,
+            summary=stay.summary if own else None,
+        )
+
+
+class DeskList(Page[DeskResource]):
+    """The chats on the desk: those that wait first, each group oldest first."""

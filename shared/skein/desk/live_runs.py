@@ -1,0 +1,88 @@
+"""Find and stop the live runs of a chat that a person of the team takes over."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from skein.errors import Conflict
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
+from skein.models.common.ownership import owned_partition
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Key
+from skein.models.runs.run import LIVE_RUN, Run
+from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import items_under, read_items
+from skein.services.runs.completion import RunCompletion
+from skein.services.runs.lease import held_back
+
+HELD = "a person of the team has taken the chat over"
+
+logger = logging.getLogger(__name__)
+
+
+def slot_runs(table: Table, agents: Sequence[Membership]) -> dict[str, Run]:
+    """Read the runs that are running or about to resume in a chat, by id."""
+    ids = [run_id for agent in agents for run_id in (agent.running_run, *agent.resuming) if run_id]
+    keys = [Run.key_of(agents[0].tenant, run_id) for run_id in dict.fromkeys(ids)]
+    found = read_items(table, keys)
+    return {run.id: run for run in map(Run.from_item, found.values())}
+
+
+def background_runs(table: Table, chat: Chat) -> list[Run]:
+    """Read the live runs of plans and services that belong to a chat."""
+    keys = [
+        Run.key_of(chat.tenant, item["run_id"])
+        for member in chat.roster
+        if member.kind == "agent"
+        for item in items_under(table, owned_partition(chat.tenant, member.id, None), LIVE_RUN)
+    ]
+    runs = (Run.from_item(item) for item in read_items(table, keys).values())
+    return [run for run in runs if run.for_chat_id == chat.id and not run.ended]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRuns:
+    """The service that stops the live runs of a chat."""
+
+    table: Table
+    clock: Clock
+    completion: RunCompletion
+
+    def stop(self, snapshot: ChatSnapshot) -> None:
+        """Stop what agents do in a chat that is held (idempotent).
+
+        Runs that answer messages are canceled. Those of plans and services wait for the return, or
+        are canceled, as set. A worker that works on one loses its lease, so it writes nothing more,
+        and retracts the words that it has streamed.
+        """
+        chat = snapshot.chat
+        if not chat.held or chat.desk is None:
+            return
+        agents = [agent for agent in snapshot.agents if not agent.free]
+        for run in slot_runs(self.table, agents).values() if agents else ():
+            self._cancel(run)
+        for run in background_runs(self.table, chat):
+            if chat.desk.due_work == "drop":
+                self._cancel(run)
+            else:
+                self._hold_back(run.key)
+
+    def _cancel(self, run: Run) -> None:
+        with suppress(Conflict):  # it has just ended
+            self.completion.cancel(run, reason=Reason.DESK, error=HELD)
+
+    def _hold_back(self, key: Key) -> None:
+        """Take a running run from its worker; it begins again, with a new prompt, at the return."""
+
+        def attempt() -> None:
+            item = self.table.get(key)
+            run = Run.from_item(item) if item is not None else None
+            if run is not None and run.status == "running":
+                self.table.write(held_back(run, self.clock.now()))
+                logger.info("run held back", extra={"run_id": run.id, "reason": Reason.DESK})
+
+        optimistic(self.clock, attempt)

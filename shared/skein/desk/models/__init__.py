@@ -1,0 +1,5 @@
+"""Define the stays of chats on the desk."""
+
+__all__ = [
+    "stay",
+]

@@ -1,0 +1,84 @@
+"""A stay of a chat on the desk, with the words that only the holder is shown."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from skein.models.chats.chat import Chat, chat_partition
+from skein.models.chats.desk import DeskReason, Holder
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
+from skein.models.common.ownership import StoredAuthors
+from skein.models.common.provenance import NO_AUTHORS
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+
+DeskEnd = Literal["handed_back", "silence", "discarded"]
+"""Why a stay ended: the holder handed the chat back, the holder was silent, or it was discarded."""
+
+
+class DeskStay(Stored):
+    """A stay of a chat on the desk: the request, its holder and its end.
+
+    While the stay lasts, `Chat.desk` decides its state; the stay lists it for operators.
+
+    Attributes:
+        id: `dsk_<ulid>`.
+        since: When the chat was put on the desk.
+        agent_id: The agent that asked for a person; None if no agent did.
+        summary: What the agent says the matter is; only the holder is shown it.
+        authors: The people whose words the summary may hold, by digest.
+        holder: Who holds or held the chat; None before.
+        briefing: What the holder told the agents at the end.
+        ended_at: When the stay ended; None before.
+        ended_by: Why it ended.
+        notified: Whether the people of the chat were told of an end that the holder did not choose.
+        version: The optimistic lock: every change raises it.
+        expires_at: When the stay expires, in seconds since 1970; as a message of that time does.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("DESK#")
+
+    tenant: Tenant
+    chat_id: Identifier
+    id: Identifier
+    since: Instant
+    reason_code: DeskReason
+    agent_id: Identifier | None = None
+    summary: str | None = None
+    authors: StoredAuthors = NO_AUTHORS
+    holder: Holder | None = None
+    taken_at: Instant | None = None
+    answered_at: Instant | None = None
+    briefing: str | None = None
+    ended_at: Instant | None = None
+    ended_by: DeskEnd | None = None
+    notified: Annotated[bool, Field(exclude_if=lambda notified: not notified)] = False
+    version: int = 1
+    expires_at: int | None = None
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, stay_id: str) -> Key:
+        """Return the key of a stay."""
+        return Key(chat_partition(tenant, chat_id), f"{DeskStay.PREFIX}{key_part(stay_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this stay."""
+        return self.key_of(self.tenant, self.chat_id, self.id)
+
+    def to_item(self) -> Item:
+        """Return the stay as table attributes, listed while it lasts."""
+        listed = {
+            "gsi1pk": desk_relation(self.tenant),
+            "gsi1sk": f"{rfc3339(self.since)}#{self.chat_id}",
+        }
+        return self.attributes() | (listed if self.ended_at is None else {})
+
+
+def desk_relation(tenant: str) -> str:
+    """Return the `gsi1` partition key of the chats on a tenant's desk, oldest first."""
+    return f"{key_part(tenant)}#DESK"
+
+
+def is_current(stay: DeskStay, chat: Chat | None) -> bool:
+    """Tell whether a chat is on the desk with this stay; the index may list one that has ended."""
+    return chat is not None and chat.desk is not None and chat.desk.session == stay.id

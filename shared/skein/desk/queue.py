@@ -1,0 +1,78 @@
+"""The queue of the desk: the chats that wait for a person of the team, or that one holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skein.desk.models.stay import DeskStay, desk_relation, is_current
+from skein.desk.stays import read_stay
+from skein.errors import Conflict, NotFound
+from skein.models.chats.chat import Chat
+from skein.models.common.storage import Key
+from skein.ports import Table
+from skein.services.chat_state.snapshot import read_chat
+from skein.services.common.pagination import read_items, rows_after
+
+MAX_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DeskEntry:
+    """A chat on the desk.
+
+    Attributes:
+        chat: The chat, whose `desk` says who holds it.
+        stay: Its stay, with the summary for the holder.
+    """
+
+    chat: Chat
+    stay: DeskStay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskQueue:
+    """The service that lists the chats on the desk."""
+
+    table: Table
+
+    def list(self, tenant: str) -> Sequence[DeskEntry]:
+        """List at most 200 chats on the desk: those that wait first, each group oldest first."""
+        rows = rows_after(
+            self.table, desk_relation(tenant), None, limit=MAX_LISTED, newest_first=False
+        )
+        stays = [
+            DeskStay.from_item(item)
+            for item in read_items(self.table, [Key(row["pk"], row["sk"]) for row in rows]).values()
+        ]
+        chats = read_items(self.table, [Chat.key_of(tenant, stay.chat_id) for stay in stays])
+        entries = [
+            DeskEntry(chat, stay)
+            for stay in stays
+            for item in [chats.get(Chat.key_of(tenant, stay.chat_id))]
+            if item is not None and is_current(stay, chat := Chat.from_item(item))
+        ]
+        return sorted(entries, key=lambda each: (each.chat.held, each.stay.since))
+
+    def get(self, tenant: str, chat_id: str) -> DeskEntry:
+        """Return a chat on the desk.
+
+        Raises:
+            NotFound: The chat does not exist, or is not on the desk.
+        """
+        chat = read_chat(self.table, tenant, chat_id)
+        stay = read_stay(self.table, chat)
+        if stay is None:
+            raise NotFound("the chat is not on the desk")
+        return DeskEntry(chat, stay)
+
+    def held_by(self, tenant: str, chat_id: str, holder_id: str) -> Chat:
+        """Return a chat that an operator holds.
+
+        Raises:
+            NotFound: The chat does not exist.
+            Conflict: The operator does not hold it.
+        """
+        chat = read_chat(self.table, tenant, chat_id)
+        desk = chat.desk
+        if desk is None or desk.holder is None or desk.holder.id != holder_id:
+            raise Conflict("you do not hold the chat")
+        return chat

@@ -1,0 +1,250 @@
+"""Hand a chat back to its agents: by its holder, or because the holder is silent.
+
+One transaction clears the holder from the chat's item and queues a run for each agent to which
+people have written meanwhile. A message is posted before that transaction, and starts no run, or
+after it, and starts one.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from skein.desk.live_runs import background_runs
+from skein.desk.models.stay import DeskEnd, DeskStay, is_current
+from skein.desk.stays import read_stay, silence
+from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.desk import Briefing, DeskState, Holder
+from skein.models.chats.membership import Membership
+from skein.models.common.provenance import Authors
+from skein.models.common.storage import Query, Update, Write
+from skein.models.config.desk import DeskSettings
+from skein.models.config.overrides import TenantSettings
+from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.jobs import DeskJob, Job
+from skein.models.runs.trigger import Trigger
+from skein.ports import Clock, Ids, Table
+from skein.prompts import render
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
+from skein.services.runs.slots import enqueue
+from skein.services.runs.wakeups import woken_by
+from skein.settings import Settings
+
+MAX_UNANSWERED = 200  # messages among which a return looks for those without an answer
+
+logger = logging.getLogger(__name__)
+
+
+class _Return(NamedTuple):
+    """A chat that was handed back, its stay, and the jobs that follow."""
+
+    chat: Chat
+    stay: DeskStay | None
+    jobs: list[Job]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returns:
+    """The service that hands chats back to their agents."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    chats: Chats
+    settings: Settings
+
+    def hand_back(self, tenant: str, chat_id: str, holder_id: str, briefing: str = "") -> Chat:
+        """Hand a chat back to its agents, on behalf of its holder.
+
+        Args:
+            holder_id: The operator who holds the chat.
+            briefing: What the agents are to know; they are shown it in their next prompts.
+
+        Raises:
+            NotFound: The chat does not exist.
+            Conflict: The operator does not hold the chat.
+        """
+
+        def attempt() -> _Return:
+            snapshot = read_snapshot(self.table, tenant, chat_id)
+            _held_by(snapshot.chat, holder_id)
+            return self._return_once(snapshot, briefing, "handed_back")
+
+        returned = optimistic(self.clock, attempt)
+        self.dispatch.send(returned.jobs)
+        return returned.chat
+
+    def look(self, job: DeskJob) -> None:
+        """Hand a chat back whose holder was silent for too long, and tell people once.
+
+        The call is idempotent. If the holder is not silent, the stay is due again later.
+        """
+        returned = optimistic(self.clock, lambda: self._look_once(job))
+        if returned is None:
+            return
+        if returned.stay is not None:
+            self._tell(returned.stay)
+        self.dispatch.send(returned.jobs)
+
+    def _look_once(self, job: DeskJob) -> _Return | None:
+        item = self.table.get(DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
+        stay = DeskStay.from_item(item) if item is not None else None
+        if stay is None:
+            return None
+        if stay.ended_at is not None:  # a worker died before it told people
+            snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+            return None if stay.notified else _Return(snapshot.chat, stay, [])
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        desk, now = snapshot.chat.desk, self.clock.now()
+        if not is_current(stay, snapshot.chat) or desk is None or desk.spoke_at is None:
+            return None
+        overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(job.tenant)))
+        until = desk.spoke_at + silence(DeskSettings.model_validate(overrides))
+        if now < until:
+            self.table.write(Update(stay.key, set=due_pointer("desk", stay.key, until)))
+            return None
+        return self._return_once(snapshot, "", "silence")
+
+    def _return_once(self, snapshot: ChatSnapshot, briefing: str, end: DeskEnd) -> _Return:
+        """Clear the holder, end the stay and queue the runs, in one transaction."""
+        chat, now = snapshot.chat, self.clock.now()
+        desk = chat.desk
+        if desk is None or desk.holder is None:
+            raise Conflict("nobody holds the chat")
+        stay = read_stay(self.table, chat)
+        words = Briefing(
+            holder=desk.holder,
+            text=briefing,
+            from_seq=desk.from_seq,
+            seq=chat.last_seq,
+            at=now,
+            audience=audience_of(chat, since_seq=desk.from_seq),
+            authors=Authors.in_digests(chat.person_ids),
+            silent=end == "silence",
+        )
+        returned, write = revise(chat, {"desk": None, "briefing": words})
+        writes: list[Write] = [write]
+        if stay is not None:
+            stay, ended = _ended(stay, desk, words, end, now)
+            writes.append(ended)
+        jobs: list[Job] = [run.job for run in background_runs(self.table, chat)]
+        for agent, trigger in self._unanswered(snapshot._replace(chat=returned), desk):
+            enqueued = enqueue(
+                agent,
+                trigger,
+                depth=0,
+                audience=audience_of(chat, since_seq=trigger.from_seq or 0),
+                ids=self.ids,
+                now=now,
+                settings=self.settings,
+            )
+            writes.extend(enqueued.writes)
+            jobs.extend([enqueued.job] if enqueued.job else [])
+        self.table.transact(writes)
+        logger.info("chat handed back", extra={"chat_id": chat.id, "ended_by": end})
+        return _Return(returned, stay, jobs)
+
+    def _unanswered(
+        self, snapshot: ChatSnapshot, desk: DeskState
+    ) -> Iterator[tuple[Membership, Trigger]]:
+        """Yield each agent to which people have written since the last answer, with its trigger."""
+        chat = snapshot.chat
+        firsts = {
+            agent.member.id: max(
+                desk.unanswered.get(agent.member.id, desk.from_seq + 1), desk.spoke_seq + 1
+            )
+            for agent in snapshot.agents
+        }
+        if not firsts or min(firsts.values()) > chat.last_seq:
+            return
+        asked = self._messages(chat, min(firsts.values()))
+        limit = self.settings.max_chain_depth
+        for agent in snapshot.agents:
+            theirs = [
+                each
+                for each in asked
+                if each.seq >= firsts[agent.member.id]
+                and agent in woken_by(each, chat, snapshot.agents, max_chain_depth=limit)
+            ]
+            if theirs:
+                newest = theirs[-1]
+                yield (
+                    agent,
+                    Trigger(
+                        type="chat_message",
+                        seq=newest.seq,
+                        from_seq=theirs[0].seq,
+                        by=newest.sender.ref,
+                    ),
+                )
+
+    def _messages(self, chat: Chat, first: int) -> Sequence[Message]:
+        """Return people's messages from a number on, oldest first, that may want an answer."""
+        page = self.table.query(
+            Query(
+                chat_partition(chat.tenant, chat.id),
+                first=Message.key_of(chat.tenant, chat.id, first).sk,
+                last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
+                limit=MAX_UNANSWERED,
+                newest_first=True,
+            )
+        )
+        messages = (chat.as_now(Message.from_item(item)) for item in reversed(page.items))
+        return [each for each in messages if each.sender.kind == "user" and not each.resets]
+
+    def _tell(self, stay: DeskStay) -> None:
+        """Tell the people of a chat, once, that it went back by itself."""
+        _, write = revise(stay, {"notified": True}, also=NOT_DUE)
+        snapshot = read_snapshot(self.table, stay.tenant, stay.chat_id)
+        agents = sorted(agent.member.id for agent in snapshot.agents)
+        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has told them
+            if not agents or stay.holder is None:
+                self.table.write(write)
+                return
+            speaker = stay.agent_id if stay.agent_id in agents else agents[0]
+            notice = NewMessage(
+                tenant=stay.tenant,
+                chat_id=stay.chat_id,
+                sender=next(a.member.ref for a in snapshot.agents if a.member.id == speaker),
+                kind="notice",
+                text=render("notice_desk_returned", {"name": stay.holder.name}),
+                client_id=f"desk:{stay.id}",
+            )
+            try:
+                self.chats.post_message(notice, extra_writes=lambda _: (write,))
+            except (NotFound, Conflict):
+                self.table.write(write)
+
+
+def _held_by(chat: Chat, holder_id: str) -> Holder:
+    """Return the holder of a chat, who must be this operator.
+
+    Raises:
+        Conflict: The operator does not hold the chat.
+    """
+    holder = chat.desk.holder if chat.held and chat.desk is not None else None
+    if holder is None or holder.id != holder_id:
+        raise Conflict("you do not hold the chat")
+    return holder
+
+
+def _ended(
+    stay: DeskStay, desk: DeskState, words: Briefing, end: DeskEnd, now: datetime
+) -> tuple[DeskStay, Update]:
+    """Return a stay that ends, and its write; an end by silence is due until people are told."""
+    changes: dict[str, Any] = {
+        "ended_at": now,
+        "ended_by": end,
+        "briefing": words.text or None,
+        "answered_at": desk.answered_at,
+    }
+    due = NOT_DUE if end == "handed_back" else due_pointer("desk", stay.key, now + OUTBOX_GRACE)
+    return revise(stay, changes, also={"gsi1pk": None, "gsi1sk": None} | due)

@@ -1,0 +1,173 @@
+"""Take a chat over: from then on, a person of the team answers there, and no agent does.
+
+One transaction names the holder in the chat's item, ends the agents' queued runs there, and resumes
+or ends what waits for a reply. Each post is conditional on the same item, so no agent posts after
+it. The runs that are running are stopped afterwards; a crash in between loses nothing, because
+their posts fail, and a claim cancels them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from skein.desk.live_runs import HELD, LiveRuns, slot_runs
+from skein.desk.models.stay import DeskStay
+from skein.desk.stays import begun, read_stay, silence
+from skein.errors import Conflict
+from skein.models.chats.chat import Chat
+from skein.models.chats.desk import DeskState, Holder
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Missing, Put, Update, Write
+from skein.models.config.desk import DeskSettings
+from skein.models.config.overrides import TenantSettings
+from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
+from skein.ports import Clock, Ids, Table
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.config.tenant_settings import check_reading
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs.slots import canceled_queued_run, log_canceled, slots_unchanged
+from skein.services.runs.waits import release_wait
+from skein.settings import Settings
+
+
+class _Stopped(NamedTuple):
+    """The writes and jobs that stop agents in a chat, and what they leave unanswered."""
+
+    writes: list[Write]
+    jobs: list[RunJob]
+    unanswered: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taking:
+    """The service by which people of the team take chats over."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    live_runs: LiveRuns
+    settings: Settings
+
+    def take(self, tenant: str, chat_id: str, holder: Holder) -> Chat:
+        """Take a chat over, on the desk or not (idempotent).
+
+        Args:
+            holder: The operator; the team's name comes from the tenant's settings.
+
+        Raises:
+            NotFound: The chat does not exist.
+            Conflict: Somebody else holds the chat, or it is discarded.
+            Forbidden: The tenant forbids operators to read chats.
+        """
+        overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
+        check_reading(overrides)
+        settings = DeskSettings.model_validate(overrides)
+        named = holder.model_copy(update={"team": settings.team_name})
+        stay_id = f"dsk_{self.ids.ulid()}"
+        snapshot = optimistic(
+            self.clock,
+            lambda: self._take_once(tenant, chat_id, named, settings, stay_id),
+            finds_own_write=True,
+        )
+        self.live_runs.stop(snapshot)
+        return snapshot.chat
+
+    def _take_once(
+        self, tenant: str, chat_id: str, holder: Holder, settings: DeskSettings, stay_id: str
+    ) -> ChatSnapshot:
+        snapshot = read_snapshot(self.table, tenant, chat_id)
+        chat, now = snapshot.chat, self.clock.now()
+        if chat.discarded_at is not None:
+            raise Conflict("the chat is discarded")
+        if chat.held and chat.desk is not None and chat.desk.holder is not None:
+            if chat.desk.holder.id != holder.id:
+                raise Conflict(
+                    f"{chat.desk.holder.name} holds the chat",
+                    details={"holder": {"id": chat.desk.holder.id, "name": chat.desk.holder.name}},
+                )
+            return snapshot
+        state, stay, created = self._stay_of(chat, stay_id, now)
+        stopped = self._stopped(snapshot, now)
+        desk = state.model_copy(
+            update={
+                "state": "held",
+                "holder": holder,
+                "taken_at": now,
+                "spoke_at": now,
+                "from_seq": chat.last_seq,
+                "unanswered": stopped.unanswered,
+                "due_work": settings.desk_due_work,
+            }
+        )
+        taken, write = revise(chat, {"desk": desk})
+        held = {"holder": holder, "taken_at": now}
+        silent_at = now + silence(settings)
+        self.table.transact([write, _held(stay, held, silent_at, created=created), *stopped.writes])
+        for agent in snapshot.agents:
+            if agent.queued_run is not None:
+                log_canceled(agent.queued_run.run_id, Reason.DESK)
+        self.dispatch.send(stopped.jobs)
+        return snapshot._replace(chat=taken)
+
+    def _stay_of(self, chat: Chat, stay_id: str, now: datetime) -> tuple[DeskState, DeskStay, bool]:
+        """Return the chat's stay on the desk, and whether the take-over begins it."""
+        stay = read_stay(self.table, chat)
+        if chat.desk is not None and stay is not None:
+            return chat.desk, stay, False
+        new = begun(chat, stay_id, "operator", now)
+        return new.desk, new.stay, True
+
+    def _stopped(self, snapshot: ChatSnapshot, now: datetime) -> _Stopped:
+        """Cancel queued runs, end waits, and note what runs of the chat leave unanswered.
+
+        A run of another chat that waits here resumes there without a reply.
+        """
+        busy = [agent for agent in snapshot.agents if not agent.free]
+        working = slot_runs(self.table, busy) if busy else {}
+        writes: list[Write] = []
+        jobs: list[RunJob] = []
+        unanswered: dict[str, int] = {}
+        for agent in snapshot.agents:
+            queued, wait = agent.queued_run, agent.wait
+            runs = (
+                working.get(run_id) for run_id in (agent.running_run, *agent.resuming) if run_id
+            )
+            firsts = [_first(run.trigger) for run in runs if run and not _has_answered(run)]
+            if queued is not None:
+                writes.append(canceled_queued_run(agent, queued, Reason.DESK, HELD, now))
+                firsts.append(_first(queued.trigger))
+            if wait is not None:
+                released = release_wait(self.table, agent, now=now, settings=self.settings)
+                writes.extend(released.writes)
+                jobs.extend([released.job] if released.job else [])
+            if queued is not None or wait is not None:
+                change: dict[str, Any] = {"queued_run": None, "wait": None}
+                writes.append(Update(agent.key, change, condition=slots_unchanged(agent)))
+            known = [seq for seq in firsts if seq is not None]
+            if known:
+                unanswered[agent.member.id] = min(known)
+        return _Stopped(writes, jobs, unanswered)
+
+
+def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, created: bool) -> Write:
+    """Return the write of a stay whose chat is taken over, due when the holder may be silent."""
+    revised, update = revise(stay, changes, also=due_pointer("desk", stay.key, silent_at))
+    if not created:
+        return update
+    due = due_pointer("desk", stay.key, silent_at)
+    return Put(revised.key, revised.to_item() | due, Missing())
+
+
+def _first(trigger: Trigger) -> int | None:
+    """Return the first message that a run was to answer; None without one."""
+    return trigger.seqs[0] if trigger.seqs else None
+
+
+def _has_answered(run: Run) -> bool:
+    """Tell whether a run has posted in its own chat already, so that nothing is left to answer."""
+    return any(sent.chat_id == run.chat_id for sent in run.sent)

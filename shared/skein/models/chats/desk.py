@@ -1,0 +1,100 @@
+"""The desk: the state of a chat that waits for a person of the team, or that one holds.
+
+The state is a value of the chat's own item. Each post is conditional on that item's version, so no
+agent can post in a chat that was taken over in the meantime.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skein.models.common.audience import Audience
+from skein.models.common.base import Identifier, Instant, Name, NamedMember, Value
+from skein.models.common.ownership import StoredAuthors
+from skein.models.common.provenance import NO_AUTHORS
+from skein.models.config.desk import DueWork
+
+MAX_BRIEFING = 4_000  # characters
+DeskStatus = Literal["waiting", "held"]
+DeskReason = Literal["agent", "words", "failed_answers", "tool", "operator"]
+"""What put a chat on the desk: an agent's tool, a rule of the operator, or an operator."""
+
+
+class Holder(Value):
+    """A person of the team who holds a chat.
+
+    The holder is no member of the chat: no reader, no asker and no outsider.
+    """
+
+    id: Annotated[Identifier, Field(description="The operator, as the token's `sub`.")]
+    name: Annotated[Name, Field(description="The name that the people of the chat see.")]
+    team: Annotated[
+        Name | None, Field(description="The team's name, which an SMS names, too; null for none.")
+    ] = None
+
+    @property
+    def sender(self) -> NamedMember:
+        """The holder as the sender of messages."""
+        return NamedMember(kind="team", id=self.id, name=self.name)
+
+
+class DeskState(Value):
+    """The stay of a chat on the desk.
+
+    Attributes:
+        session: The id of the stay, `dsk_<ulid>`.
+        state: Agents answer while the chat is `waiting`, and are silent while it is `held`.
+        since: When the chat was put on the desk.
+        agent_id: The agent that asked for a person; None if no agent did.
+        holder: Who holds the chat; None while it is waiting.
+        taken_at: When the holder took it.
+        answered_at: When the holder first posted a message.
+        spoke_at: When the holder last posted one, or took the chat.
+        spoke_seq: The holder's newest message; 0 for none.
+        from_seq: The chat's `last_seq` when the holder took it.
+        unanswered: The first message to answer of each agent that was stopped before its answer,
+            by agent id. Of the others, that is the first one after `from_seq`.
+        due_work: Whether plans and calls of services that are due meanwhile wait or are dropped.
+    """
+
+    session: Identifier
+    state: DeskStatus = "waiting"
+    since: Instant
+    reason_code: DeskReason
+    agent_id: Identifier | None = None
+    holder: Holder | None = None
+    taken_at: Instant | None = None
+    answered_at: Instant | None = None
+    spoke_at: Instant | None = None
+    spoke_seq: int = 0
+    from_seq: int = 0
+    unanswered: dict[Identifier, int] = Field(default_factory=dict)
+    due_work: DueWork = "wait"
+
+    @property
+    def held(self) -> bool:
+        """Whether a person of the team holds the chat."""
+        return self.state == "held"
+
+
+class Briefing(Value):
+    """What a person of the team told the agents of a chat when they handed it back.
+
+    Attributes:
+        holder: Who held the chat.
+        text: The words; empty if the holder said nothing, or was silent for too long.
+        from_seq: The chat's `last_seq` when the holder took it.
+        seq: The chat's `last_seq` at the return.
+        audience: The people who were present from `from_seq` on.
+        authors: The people whose words the text may hold, by digest.
+        silent: Whether the chat went back by itself.
+    """
+
+    holder: Holder
+    text: Annotated[str, Field(max_length=MAX_BRIEFING)] = ""
+    from_seq: int
+    seq: int
+    at: Instant
+    audience: Audience
+    authors: StoredAuthors = NO_AUTHORS
+    silent: Annotated[bool, Field(exclude_if=lambda silent: not silent)] = False

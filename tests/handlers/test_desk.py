@@ -1,0 +1,76 @@
+"""The desk: a person of the team takes a chat over, answers, and hands it back."""
+
+import pytest
+
+from skein.models.common.reason import Reason
+from tests.support.api_client import Client
+from tests.support.builders import World, bot, person
+from tests.support.desk import Desk
+from tests.support.fakes import ScriptedModel
+
+ANN, COACH = person("ann", "Ann"), bot()
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(model=ScriptedModel.saying(default="Good."))
+    world.agent()
+    world.known(ANN)
+    world.chat(ANN, COACH, kind="direct", visibility="private", title=None)
+    return world
+
+
+def test_holder_answers_and_agents_are_silent_until_the_return(world: World) -> None:
+    mia = Desk(world)
+    taken = mia.take()
+    assert taken.status == 200, taken.body
+    assert (taken.body["state"], taken.body["reason_code"]) == ("held", "operator")
+    assert taken.body["holder"] == {"id": "op_mia", "name": "Mia"}
+    asked = world.post("Where is my parcel?", ANN).message
+    world.drain()
+    assert (asked.reason, asked.runs) == (Reason.DESK, {})
+    assert mia.say("It comes today.").status == 201
+    assert mia.say("It comes today.").status == 200
+    world.drain()
+    assert mia.read() == ["Ann: Where is my parcel?", "Mia: It comes today."]
+    thanks = world.post("And the other one?", ANN).message
+
+    assert mia.hand_back("Promised the parcel for today.").status == 204
+    world.drain()
+
+    assert mia.chat.desk is None
+    assert [m.text for m in world.messages()][-1] == "Good."
+    [run] = world.runs()
+    assert run.trigger.seqs == range(thanks.seq, thanks.seq + 1)
+    assert mia.get().status == 404
+
+
+def test_two_people_of_the_team_never_hold_one_chat(world: World) -> None:
+    mia, tom = Desk(world), Desk(world, sub="op_tom", name="Tom")
+    assert (mia.take().status, mia.take().status) == (200, 200)
+    refused = tom.take()
+    assert (refused.status, refused.code) == (409, "conflict")
+    assert refused.body["error"]["details"] == {"holder": {"id": "op_mia", "name": "Mia"}}
+    assert [tom.say("Hi").status, tom.hand_back().status] == [409, 409]
+    assert tom.client.get(f"{tom.path}/messages").status == 409
+    assert [m.text for m in world.messages()] == []
+
+
+def test_private_chat_takes_the_role_privacy_and_a_reason(world: World) -> None:
+    mia = Desk(world)
+    assert mia.take(reason=None).status == 403
+    assert mia.chat.desk is None
+    support = Desk(world)
+    support.client = Client(
+        world, api=support.client.api, sub="op_mia", scope="support", claims={"name": "Mia"}
+    )
+    assert support.take().status == 403
+
+
+def test_queue_lists_chats_without_words_and_the_summary_for_the_holder_only(world: World) -> None:
+    mia, tom = Desk(world), Desk(world, sub="op_tom", name="Tom")
+    mia.take()
+    [entry] = tom.client.get("/v1/desk").body["items"]
+    assert (entry["chat_id"], entry["state"]) == ("chat_1", "held")
+    mia.hand_back()
+    assert tom.client.get("/v1/desk").body["items"] == []
