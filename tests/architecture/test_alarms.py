@@ -27,6 +27,7 @@ ALARMS = {**GUARDS, **dict(OPS.resources("AWS::CloudWatch::Alarm"))}
 LIMITS = {
     "DueAgeSeconds",
     "ErasuresLate",
+    "EventsParked",
     "ModelTokens",
     "PausesForgotten",
     "SegmentLimitsNear",

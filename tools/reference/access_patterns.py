@@ -3,7 +3,17 @@
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 
-from tests.patterns import agents, chats, consolidation, live, recall, runs, summaries, texts
+from tests.patterns import (
+    agents,
+    chats,
+    consolidation,
+    events,
+    live,
+    recall,
+    runs,
+    summaries,
+    texts,
+)
 from tests.patterns.meter import Cost, Meter, Pattern
 from tools.reference.markdown import table
 
@@ -33,6 +43,7 @@ GROUPS: Mapping[str, ModuleType] = {
     "Consolidation and reflection": consolidation,
     "Recall": recall,
     "The live channel": live,
+    "Events": events,
 }
 
 

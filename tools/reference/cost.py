@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from local.sqlite.calls import Call
 from local.template import ROOT, Template
-from tests.patterns import chats, consolidation, live, recall, runs, texts
+from tests.patterns import chats, consolidation, events, live, recall, runs, texts
 from tests.patterns.meter import Log, Pattern
 from tests.support.builders import World
+from tests.support.feed import TableFeed
 from tools.deployment.deploy import PROFILES
 from tools.deployment.families import OPS, expanded
 from tools.reference.markdown import table
@@ -28,13 +29,15 @@ MONTH_MINUTES = 30 * 24 * 60
 RECEIVES_A_MONTH = 5 * MONTH_MINUTES * 60 // 20  # Lambda polls a queue with 5 long polls of 20 s
 MEMORY_SIZES = (256, 512, 1_024, 1_769)
 CPU_MIB = 1_769  # of memory, with which a function has one CPU
+WRITES = frozenset({"write", "transact"})
 VOLUMES = (1_000, 100_000, 10_000_000)
 
 MODEL_SECONDS, CALL_SECONDS, WORK_SECONDS = 3.0, 0.05, 0.1
 FRAMES, LOG_KB, STORED_KB = 16, 6.0, 3.8
 VECTOR_KB, SEARCHED_KB = 1.5, 100 * 1.5
 ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. A request takes {CALL_SECONDS:g} s,
-  and a job {WORK_SECONDS:g} s.
+  as does `Feed` for each commit, and a job {WORK_SECONDS:g} s. `Feed` asks for event endpoints each
+  time, and the tenant has none.
 - An answer of the app is streamed in {FRAMES} frames.
 - A message with its answer leaves {STORED_KB:g} KB in the table and {LOG_KB:g} KB in the log. For
   recall, it writes two vectors of {VECTOR_KB:g} KB and searches {SEARCHED_KB:g} KB twice.
@@ -63,6 +66,10 @@ A message is one of a person, with its answer. The first line is the idle stack 
 Storage grows by that much with each month.
 
 """
+EVENTS = """
+A service that is told of [events](events.md) adds {event} for a million events, each sent alone.
+A tenant without such services pays for `Feed` alone, which is in the table above.
+"""
 RUNS = """
 ## Memory of RunWorker
 
@@ -74,12 +81,17 @@ twice what the bench has seen in use.
 
 
 class Units(NamedTuple):
-    """The units and the requests of a part of a conversation."""
+    """The units and the requests of a part of a conversation.
+
+    Attributes:
+        batches: The commits of which `Feed` is told; if many come at once, fewer invocations do.
+    """
 
     reads: float = 0
     writes: float = 0
     searches: float = 0
     jobs: float = 0
+    batches: float = 0
 
     def __add__(self, other: object) -> "Units":
         """Return the sum of two parts."""
@@ -88,6 +100,21 @@ class Units(NamedTuple):
     def times(self, count: float) -> "Units":
         """Return the units of a part that comes several times."""
         return Units(*(part * count for part in self))
+
+
+class _FedLog(Log):
+    """A table's log that counts the commits of which `Feed` is told."""
+
+    def __init__(self, feed: TableFeed) -> None:
+        super().__init__()
+        self.feed = feed
+        self.batches = 0
+
+    def append(self, call: Call) -> None:
+        """Note a call."""
+        super().append(call)
+        if call.method in WRITES:
+            self.batches += bool(self.feed.lose())
 
 
 class Gauge:
@@ -99,18 +126,19 @@ class Gauge:
     @contextmanager
     def __call__(self, world: World) -> Iterator[None]:
         """Measure a part of a pattern."""
-        log, sent = Log(), len(world.queues.sent)
+        log, sent = _FedLog(TableFeed(world.table, world.clock)), len(world.queues.sent)
         world.table.log = log
         yield
+        world.table.log = []
         jobs = len(world.queues.sent) - sent
-        self.units = sum(map(units_of, log), Units(jobs=jobs))
+        self.units = sum(map(units_of, log), Units(jobs=jobs, batches=log.batches))
 
 
 def units_of(call: Call) -> Units:
     """Return the capacity units of a call; each write also changes one entry of an index."""
     if call.method == "nearest":
         return Units(searches=1)
-    if call.method in {"write", "transact"}:
+    if call.method in WRITES:
         units = max(call.items, math.ceil(call.bytes / 1_024), 1)
         return Units(writes=units * (2 if call.method == "transact" else 1) + 1)
     items = call.items if call.method in {"get", "get_many"} else 1
@@ -121,7 +149,7 @@ def units_of(call: Call) -> Units:
 @cache
 def units(pattern: str) -> Units:
     """Return the units of an access pattern of docs/access-patterns.md."""
-    modules = (chats, consolidation, live, recall, runs, texts)
+    modules = (chats, consolidation, events, live, recall, runs, texts)
     every: dict[str, Pattern] = {k: v for module in modules for k, v in module.patterns.items()}
     gauge = Gauge()
     every[pattern](gauge)  # type: ignore[arg-type] # a meter of another kind
@@ -181,15 +209,17 @@ def message(kind: str) -> dict[str, float]:
     requests = 1.0 if kind == "app" else 3.0  # with two statuses
     sockets = FRAMES + 2.0 if kind == "app" else 0.0
     jobs = used.jobs + 3  # the feed's for both messages, and upkeep
+    calls = requests + used.batches
     gb = run_memory() / 1_024
-    running = seconds_of_answer(run_memory()) * gb + requests * CALL_SECONDS + jobs * WORK_SECONDS
-    invocations = requests + jobs + 1
+    running = seconds_of_answer(run_memory()) * gb + calls * CALL_SECONDS + jobs * WORK_SECONDS
+    invocations = calls + jobs
     return {
         "functions": running * COMPUTE["lambda_gb_second"]
         + invocations * COMPUTE["lambda_request"],
         "requests and frames": requests * COMPUTE["http_request"]
         + sockets * COMPUTE["socket_message"],
-        "table": used.writes * TABLE["write_unit"] + used.reads * TABLE["read_unit"],
+        "table": used.writes * TABLE["write_unit"]
+        + (used.reads + used.batches) * TABLE["read_unit"],
         "recall": 2 * VECTOR_KB / 1e6 * TABLE["vector_gb_written"]
         + 2 * SEARCHED_KB / 1e6 * TABLE["vector_gb_searched"],
         "queues": jobs * (3 * QUEUES["request"] + QUEUES["fair_queue_request"]),
@@ -198,6 +228,20 @@ def message(kind: str) -> dict[str, float]:
         / 1e6
         * (TABLE["gb_month"] + TABLE["recovery_gb_month"]),
     }
+
+
+def dollars_of_event() -> float:
+    """Return the dollars of an event for one service: it is queued, and a worker sends it."""
+    used = _units({"queue an event for a service": 1, "send an event to a service": 1})
+    dollars: float = (
+        used.writes * TABLE["write_unit"]
+        + used.reads * TABLE["read_unit"]
+        + WORK_SECONDS * COMPUTE["lambda_gb_second"]
+        + COMPUTE["lambda_request"]
+        + 3 * QUEUES["request"]
+        + QUEUES["fair_queue_request"]
+    )
+    return dollars
 
 
 def run_memory() -> int:
@@ -290,7 +334,15 @@ def page() -> str:
     base = sum(idle(SMS_ON).values())
     memories = table("MiB", "seconds of a run", "a million runs", rows=_memories())
     parts = [HEAD, IDLE, table("stack", "a month", "of that", rows=idle_rows)]
-    parts += [MESSAGES, _messages(base), RUNS, memories, f"\n## What is assumed\n\n{ASSUMED}\n"]
+    event = _dollars(1e6 * dollars_of_event())
+    parts += [
+        MESSAGES,
+        _messages(base),
+        EVENTS.format(event=event),
+        RUNS,
+        memories,
+        f"\n## What is assumed\n\n{ASSUMED}\n",
+    ]
     return "".join(parts)
 
 

@@ -101,7 +101,10 @@ class EventSender:
                 parked = ParkedEvent.of(queued, error, now)
                 self._finish(lane, queued, Put(parked.key, parked.attributes()))
                 self.metrics.count("EventsParked")
-                logger.warning("event parked", extra={"endpoint": endpoint.id, "why": error})
+                logger.warning(
+                    "event parked",
+                    extra={"tenant": lane.tenant, "endpoint": endpoint.id, "why": error},
+                )
             else:
                 self._retry_later(lane, now)
                 return
