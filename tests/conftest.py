@@ -48,7 +48,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(50_000, 10, 10)  # a turn makes thousands of objects, and few stay
+        gc.set_threshold(20_000, 10, 10)  # a turn makes thousands of objects, and few stay
         gc.enable()
 
 

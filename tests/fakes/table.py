@@ -35,19 +35,32 @@ class MemoryTable(SqliteTable):
         clock: The clock by which items expire; without a clock, no item expires.
 
     Attributes:
-        log: All calls so far, for tests of costs.
         vectors: The vector index of the table.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
-        self.log: list[Call] = []
         database = _empty_database()
         weakref.finalize(self, _spare.append, database)
-        super().__init__(database, clock, called=self._log)
-        self.vectors = SqliteVectors(self._database, clock, called=self._log)
+        super().__init__(database, clock)
+        self.vectors = SqliteVectors(database, clock)
+        self.log = []
 
-    def _log(self, call: Call) -> None:
-        self.log.append(call)
+    @property
+    def log(self) -> list[Call]:
+        """All calls so far, for tests of costs."""
+        return self._calls
+
+    @log.setter
+    def log(self, calls: list[Call]) -> None:
+        self._calls = calls
+        # No method of this table: it would keep the table, and so its database, in a circle.
+        self._called = self.vectors._called = calls.append
+
+    @property
+    def rows_written(self) -> int:
+        """How many rows were written and deleted so far; a copy does not count."""
+        with self._database.reading() as connection:
+            return connection.total_changes
 
     def all_stored(self) -> dict[Key, str]:
         """Return each item's stored text by key, expired items included.

@@ -303,7 +303,7 @@ def test_a_tool_that_the_agent_was_not_given_does_nothing(world: Neighbours, too
     world.table.write(
         Update(agent.key, set={"enabled_tools": [t for t in TOOLS if t != CASES[tool]]})
     )
-    world._before = world.table.all_stored()
+    world.begin()
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
     [result] = _called(world, "chat_qbens", tool, given)
     assert (result.status, result.content) == (
@@ -328,7 +328,7 @@ def test_a_run_of_a_chat_that_is_over_calls_nothing(
         world.app.chat_admin.remove_member(TENANT, home, ben.ref, coach)
     else:
         world.app.chat_admin.discard(TENANT, home, ben.ref)
-    world._before = world.table.all_stored()
+    world.begin()
     settle(world)
     assert world.model.requests == []
     assert _changed(world, _partition(home)) == []

@@ -1,5 +1,6 @@
 """A whole Skein in memory, and the few things that nearly every test needs in it."""
 
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -160,6 +161,9 @@ class World:
             }
             | self.overrides,
         )
+        # Services refer to the app in circles. Without them, the databases can be used again at
+        # once, and not only when somebody looks for garbage.
+        weakref.finalize(self, self.app._built.clear)
         if isinstance(table, MemoryTable):  # a test's own table goes by this clock, too
             table._clock = self.clock
             table.vectors._clock = self.clock
