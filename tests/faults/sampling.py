@@ -13,7 +13,7 @@ import pytest
 
 T = TypeVar("T")
 
-BLOCK = 48  # neighbouring faults of which a sample tries one
+BLOCK = 120  # neighbouring faults of which a sample tries one
 PARTS = 5  # tests that share a whole sweep, so that workers run them side by side
 SAMPLE = "sample"
 SHARES = (SAMPLE, *(pytest.param(part, marks=pytest.mark.slow) for part in range(PARTS)))

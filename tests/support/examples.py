@@ -2,8 +2,8 @@
 
 import os
 
-SHARE = 4  # `make test` tries one example in four
-MIN_EXAMPLES = 10
+SHARE = 8  # `make test` tries one example in eight
+MIN_EXAMPLES = 5
 
 
 def examples(whole: int) -> int:

@@ -128,9 +128,10 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     words = _kind(message) + " ".join(part for part in (lines, media) if part)
     if message.kind == "deleted":
         words = MESSAGE_DELETED
-    at = message.created_at.astimezone(context.zone)
-    number = f"msg:{message.seq} {at:%Y-%m-%d %H:%M %Z}"
-    details = [number] if message.seq in context.referred else []
+    details = []
+    if message.seq in context.referred:
+        at = message.created_at.astimezone(context.zone)
+        details.append(f"msg:{message.seq} {at:%Y-%m-%d %H:%M %Z}")
     if message.reply_to is not None and message.reply_to in context.referred:
         details.append(f"reply to msg:{message.reply_to}")
     details += _choice_of(message, context)

@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -128,7 +129,12 @@ class NamedMember(MemberRef):
     @property
     def ref(self) -> MemberRef:
         """The same member without the name."""
-        return MemberRef(kind=self.kind, id=self.id)
+        return _reference(self.kind, self.id)
+
+
+@lru_cache(maxsize=4096)  # a prompt asks for the same few members thousands of times
+def _reference(kind: MemberKind, member_id: str) -> MemberRef:
+    return MemberRef(kind=kind, id=member_id)
 
 
 def key_part(text: str) -> str:

@@ -68,7 +68,8 @@ class Authors(Value):
         everyone = (self, *others)
         if any(each.many for each in everyone):
             return MANY
-        return Authors.of(known for each in everyone for known in each.ids)
+        known = {*self.ids}.union(*(each.ids for each in others))
+        return self if len(known) == len(self.ids) else Authors.of(known)
 
     def includes(self, ids: Iterable[str]) -> bool:
         """Tell whether one of `ids` is known to be among the people."""
