@@ -20,6 +20,7 @@ from local.template import SERVICES_KEY as SERVICES_SECRET_ID
 from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
+from skein.desk.returning import Returns
 from skein.events.sending import EventSender
 from skein.invocations import FailedItems
 from skein.memory.models.memory import Memory
@@ -42,6 +43,7 @@ from skein.models.outbox.jobs import (
     ConsentJob,
     ConsolidationJob,
     DeliveryJob,
+    DeskJob,
     ErasureJob,
     EventJob,
     ForgettingJob,
@@ -293,7 +295,7 @@ class World:
             match job:
                 case RunJob():
                     self.app.turns.take(job, deadline=deadline)
-                case ConsentJob() | InvitationJob() | ForgettingJob():
+                case ConsentJob() | InvitationJob() | ForgettingJob() | DeskJob():
                     self._follow(job)
                 case DeliveryJob():
                     self.app.deliveries.deliver(job, deadline=deadline)
@@ -319,12 +321,14 @@ class World:
         else:
             self.app.pushes.push(job)
 
-    def _follow(self, job: ConsentJob | InvitationJob | ForgettingJob) -> None:
-        """Play a job that follows from a choice."""
+    def _follow(self, job: ConsentJob | InvitationJob | ForgettingJob | DeskJob) -> None:
+        """Play a job that follows from a choice, or of the desk."""
         if isinstance(job, ConsentJob):
             self.app.consents.post(job, audit=self.app.audit.add_consent)
         elif isinstance(job, ForgettingJob):
             self.app.get(Forgettings).carry_out(job)
+        elif isinstance(job, DeskJob):
+            self.app.get(Returns).look(job)
         else:
             self.app.invitations.ask(job)
 

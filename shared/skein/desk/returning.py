@@ -20,7 +20,7 @@ from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.membership import Membership
 from skein.models.common.provenance import Authors
-from skein.models.common.storage import Query, Update, Write
+from skein.models.common.storage import Exists, Is, Query, Update, Write
 from skein.models.config.desk import DeskSettings
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE, due_pointer
@@ -38,6 +38,7 @@ from skein.services.runs.wakeups import woken_by
 from skein.settings import Settings
 
 MAX_UNANSWERED = 200  # messages among which a return looks for those without an answer
+MAX_RECORDED = 40  # of them, the newest, which record their run; a transaction has 100 writes
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class Returns:
     settings: Settings
 
     def hand_back(self, tenant: str, chat_id: str, holder_id: str, briefing: str = "") -> Chat:
-        """Hand a chat back to its agents, on behalf of its holder.
+        """Hand a chat back to its agents, on behalf of its holder (idempotent).
 
         Args:
             holder_id: The operator who holds the chat.
@@ -75,10 +76,12 @@ class Returns:
 
         def attempt() -> _Return:
             snapshot = read_snapshot(self.table, tenant, chat_id)
+            if _was_handed_back(snapshot.chat, holder_id, briefing):
+                return _Return(snapshot.chat, None, [])
             _held_by(snapshot.chat, holder_id)
             return self._return_once(snapshot, briefing, "handed_back")
 
-        returned = optimistic(self.clock, attempt)
+        returned = optimistic(self.clock, attempt, finds_own_write=True)
         self.dispatch.send(returned.jobs)
         return returned.chat
 
@@ -99,17 +102,17 @@ class Returns:
         stay = DeskStay.from_item(item) if item is not None else None
         if stay is None:
             return None
-        if stay.ended_at is not None:  # a worker died before it told people
-            snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
-            return None if stay.notified else _Return(snapshot.chat, stay, [])
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        if stay.ended_by == "silence" and not stay.notified:  # a worker died before that
+            return _Return(snapshot.chat, stay, [])
         desk, now = snapshot.chat.desk, self.clock.now()
         if not is_current(stay, snapshot.chat) or desk is None or desk.spoke_at is None:
             return None
         overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(job.tenant)))
         until = desk.spoke_at + silence(DeskSettings.model_validate(overrides))
         if now < until:
-            self.table.write(Update(stay.key, set=due_pointer("desk", stay.key, until)))
+            due = due_pointer("desk", stay.key, until) | {"due_tries": None}
+            self.table.write(Update(stay.key, set=due, condition=Is("version", stay.version)))
             return None
         return self._return_once(snapshot, "", "silence")
 
@@ -136,26 +139,30 @@ class Returns:
             stay, ended = _ended(stay, desk, words, end, now)
             writes.append(ended)
         jobs: list[Job] = [run.job for run in background_runs(self.table, chat)]
-        for agent, trigger in self._unanswered(snapshot._replace(chat=returned), desk):
+        runs: dict[int, tuple[Message, dict[str, str]]] = {}
+        for agent, asked in self._unanswered(snapshot._replace(chat=returned), desk):
             enqueued = enqueue(
                 agent,
-                trigger,
+                _trigger_of(asked),
                 depth=0,
-                audience=audience_of(chat, since_seq=trigger.from_seq or 0),
+                audience=audience_of(chat, since_seq=asked[0].seq),
                 ids=self.ids,
                 now=now,
                 settings=self.settings,
             )
             writes.extend(enqueued.writes)
+            for each in asked:
+                runs.setdefault(each.seq, (each, {}))[1][agent.member.id] = enqueued.run_id
             jobs.extend([enqueued.job] if enqueued.job else [])
+        writes.extend(_answered_by(*runs[seq]) for seq in sorted(runs)[-MAX_RECORDED:])
         self.table.transact(writes)
         logger.info("chat handed back", extra={"chat_id": chat.id, "ended_by": end})
         return _Return(returned, stay, jobs)
 
     def _unanswered(
         self, snapshot: ChatSnapshot, desk: DeskState
-    ) -> Iterator[tuple[Membership, Trigger]]:
-        """Yield each agent to which people have written since the last answer, with its trigger."""
+    ) -> Iterator[tuple[Membership, list[Message]]]:
+        """Yield each agent to which people have written since the last answer, and what."""
         chat = snapshot.chat
         firsts = {
             agent.member.id: max(
@@ -175,16 +182,7 @@ class Returns:
                 and agent in woken_by(each, chat, snapshot.agents, max_chain_depth=limit)
             ]
             if theirs:
-                newest = theirs[-1]
-                yield (
-                    agent,
-                    Trigger(
-                        type="chat_message",
-                        seq=newest.seq,
-                        from_seq=theirs[0].seq,
-                        by=newest.sender.ref,
-                    ),
-                )
+                yield agent, theirs
 
     def _messages(self, chat: Chat, first: int) -> Sequence[Message]:
         """Return people's messages from a number on, oldest first, that may want an answer."""
@@ -224,6 +222,18 @@ class Returns:
                 self.table.write(write)
 
 
+def _trigger_of(asked: Sequence[Message]) -> Trigger:
+    """Return the trigger of a run that answers people's messages."""
+    newest = asked[-1]
+    by = newest.sender.ref
+    return Trigger(type="chat_message", seq=newest.seq, from_seq=asked[0].seq, by=by)
+
+
+def _answered_by(message: Message, runs: dict[str, str]) -> Update:
+    """Return the write that records on a message which runs answer it after the return."""
+    return Update(message.key, set={"runs": {**message.runs, **runs}}, condition=Exists())
+
+
 def _held_by(chat: Chat, holder_id: str) -> Holder:
     """Return the holder of a chat, who must be this operator.
 
@@ -234,6 +244,16 @@ def _held_by(chat: Chat, holder_id: str) -> Holder:
     if holder is None or holder.id != holder_id:
         raise Conflict("you do not hold the chat")
     return holder
+
+
+def _was_handed_back(chat: Chat, holder_id: str, briefing: str) -> bool:
+    """Tell whether this operator has handed the chat back with these words already."""
+    last = chat.briefing
+    return (
+        chat.desk is None
+        and last is not None
+        and (last.holder.id, last.text, last.silent) == (holder_id, briefing, False)
+    )
 
 
 def _ended(

@@ -90,6 +90,7 @@ class ListenerFinder:
             and run.status == "running"
             and run.fence == self.claim.run.fence
             and chat.discarded_at is None
+            and not chat.held
             and made_for_all(self.readers, chat)
         )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.models.chats.chat import Chat
+from skein.models.chats.desk import DeskState
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
@@ -24,6 +25,7 @@ from skein.settings import Settings
 
 MAX_IDLE = timedelta(days=90)  # of its person; then a cron plan ends
 
+HELD_FOR = timedelta(minutes=5)  # between two looks at a chat that the team holds
 LOOKED_UP_AFTER = timedelta(days=1)
 
 logger = logging.getLogger(__name__)
@@ -50,7 +52,8 @@ class Firing:
         `MAX_IDLE` and the plan is a cron plan.
 
         If the chat is reached by SMS and its person has quiet hours now, the plan is deferred to
-        their end (`QuietTimes`): it is due again at that time.
+        their end (`QuietTimes`): it is due again at that time. While a person of the team holds the
+        chat, the plan is deferred or dropped, as set.
 
         Args:
             item: The plan's item, freshly read from the table.
@@ -68,10 +71,7 @@ class Firing:
         if gone is not None:
             self._cancel(plan, gone, now)
             return None
-        quiet_times = QuietTimes(table=self.table, settings=self.settings)
-        quiet_until = quiet_times.end_for(plan, chat, now)
-        if quiet_until is not None:
-            self._defer(plan, quiet_until)
+        if self._comes_later(plan, chat, now):
             return None
         watched = self._watched(plan, now)
         if watched is None:
@@ -147,10 +147,33 @@ class Firing:
             return None, Reason.AGENT_LEFT
         return chat, None
 
-    def _defer(self, plan: Plan, until: datetime) -> None:
-        """Make a plan due at the end of quiet hours."""
-        self.table.transact(replaced(plan, deferred(plan, until, reason=Reason.QUIET_HOURS)))
-        self._log("plan deferred", plan, Reason.QUIET_HOURS)
+    def _comes_later(self, plan: Plan, chat: Chat | None, now: datetime) -> bool:
+        """Put off a plan whose chat the team holds or whose person has quiet hours, if so."""
+        if chat is not None and chat.held and chat.desk is not None:
+            self._wait_or_drop(plan, chat.desk, now)
+            return True
+        quiet_times = QuietTimes(table=self.table, settings=self.settings)
+        quiet_until = quiet_times.end_for(plan, chat, now)
+        if quiet_until is not None:
+            self._defer(plan, quiet_until, Reason.QUIET_HOURS)
+        return quiet_until is not None
+
+    def _wait_or_drop(self, plan: Plan, desk: DeskState, now: datetime) -> None:
+        """Defer a plan while a person of the team holds its chat, or let it miss this time."""
+        if desk.due_work == "wait":
+            self._defer(plan, now + HELD_FOR, Reason.DESK)
+        elif plan.cron is None:
+            self._cancel(plan, Reason.DESK, now)
+        else:
+            missed = fired(plan, now, least=timedelta(minutes=MIN_CRON_MINUTES))
+            kept = missed.model_copy(update={"reason": Reason.DESK})
+            self.table.transact(replaced(plan, kept))
+            self._log("plan dropped", plan, Reason.DESK)
+
+    def _defer(self, plan: Plan, until: datetime, reason: Reason) -> None:
+        """Make a plan due later: at the end of quiet hours, or after another look at the desk."""
+        self.table.transact(replaced(plan, deferred(plan, until, reason=reason)))
+        self._log("plan deferred", plan, reason)
         self.metrics.count("PlansDeferred")
 
     def _cancel(self, plan: Plan, reason: Reason, now: datetime) -> None:

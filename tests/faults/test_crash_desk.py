@@ -1,0 +1,108 @@
+"""The desk with a death at every call: one holder, no word of an agent meanwhile, one answer after.
+
+The person of the team sends each request until it is answered.
+"""
+
+from typing import Any
+
+import pytest
+
+import admin_api
+from skein.desk.models.stay import DeskStay
+from skein.models.chats.chat import chat_partition
+from skein.models.common.storage import Query
+from skein.models.outbox.due import DUE_SHARDS, due_partition
+from tests.faults.deployment import Deployment, Phone
+from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
+from tests.faults.test_crash_own_tools import Operator
+from tests.support.api_client import WHY
+from tests.support.builders import TENANT, bot, person
+from tests.support.fakes import ScriptedModel
+
+ALICE, COACH = person("alice", "Alice"), bot()
+DESK = "/v1/chats/chat_1/desk"
+REASON = {"reason": WHY}
+
+
+class Handed(Deployment):
+    """Alice writes, Mia takes over while the agent is about to answer, and hands back."""
+
+    answers = 1
+
+    def __init__(self) -> None:
+        super().__init__(model=ScriptedModel.saying(default="I can answer"))
+        self.agent()
+        self.known(ALICE)
+        self.chat(ALICE, COACH, kind="direct", visibility="private", title=None)
+        self.phone = Phone(self, sub=ALICE.id)
+        self.mia = Operator(self, api=admin_api, sub="mia", scope="admin", claims={"name": "Mia"})
+
+    def rest(self) -> None:
+        """Let time pass until only the desk is due, an hour later."""
+        self.live(until=lambda: not self.queued and not self._other_work())
+
+    def _other_work(self) -> bool:
+        stays = {
+            item["gsi2sk"]
+            for shard in range(DUE_SHARDS)
+            for item in self.table.query(
+                Query(due_partition("desk", shard), index="gsi2", limit=9)
+            ).items
+        }
+        return any(item["gsi2sk"] not in stays for item in self.due)
+
+    def held(self) -> None:
+        self.phone.say("Help")
+        self.mia.call("PUT", DESK, {"holder": "me"}, query=REASON)
+        self.rest()
+        self.mia.post(f"{DESK}/messages", {"text": "I am Mia", "client_id": "1"})
+        self.phone.say("And my parcel?")
+        self.rest()
+
+    def play(self) -> None:
+        self.held()
+        self.mia.call("DELETE", DESK, {"briefing": "A parcel is missing"})
+        self.live()
+
+    def check(self) -> None:
+        texts = [message.text for message in self.messages()]
+        assert texts == ["Help", "I am Mia", "And my parcel?", "I can answer"]
+        assert self.stored_chat().desk is None
+        [stay] = self.stays()
+        assert (stay.ended_by, stay.briefing) == ("handed_back", "A parcel is missing")
+        assert [run.status for run in self.runs()] == ["canceled", "done"]
+        assert self.membership(COACH).free
+        assert self.at_rest
+
+    def stays(self) -> list[DeskStay]:
+        page = self.table.query(Query.under(chat_partition(TENANT, "chat_1"), DeskStay.PREFIX))
+        return [DeskStay.from_item(item) for item in page.items]
+
+
+class Silent(Handed):
+    """Mia is silent for an hour, so the chat goes back by itself."""
+
+    def play(self) -> None:
+        self.held()
+        self.live()
+
+    def check(self) -> None:
+        texts = [message.text for message in self.messages()]
+        left = "Mia has left the conversation. I can answer again."
+        assert texts[:3] == ["Help", "I am Mia", "And my parcel?"]
+        assert sorted(texts[3:]) == sorted([left, "I can answer"])
+        [stay] = self.stays()
+        assert (stay.ended_by, stay.notified) == ("silence", True)
+        assert [run.status for run in self.runs()] == ["canceled", "done"]
+        assert self.at_rest
+
+
+SWEEPS = {
+    story.__name__: Sweep(story, play=story.play, check=story.check) for story in (Handed, Silent)
+}
+
+
+@pytest.mark.parametrize("sweep", SWEEPS.values(), ids=SWEEPS)
+def test_desk_death_leaves_one_holder_and_one_answer(sweep: Sweep[Any], share: Share) -> None:
+    sweep.one_death(share)

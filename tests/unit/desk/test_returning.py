@@ -1,0 +1,82 @@
+"""Returns: what is due meanwhile, a holder who is silent, and SMS of the team."""
+
+import pytest
+
+from skein.models.common.reason import Reason
+from skein.models.config.desk import DueWork
+from skein.planning.models.plan import Plan
+from tests.support.agents import AHMAD, COACH, HUSAM, settle, stage
+from tests.support.api_client import operator
+from tests.support.builders import World
+from tests.support.desk import Desk
+from tests.support.fakes import says
+from tests.support.sms_choices import Phone
+
+LEFT = "Mia has left the conversation. I can answer again."
+
+
+def held(world: World) -> Desk:
+    mia = Desk(world)
+    assert mia.take().status == 200
+    return mia
+
+
+def passes(world: World, minutes: int) -> None:
+    """Let minutes pass, each with its tick."""
+    for _ in range(minutes):
+        world.clock.advance(60)
+        world.tick()
+        settle(world)
+
+
+@pytest.mark.parametrize(("due_work", "said"), [("wait", ["Stretch"]), ("drop", [])])
+def test_plan_that_is_due_meanwhile_waits_or_is_dropped(due_work: DueWork, said: list[str]) -> None:
+    world = stage()
+    world.chat(HUSAM, AHMAD, COACH)
+    assert operator(world).patch("/v1/settings", {"desk_due_work": due_work}).status == 200
+    plan = {
+        "name": "Sport",
+        "instruction": "Stretch",
+        "run_after": "10 minutes",
+        "chat_id": "chat_1",
+    }
+    assert operator(world).post(f"/v1/agents/{COACH.id}/plans", plan).status == 201
+    mia = held(world)
+    passes(world, 12)
+    assert world.messages() == []
+    [item] = [item for key, item in world.table.all_items().items() if "PLAN#" in key.sk]
+    assert Plan.from_item(item).reason == Reason.DESK
+    world.model.default = says("Stretch")
+    mia.hand_back()
+    passes(world, 6)
+    assert [message.text for message in world.messages()] == said
+
+
+def test_holder_who_is_silent_loses_the_chat_and_people_are_told_once() -> None:
+    world = stage()
+    world.chat(HUSAM, AHMAD, COACH)
+    mia = held(world)
+    passes(world, 40)
+    mia.say("I am looking into it")
+    passes(world, 50)
+    assert mia.chat.held
+    world.post("And?", HUSAM)
+    world.model.default = says("I can help")
+    passes(world, 12)
+    texts = [message.text for message in world.messages()]
+    assert sorted(texts[1:]) == sorted(["And?", LEFT, "I can help"])
+    assert mia.say("Sorry").status == 409
+    assert mia.get().status == 404
+
+
+def test_sms_of_the_team_has_the_holders_name_and_stop_holds_for_it() -> None:
+    phone = Phone()
+    world = phone.world
+    assert operator(world).patch("/v1/settings", {"team_name": "Acme"}).status == 200
+    mia = Desk(world, phone.chat_id)
+    assert mia.take().status == 200
+    assert mia.say("It **comes** today").status == 201
+    world.drain()
+    assert world.sms.bodies[-1] == "Mia from Acme: It comes today"
+    phone.text("STOP")
+    assert mia.say("Hello?").status == 409
