@@ -87,7 +87,7 @@ OTHERS = {
     "services/outbox/backlogs.py": "how many runs have which status, for operators",
     "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
     "agent/training_export.py": "a completed thread, for operators",
-    "events/changes.py": "ids and states, for endpoints of the tenant's owner",
+    "feed/events.py": "ids and states, for endpoints of the tenant's owner",
     "own_tools/asking.py": "the run's own call, for the person who agreed to it",
     "own_tools/calls.py": "the run's own steps",
     "own_tools/operator_approvals.py": "the call that waits, for operators",

@@ -4,6 +4,7 @@ from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.queuing import CACHED_FOR, EventQueue
 from skein.events.sending import EventSender
+from skein.feed.events import events_of
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import EventJob
 from tests.patterns.meter import Meter, Patterns
@@ -28,7 +29,7 @@ def told(*, of: bool = True) -> tuple[World, ItemChange]:
 
 
 def queue(world: World, change: ItemChange) -> list[EventJob]:
-    return list(world.app.get(EventQueue).queue(change))
+    return list(world.app.get(EventQueue).queue(TENANT, events_of(change)))
 
 
 @patterns.named("look for services that are told of a message, with none")

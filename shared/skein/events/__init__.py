@@ -3,6 +3,8 @@
 __all__ = [
     "api",
     "endpoints",
+    "erasing",
+    "models",
     "queuing",
     "sending",
 ]

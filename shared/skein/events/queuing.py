@@ -1,15 +1,13 @@
 """Queue events for the endpoints that want them, in the order of the table's stream."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from skein.errors import ConditionFailed
-from skein.events.changes import EVENTS, events_of
 from skein.events.models.endpoint import EventEndpoint, endpoints_partition
 from skein.events.models.event import Event, QueuedEvent
-from skein.models.common.storage import Missing, Put, Query, key_kind
-from skein.models.outbox.changes import ItemChange
+from skein.models.common.storage import Missing, Put, Query
 from skein.models.outbox.jobs import EventJob
 from skein.ports import Clock, Table
 from skein.services.outbox.dispatch import OUTBOX_GRACE
@@ -25,20 +23,20 @@ class EventQueue:
     clock: Clock
     known: dict[str, tuple[datetime, tuple[EventEndpoint, ...]]] = field(default_factory=dict)
 
-    def queue(self, change: ItemChange) -> Iterator[EventJob]:
+    def queue(self, tenant: str, events: Iterable[Event]) -> Iterator[EventJob]:
         """Queue the events of a change, and yield the job of each endpoint (idempotent).
 
         An event that waits already changes nothing. One that was sent before is sent again: numbers
         of two parts of the stream, or of a restored table, do not tell what was sent.
 
+        Args:
+            events: The events; a tenant without endpoints does not ask for them.
+
         Raises:
             Transient: The table failed. Later events must wait for this one.
-            LookupError, TypeError, ValueError: The item has another shape than the models.
         """
-        if change.after is None or key_kind(change.key.sk) not in EVENTS:
-            return
-        endpoints = self._endpoints(str(change.after.get("tenant", "")))
-        for event in events_of(change) if endpoints else ():
+        endpoints = self._endpoints(tenant)
+        for event in events if endpoints else ():
             for endpoint in endpoints:
                 if event.type in endpoint.types:
                     self._write(endpoint.id, event)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from skein.errors import Transient
 from skein.events.queuing import EventQueue
+from skein.feed.events import events_of, tenant_of
 from skein.live.changes import (
     merged_pushes,
     push_of_chat,
@@ -98,7 +99,10 @@ class Feed:
         lanes: dict[Job, tuple[int, ...]] = defaultdict(tuple)
         for position, change in enumerate(changes):
             try:
-                for queued in self.events.queue(change):
+                tenant = tenant_of(change)
+                if tenant is None:
+                    continue
+                for queued in self.events.queue(tenant, events_of(change)):
                     lanes[queued] += (position,)
             except (LookupError, TypeError, ValueError) as error:
                 _warn_of(change, error)

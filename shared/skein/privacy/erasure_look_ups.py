@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skein.errors import ConditionFailed
+from skein.events.erasing import erase_events
 from skein.models.chats.consent import Consent
 from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.idempotency import OPENED
@@ -28,13 +29,13 @@ OF_USER = (OPENED, Consent.PREFIX, Forgetting.PREFIX, NumberCode.PREFIX, Access.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookUpEraser:
-    """The stage `rest` of an erasure: look-ups, limits and counters of usage."""
+    """The stage `rest` of an erasure: look-ups, events, limits and counters of usage."""
 
     table: Table
     clock: Clock
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Delete look-ups, limits and counters by address, user id and `client_id`.
+        """Delete look-ups, events, limits and counters by address, user id and `client_id`.
 
         Chats forget their invitations of the person, which the person's choices name.
         """
@@ -55,11 +56,19 @@ class LookUpEraser:
             for prefix in OF_USER:
                 for item in items_under(self.table, merge.pk, prefix):
                     self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
+        self._erase_events(sweep)
         for key in read_items(self.table, list(_names(sweep))):
             self._delete(sweep, Delete(key))
         counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)
         for key in read_items(self.table, list(counters)):
             self._delete(sweep, Delete(key))
+
+    def _erase_events(self, sweep: Sweep) -> None:
+        """Delete what waits for services and names the person; a message's erasure has nobody."""
+        ids, chats = sweep.subject.ids, tuple(sweep.chats)
+        erased = erase_events(self.table, sweep.tenant, ids, chats) if ids else 0
+        if erased:
+            sweep.unsaved.counts["events"] += erased
 
     def _delete(self, sweep: Sweep, write: Write | None) -> None:
         if write is None:

@@ -15,6 +15,7 @@ from skein.events.endpoints import EventEndpoints
 from skein.events.models.endpoint import EventEndpoint, EventType
 from skein.events.models.event import Event, ParkedEvent, QueuedEvent, event_id, event_number
 from skein.events.queuing import CACHED_FOR, EventQueue
+from skein.feed.events import events_of
 from skein.models.common.http import HttpAnswer
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put, Update
@@ -213,7 +214,7 @@ def test_event_with_a_lower_number_than_a_sent_one_is_sent() -> None:
             at=world.clock.now(),
             sequence=sequence,
         )
-        world.app.dispatch.send(list(queue.queue(change)))
+        world.app.dispatch.send(list(queue.queue(TENANT, events_of(change))))
         world.drain()
     both = {event_id(message.key, sequence, 0) for sequence in ("9", "3")}
     assert both <= {event["id"] for event in world.sent}

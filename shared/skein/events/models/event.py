@@ -36,6 +36,13 @@ class Event(Value):
     words_of: Key | None = None
     at: Instant
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The ids of the people and agents whom the event names."""
+        refs = (self.data.get(name) for name in ("sender", "member"))
+        named = {str(ref.get("id")) for ref in refs if isinstance(ref, dict)}
+        return frozenset(named | {str(self.data.get("person"))})
+
 
 def event_id(key: Key, sequence: str, position: int) -> str:
     """Return the id of an event of one change of an item."""

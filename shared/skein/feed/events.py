@@ -39,6 +39,13 @@ class _EventParts(NamedTuple):
     words_of: Key | None = None
 
 
+def tenant_of(change: ItemChange) -> str | None:
+    """Return the tenant whose services may be told of a change; None if no event follows."""
+    if change.after is None or key_kind(change.key.sk) not in EVENTS:
+        return None
+    return str(change.after.get("tenant", ""))
+
+
 def events_of(change: ItemChange) -> Iterator[Event]:
     """Yield the events that follow from a change, with the same ids whenever it is reported.
 

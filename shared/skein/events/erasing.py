@@ -1,0 +1,49 @@
+"""Erase the events on their way that name a person."""
+
+from collections.abc import Iterator
+
+from skein.events.models.endpoint import EventEndpoint, endpoints_partition
+from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
+from skein.models.common.storage import Delete, Key, Query
+from skein.ports import Table
+from skein.services.common.pagination import items_under, read_items
+
+
+def erase_events(
+    table: Table, tenant: str, person_ids: tuple[str, ...], chat_ids: tuple[str, ...]
+) -> int:
+    """Delete the events of some chats that name a person, and return how many.
+
+    An event that is being sent may still arrive.
+    """
+    page = table.query(Query.under(endpoints_partition(tenant), EventEndpoint.PREFIX))
+    endpoint_ids = [EventEndpoint.from_item(item).id for item in page.items]
+    erased = 0
+    for key in _waiting(table, tenant, endpoint_ids, chat_ids, frozenset(person_ids)):
+        table.write(Delete(key))
+        erased += 1
+    return erased
+
+
+def _waiting(
+    table: Table,
+    tenant: str,
+    endpoint_ids: list[str],
+    chat_ids: tuple[str, ...],
+    person_ids: frozenset[str],
+) -> Iterator[Key]:
+    """Yield the keys of the queued and the parked events that name a person."""
+    lanes = [
+        EventLane.key_of(tenant, endpoint_id, chat_id)
+        for endpoint_id in endpoint_ids
+        for chat_id in chat_ids
+    ]
+    for lane in read_items(table, lanes):
+        for item in items_under(table, lane.pk, QueuedEvent.PREFIX):
+            if QueuedEvent.from_item(item).event.named & person_ids:
+                yield Key(item["pk"], item["sk"])
+    for endpoint_id in endpoint_ids:
+        partition = ParkedEvent.partition(tenant, endpoint_id)
+        for item in items_under(table, partition, ParkedEvent.PREFIX):
+            if ParkedEvent.from_item(item).event.named & person_ids:
+                yield Key(item["pk"], item["sk"])
