@@ -58,6 +58,8 @@ def _isolated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv(name, value)
     for name in ("AWS_PROFILE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "SKEIN_DATA_DIR"):
         monkeypatch.delenv(name, raising=False)
+    if "skein.models.directory.number_code" in sys.modules:  # its hashes are slow on purpose
+        monkeypatch.setattr("skein.models.directory.number_code.HASH_COST", 2)
     yield
     bootstrap = sys.modules.get("skein.bootstrap")
     if bootstrap is not None:

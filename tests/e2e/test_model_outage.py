@@ -39,7 +39,11 @@ def wait_for(holds: Callable[[], object], what: str) -> None:
     ("failure", "advice"),
     [
         (Answer("bad key", status=401), "Correct OPENAI_API_KEY and start again."),
-        (Answer("no such model", status=404), "Correct SKEIN_DEFAULT_MODEL (or the path"),
+        pytest.param(
+            Answer("no such model", status=404),
+            "Correct SKEIN_DEFAULT_MODEL (or the path",
+            marks=pytest.mark.slow,  # as after a refused key, but for the advice
+        ),
         (None, "Start the server there, or correct OPENAI_BASE_URL"),
     ],
     ids=["refused key", "unknown model", "unreachable"],

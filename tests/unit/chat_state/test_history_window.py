@@ -140,7 +140,7 @@ def test_while_the_record_is_renewed_the_prompt_shows_the_pinned_one() -> None:
     world = _world()
     world.model.summaries.extend([_facts] * 500)
     pins, records = [], []
-    for n in range(60):
+    for n in range(40):
         world.post(f"fact-{n:03d} is true", HUSAM)
         world.drain()
         chat = world.stored_chat()
@@ -154,7 +154,7 @@ def test_history_window_without_summary_waits_and_then_moves_on() -> None:
     world = _world()
     world.model.summaries.extend([Unavailable("503")] * 500)
     sizes = []
-    for n in range(60):
+    for n in range(40):
         world.post(f"message {n}", HUSAM)
         world.drain()
         sections = _sections(world)

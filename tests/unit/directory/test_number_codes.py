@@ -8,6 +8,7 @@ from skein.errors import Conflict, NotFound, RateLimited, Unprocessable
 from skein.models.api.directory import NewUser
 from skein.models.common.address import phone_address
 from skein.models.delivery.sms import InboundSms
+from skein.models.directory import number_code
 from skein.models.directory.number_code import MAX_TRIES, VALID_FOR, NumberCode
 from tests.support.builders import LINE, PHONE, TENANT, World
 from tests.support.number_codes import CODE, newest_code, prove
@@ -45,6 +46,13 @@ def test_code_arrives_by_sms_and_its_words_are_stored_nowhere(world: World) -> N
     key = NumberCode.key_of(TENANT, ANN, phone_address(PHONE))
     assert code not in str(world.table.get(key))
     assert [sms.line for sms, _ in world.sms.taken] == [LINE]
+
+
+def test_code_is_hashed_so_slowly_that_nobody_tries_all_while_one_is_valid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()  # tests hash quickly
+    assert number_code.HASH_COST >= 2**14
 
 
 def test_code_is_the_users_and_the_numbers_alone(world: World) -> None:

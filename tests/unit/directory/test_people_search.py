@@ -70,10 +70,11 @@ def test_find_people_by_whole_id_shows_the_person_first_and_once() -> None:
     assert found(world, "ann") == ["usr_1", "anna"]
 
 
-@pytest.mark.parametrize("limit", [1, 7, 100])
-def test_find_people_in_pages_shows_each_once(limit: int) -> None:
+@pytest.mark.parametrize(("limit", "people"), [(1, 12), (7, 30), (100, 130)])
+def test_find_people_in_pages_shows_each_once(limit: int, people: int) -> None:
     world = World()
-    ids = [person(world, f"usr_{number:03d}", f"Ann Annabel {number}").id for number in range(130)]
+    names = {f"usr_{number:03d}": f"Ann Annabel {number}" for number in range(people)}
+    ids = [person(world, *named).id for named in names.items()]
     assert sorted(found(world, "ann", limit=limit)) == ids
 
 

@@ -66,7 +66,7 @@ def test_run_after_pause_is_answered_within_a_minute(scope: str) -> None:
     switch(world, scope, "runs", on=True)
     world.post("Hi", HUSAM)
     world.drain()
-    minutes_pass(world, 7 * 60)  # longer than `MAX_DEFERRED`
+    minutes_pass(world, 7 * 60, step=10)  # longer than `MAX_DEFERRED`
     switch(world, scope, "runs", on=False)
     minutes_pass(world, 1)
     assert world.texts() == ["Hi", "Hello."]
@@ -159,7 +159,7 @@ def test_change_of_settings_keeps_pauses() -> None:
     tenants, stacks = world.app.pauses.get(TENANT)
     assert tenants.pauses("runs")
     assert stacks.pauses("runs")
-    minutes_pass(world, 25 * 60)
+    minutes_pass(world, 25 * 60, step=10)
     assert world.metrics.counts["PausesForgotten"] == 2
 
 

@@ -12,6 +12,7 @@ from skein.models.directory.user import User
 
 CODE_DIGITS = 6
 VALID_FOR = timedelta(minutes=10)
+HASH_COST = 2**14  # of scrypt: 16 MB and some 50 ms for each code that is tried
 MAX_TRIES = 5
 
 
@@ -62,7 +63,7 @@ class NumberCode(Stored):
     def hash_of(self, code: str) -> str:
         """Return the hash of a code, which takes too long to try all codes while one is valid."""
         salt = self.id.encode()
-        return hashlib.scrypt(code.encode(), salt=salt, n=2**14, r=8, p=1).hex()
+        return hashlib.scrypt(code.encode(), salt=salt, n=HASH_COST, r=8, p=1).hex()
 
     def matches(self, code: str) -> bool:
         """Return whether this is the code that was sent."""
