@@ -22,7 +22,7 @@ from skein.own_tools.foreign_schema import reduced
 from skein.own_tools.models.server_tool import ServerTool
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.signed_context import CallContext
-from skein.own_tools.signed_sending import SignedSender
+from skein.own_tools.signed_sending import Seen, SignedSender
 from skein.ports import Clock, McpClient, SendRequest
 
 CACHED = timedelta(hours=1)
@@ -31,7 +31,6 @@ MAX_CACHED = 200  # servers, in one container
 
 GONE = "its server no longer has it; say that the team must repair it"
 CHANGED = "its server changed it, and an operator must approve that; say that it does not work now"
-Seen = Callable[[HttpAnswer], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +125,8 @@ class McpServers:
         until = self.clock.now() + timedelta(seconds=seconds)
 
         def send(request: HttpRequest) -> HttpAnswer:
-            answer = self.http.send(record, request, context, seconds=self._left(until))
-            seen(answer)
-            return answer
+            left = self._left(until)
+            return self.http.send(record, request, context, seconds=left, seen=seen)
 
         return send
 

@@ -229,8 +229,7 @@ class CallSender:
         if record.http is None:
             raise Failed("the tool has no address")
         request = request_of(record.http, tool.parse(arguments))
-        answer = self.http.send(record, request, context, seconds=seconds)
-        usage.see(answer)
+        answer = self.http.send(record, request, context, seconds=seconds, seen=usage.see)
         text = self._shown(record, text_of(answer))
         if not OK <= answer.status < CLIENT_ERROR:
             raise _RefusedByService(tool.name, str(answer.status), text)

@@ -14,6 +14,8 @@ from skein.settings import Settings
 
 SERVER_ERROR = 500
 
+Seen = Callable[[HttpAnswer], None]
+
 logger = logging.getLogger(__name__)
 
 
@@ -27,9 +29,18 @@ class SignedSender:
     clock: Clock
 
     def send(
-        self, record: OwnTool, request: HttpRequest, context: CallContext, *, seconds: float
+        self,
+        record: OwnTool,
+        request: HttpRequest,
+        context: CallContext,
+        *,
+        seconds: float,
+        seen: Seen,
     ) -> HttpAnswer:
         """Send a request with its signed context and the tool's credentials.
+
+        Args:
+            seen: Notes the answer, also that of a service that failed.
 
         Raises:
             Failed: The request is not allowed, or credentials are missing.
@@ -43,6 +54,7 @@ class SignedSender:
         own = {record.credentials.header: secret} if record.credentials and secret else {}
         sent = request.model_copy(update={"headers": {**request.headers, **signed, **own}})
         answer = self.http().send(sent, seconds=seconds)
+        seen(answer)
         if answer.status >= SERVER_ERROR:
             raise Ambiguous(f"it answered with the status {answer.status}")
         return answer

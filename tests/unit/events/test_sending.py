@@ -254,6 +254,25 @@ def test_address_that_is_no_https_is_refused() -> None:
         world.endpoints.get(TENANT, "evp_other")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "x",
+        "https://",
+        "ftp://x.example/",
+        "https://x.example:99999/",
+        "https://x.example:0/",
+        "https://u:p@x.example/",
+        "https://[::1/",
+        "https://x.example/a b",
+    ],
+)
+def test_address_that_is_no_address_is_refused_with_the_name_of_the_field(url: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        NewEndpoint(url=url, types=("run.ended",))
+    assert refused.value.errors()[0]["loc"] == ("url",)
+
+
 def leave(world: World) -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_1", person().ref, bot().ref)
 

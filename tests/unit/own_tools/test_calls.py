@@ -223,6 +223,8 @@ def test_model_learns_how_the_service_answered(
     [result] = results(world)
     assert result.status == status
     assert words in result.content
+    assert result.usage is not None
+    assert result.usage.http_status == answer_.status
 
 
 def test_calls_that_do_not_fit_the_schema_reach_no_service() -> None:

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.own_tools.models.tool import service_url
 from skein.own_tools.signed_context import secret_of
 
 EventType = Literal[
@@ -29,7 +30,9 @@ def _each_once(types: tuple[EventType, ...]) -> tuple[EventType, ...]:
 
 
 EndpointUrl = Annotated[
-    str, Field(min_length=1, max_length=MAX_URL, description="Where events are posted, by https.")
+    str,
+    Field(min_length=1, max_length=MAX_URL, description="Where events are posted, by https."),
+    AfterValidator(service_url),
 ]
 EventTypes = Annotated[
     tuple[EventType, ...],

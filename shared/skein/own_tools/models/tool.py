@@ -42,10 +42,14 @@ def _own_header(name: str) -> str:
     return name
 
 
-def _url(url: str) -> str:
-    """Check a URL in whose path and query arguments are replaced."""
+def service_url(url: str) -> str:
+    """Check the URL of a service, in whose path and query arguments may stand.
+
+    Raises:
+        ValueError: It is no such URL.
+    """
     parts = urlsplit(url)
-    if not parts.hostname or parts.scheme not in {"https", "http"}:
+    if not parts.hostname or parts.scheme not in {"https", "http"} or parts.port == 0:
         raise ValueError("it must be an https URL with a host")
     if parts.username is not None or parts.fragment:
         raise ValueError("it must have no user and no fragment")
@@ -66,7 +70,7 @@ class HttpCall(Value):
             max_length=2_000,
             description="The URL. `{argument}` in its path or query is replaced, percent-encoded.",
         ),
-        AfterValidator(_url),
+        AfterValidator(service_url),
     ]
     headers: Annotated[
         dict[Annotated[HeaderName, AfterValidator(_own_header)], HeaderValue],
@@ -99,7 +103,7 @@ class McpServer(Value):
     url: Annotated[
         str,
         Field(max_length=2_000, description="The URL of the server, for Streamable HTTP."),
-        AfterValidator(_url),
+        AfterValidator(service_url),
     ]
     tools: Annotated[
         tuple[Annotated[str, StringConstraints(pattern=r"^[!-~]{1,128}$")], ...],
