@@ -9,6 +9,7 @@ from skein.services.directory.lines import Lines
 
 TENANT = "demo"
 LINE = "+15005550006"
+CHANNELS = ("sms", "whatsapp")
 NAME = "Coach"
 DESCRIPTION = "Gives advice on fitness"
 SYSTEM_PROMPT = (
@@ -31,4 +32,4 @@ def make_demo(app: App) -> None:
             enabled_tools=(*DEFAULT_TOOLS, "forget"),
         )
         agent = app.get(Agents).create(TENANT, coach)
-        lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, settings={}))
+        lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, channels=CHANNELS, settings={}))

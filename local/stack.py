@@ -55,6 +55,7 @@ from local.timing.due_index import DueIndex
 from local.timing.schedules import Schedules
 from local.timing.waiting import WaitingWork
 from local.twilio.no_answer import NoAnswer
+from local.twilio.registered import RegisteredSenders
 from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio.sandbox import TwilioSandbox
 from local.twilio.sms_log import SmsLog
@@ -254,8 +255,18 @@ class Stack:
         live_server.start(template.socket_routes, functions)
         sms_log = SmsLog(folder / "texts.jsonl")
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
+        numbers = AssignedNumbers(
+            numbers=adapters.assigned_numbers, table=adapters.table, clock=clock
+        )
+        registered = RegisteredSenders(adapters.table, numbers)
         sandbox = TwilioSandbox(
-            sms_log, account=account, webhooks=webhooks, clock=clock, on_sms=show_sms_sent
+            sms_log,
+            account=account,
+            webhooks=webhooks,
+            clock=clock,
+            on_sms=show_sms_sent,
+            senders=registered.senders,
+            templates=registered.template,
         )
         poller = self._poller(engine, environment, functions, clock)
         feed = _feed(engine, template, functions, clock)
@@ -295,9 +306,7 @@ class Stack:
             queues=_queue_depths(poller, engine, clock).read,
             config=self._config_response(account, authorizer),
             on_sms=show_sms_received,
-            numbers=AssignedNumbers(
-                numbers=adapters.assigned_numbers, table=adapters.table, clock=clock
-            ),
+            numbers=numbers,
         )
         issuer = LocalIssuer(authorizer, origins=own_origins(self.url), people=_people)
 

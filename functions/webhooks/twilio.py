@@ -104,6 +104,7 @@ def inbound_sms(form: Form) -> InboundSms:
             "recipient": recipient if "To" in form else None,
             "body": form.get("Body", ""),
             "media": media,
+            "button": form.get("ButtonPayload") or None,
             "opt_out_type": form.get("OptOutType"),
         },
     )

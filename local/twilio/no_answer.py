@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from local.twilio.sms_log import Sms
+from skein.channels.registry import channel_at
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef
@@ -31,7 +32,9 @@ class NoAnswer:
 
     def reason_of(self, sms: Sms) -> Reason | None:
         """Return why an SMS gets no answer; None if it has one, or may still get one."""
-        sender, recipient = phone_address(sms.sender), phone_address(sms.recipient)
+        sender, recipient = (
+            phone_address(channel_at(one)[1]) for one in (sms.sender, sms.recipient)
+        )
         line = self.table.get(Line.key_of(recipient))
         if line is None:
             return None

@@ -1,35 +1,40 @@
 """Sandbox of Twilio's REST API for Twilio's own client.
 
-SMS are only stored in a log and never sent. The account has every number but those of phones. Some
-numbers behave like Twilio's documented test numbers: https://www.twilio.com/docs/iam/test-credentials.
+SMS and messages of WhatsApp are only stored in a log and never sent. The account has every number
+but those of phones. Some numbers behave like Twilio's documented test numbers:
+https://www.twilio.com/docs/iam/test-credentials.
 """
 
 import base64
+import json
 import logging
 import queue
 import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote
 
 from local.events import Request, Response, json_response
 from local.twilio.sms_log import Sms, SmsLog
-from local.twilio.webhooks import TwilioWebhooks
+from local.twilio.webhooks import WHATSAPP, TwilioWebhooks
 from skein.channels.segments import segment_count
 from skein.models.common.base import rfc3339
+from skein.models.config.templates import MessageTemplate
 from skein.ports import Clock
 
 PREFIX = "/local/twilio"
 API = "2010-04-01"
 LOOKUP = "/v2/PhoneNumbers/"
+SENDERS = "/v2/Channels/Senders"
 MAX_BODY_CHARACTERS = 1_600
 
 E164 = re.compile(r"\+[1-9][0-9]{6,14}")
+ADDRESS = re.compile(rf"(?:{WHATSAPP})?{E164.pattern}")
 CREATED, BAD_REQUEST, UNAUTHORIZED, NOT_FOUND = 201, 400, 401, 404
 
 REASONS = {
@@ -44,6 +49,8 @@ REASONS = {
     21611: "This 'From' number has exceeded the maximum number of queued messages",
     21612: "Message cannot be sent with the current combination of 'To' and 'From' parameters",
     21614: "'To' number is not a valid mobile number",
+    21654: "ContentSid Required",
+    21655: "The ContentSid is Invalid",
     21617: "The concatenated message body exceeds the 1600 character limit",
 }
 BAD_RECIPIENTS = {
@@ -56,8 +63,12 @@ BAD_RECIPIENTS = {
 REASSIGNED = "+15005550198"  # the number of which a look-up says that it has a new owner
 BAD_SENDERS = {"+15005550001": 21212, "+15005550007": 21606, "+15005550008": 21611}
 
-# The statuses of an SMS, in order; each causes a status callback.
+# The statuses of an SMS and of a message of WhatsApp, in order; each causes a status callback.
 STATUSES = ("queued", "sent", "delivered")
+READ = (*STATUSES, "read")
+REFUSED = ("queued", "failed")
+WINDOW = timedelta(hours=24)
+WINDOW_CLOSED = 63016
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +81,8 @@ class TwilioSandbox:
         account: `account_sid` and `auth_token`.
         webhooks: Sends the status callbacks.
         on_sms: Called with each accepted SMS.
+        senders: Returns the numbers that the account has registered for WhatsApp.
+        templates: Returns the template with an id for messages of a number, if there is one.
     """
 
     def __init__(
@@ -80,6 +93,8 @@ class TwilioSandbox:
         webhooks: TwilioWebhooks,
         clock: Clock,
         on_sms: Callable[[Sms], None],
+        senders: Callable[[], Iterable[str]] = tuple,
+        templates: Callable[[str, str], MessageTemplate | None] = lambda _number, _sid: None,
     ) -> None:
         self._log = log
         self._sid = account["account_sid"]
@@ -87,7 +102,9 @@ class TwilioSandbox:
         self._webhooks = webhooks
         self._clock = clock
         self._on_sms = on_sms
-        self._todo: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
+        self._senders = senders
+        self._templates = templates
+        self._todo: queue.SimpleQueue[tuple[str, str, int | None] | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._left = 0
         self.callbacks = 0
@@ -122,12 +139,8 @@ class TwilioSandbox:
         query = {name: values[0] for name, values in parse_qs(request.query).items()}
         account = f"{PREFIX}/{API}/Accounts/{self._sid}"
         messages = f"{account}/Messages"
-        if request.path == f"{account}/IncomingPhoneNumbers.json" and request.method == "GET":
-            return self._numbers(query.get("PhoneNumber", ""))
-        if request.path.startswith(f"{PREFIX}{LOOKUP}") and request.method == "GET":
-            phone = unquote(request.path.removeprefix(f"{PREFIX}{LOOKUP}"))
-            reassigned = {"is_number_reassigned": "yes" if phone == REASSIGNED else "no"}
-            return json_response(200, {"phone_number": phone, "reassigned_number": reassigned})
+        if (about := self._about_number(request, account, query)) is not None:
+            return about
         if request.path == f"{messages}.json" and request.method == "POST":
             return self._create(dict(parse_qsl(request.body.decode(), keep_blank_values=True)))
         if request.path == f"{messages}.json" and request.method == "GET":
@@ -136,13 +149,36 @@ class TwilioSandbox:
         found = self._log.find(sid=one[1]) if one and request.method == "GET" else []
         return json_response(200, self._resource(found[0])) if found else _refusal(NOT_FOUND, 20404)
 
+    def _about_number(
+        self, request: Request, account: str, query: Mapping[str, str]
+    ) -> Response | None:
+        """Answer what the account knows of numbers; None for another request."""
+        path = request.path if request.method == "GET" else ""
+        if path == f"{account}/IncomingPhoneNumbers.json":
+            return self._numbers(query.get("PhoneNumber", ""))
+        if path == f"{PREFIX}{SENDERS}":
+            senders = [{"sender_id": f"{WHATSAPP}{each}"} for each in self._senders()]
+            return json_response(200, {"senders": senders, "meta": {"next_page_url": None}})
+        if path.startswith(f"{PREFIX}{LOOKUP}"):
+            phone = unquote(path.removeprefix(f"{PREFIX}{LOOKUP}"))
+            reassigned = {"is_number_reassigned": "yes" if phone == REASSIGNED else "no"}
+            return json_response(200, {"phone_number": phone, "reassigned_number": reassigned})
+        return None
+
     def _authenticated(self, header: str) -> bool:
         expected = base64.b64encode(f"{self._sid}:{self._token}".encode()).decode()
         return secrets.compare_digest(header.encode(), f"Basic {expected}".encode())
 
     def _create(self, form: Mapping[str, str]) -> Response:
         sender, recipient, body = (form.get(name, "") for name in ("From", "To", "Body"))
+        variables = json.loads(form.get("ContentVariables") or "{}")
+        template = None
+        if sid := form.get("ContentSid"):
+            template = self._templates(sender.removeprefix(WHATSAPP), sid)
+            body = template.body(variables.get("1", "")) if template is not None else ""
         code = self._objection(sender, recipient, body)
+        if sid and template is None:
+            code = 21655
         if code is not None:
             return _refusal(BAD_REQUEST, code)
         sms = Sms(
@@ -152,24 +188,36 @@ class TwilioSandbox:
             body=body,
             status=STATUSES[0],
             created_at=rfc3339(self._clock.now().replace(microsecond=0)),
-            segments=segment_count(body),
+            segments=1 if sender.startswith(WHATSAPP) else segment_count(body),
             callback=form.get("StatusCallback", ""),
+            buttons=_buttons(template, variables),
         )
+        closed = self._is_closed(sms, template)
+        statuses = REFUSED if closed else READ if sender.startswith(WHATSAPP) else STATUSES
         self._log.put(sms)
         self._on_sms(sms)
         with self._changed:
-            self._left += len(STATUSES)
-        for status in STATUSES:
-            self._todo.put((sms.sid, status))
+            self._left += len(statuses)
+        for status in statuses:
+            self._todo.put((sms.sid, status, WINDOW_CLOSED if status == "failed" else None))
         return json_response(CREATED, self._resource(sms))
+
+    def _is_closed(self, sms: Sms, template: MessageTemplate | None) -> bool:
+        """Tell whether a message is outside WhatsApp's window, and by no approved template."""
+        if not sms.sender.startswith(WHATSAPP) or (template is not None and template.approved):
+            return False
+        heard = self._log.heard(sms.recipient, sms.sender)
+        now = datetime.fromisoformat(sms.created_at)
+        return heard is None or now >= datetime.fromisoformat(heard) + WINDOW
 
     def _objection(self, sender: str, recipient: str, body: str) -> int | None:
         """Return Twilio's error code for an SMS; None if Twilio would accept the SMS."""
         checks = (
             (BAD_SENDERS.get(sender), sender in BAD_SENDERS),
-            (21212, not E164.fullmatch(sender)),
+            (21212, not ADDRESS.fullmatch(sender)),
             (BAD_RECIPIENTS.get(recipient), recipient in BAD_RECIPIENTS),
-            (21211, not E164.fullmatch(recipient)),
+            (21211, not ADDRESS.fullmatch(recipient)),
+            (21612, sender.startswith(WHATSAPP) != recipient.startswith(WHATSAPP)),
             (21602, not body),
             (21617, len(body) > MAX_BODY_CHARACTERS),
         )
@@ -253,10 +301,34 @@ class TwilioSandbox:
             "ApiVersion": API,
             "From": sms.sender,
             "To": sms.recipient,
+            **({"ErrorCode": str(sms.error_code)} if sms.error_code is not None else {}),
+            **(_of_channel(sms) if sms.recipient.startswith(WHATSAPP) else {}),
         }
         response = self._webhooks.post(sms.callback, fields)
         if response.status >= BAD_REQUEST:
             logger.warning("status callback got the response %d", response.status)
+
+
+def _buttons(
+    template: MessageTemplate | None, variables: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the quick replies of a message, as pairs of title and id."""
+    count = template.buttons if template is not None else 0
+    return tuple(
+        (variables.get(str(2 + n), ""), variables.get(str(2 + count + n), "")) for n in range(count)
+    )
+
+
+def _of_channel(sms: Sms) -> dict[str, str]:
+    """Return the further fields of a status of WhatsApp."""
+    event = {"EventType": sms.status.upper()} if sms.status in {"delivered", "read"} else {}
+    return {
+        "ChannelInstallSid": "XE" + "0" * 32,
+        "ChannelPrefix": WHATSAPP.rstrip(":"),
+        "ChannelToAddress": sms.recipient,
+        "StructuredMessage": "false",
+        **event,
+    }
 
 
 def _in_time(sms: Sms, query: Mapping[str, str]) -> bool:

@@ -16,7 +16,11 @@ MAX_WAITING = 32  # requests that wait for a change; each holds a thread
 class Sms:
     """SMS as Twilio stores it; times are of the local clock, in whole seconds.
 
-    An outbound SMS goes from a line to a phone, and an inbound one from a phone to a line.
+    An outbound SMS goes from a line to a phone, and an inbound one from a phone to a line. The
+    addresses of a message of WhatsApp begin with `whatsapp:`.
+
+    Attributes:
+        buttons: The quick replies: pairs of title and id.
     """
 
     sid: str
@@ -29,6 +33,7 @@ class Sms:
     callback: str
     error_code: int | None = None
     direction: Direction = "outbound"
+    buttons: tuple[tuple[str, str], ...] = ()
 
 
 class SmsLog:
@@ -90,9 +95,9 @@ class SmsLog:
             finally:
                 self._waiting -= 1
 
-    def set_status(self, sid: str, status: str) -> Sms:
+    def set_status(self, sid: str, status: str, error_code: int | None = None) -> Sms:
         """Store the new status of an SMS and return the SMS."""
-        sms = replace(self._by_sid[sid], status=status)
+        sms = replace(self._by_sid[sid], status=status, error_code=error_code)
         self.put(sms)
         return sms
 
@@ -108,6 +113,15 @@ class SmsLog:
             and (sender is None or sms.sender == sender)
             and (recipient is None or sms.recipient == recipient)
         ]
+
+    def heard(self, phone: str, line: str) -> str | None:
+        """Return when a phone last wrote to a line; None for never."""
+        at = (
+            sms.created_at
+            for sms in self._stored()
+            if sms.direction == "inbound" and (sms.sender, sms.recipient) == (phone, line)
+        )
+        return max(at, default=None)
 
     def is_phone(self, number: str) -> bool:
         """Tell whether a phone with this number has sent an SMS."""
@@ -134,5 +148,8 @@ class SmsLog:
 
 
 def _by_sid(data: bytes) -> dict[str, Sms]:
-    stored = (Sms(**json.loads(line)) for line in data.splitlines())
+    values = (json.loads(line) for line in data.splitlines())
+    stored = (
+        Sms(**value | {"buttons": tuple(map(tuple, value.get("buttons", ())))}) for value in values
+    )
     return {sms.sid: sms for sms in stored}

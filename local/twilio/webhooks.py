@@ -15,6 +15,7 @@ from skein.channels.segments import segment_count
 
 API_VERSION = "2010-04-01"
 SMS_PATH = "/webhooks/twilio/sms"
+WHATSAPP = "whatsapp:"
 
 logger = logging.getLogger(__name__)
 
@@ -53,14 +54,21 @@ class TwilioWebhooks:
         return self._send(Request("POST", target.path, target.query, headers, body))
 
     def text(
-        self, *, sender: str, recipient: str, body: str, sid: str | None = None
+        self,
+        *,
+        sender: str,
+        recipient: str,
+        body: str,
+        sid: str | None = None,
+        button: str | None = None,
     ) -> tuple[str, Response]:
-        """Send an inbound SMS to a line's webhook.
+        """Send an inbound SMS, or a message of WhatsApp, to a line's webhook.
 
         Args:
-            sender: The phone number of the sender.
-            recipient: The phone number of the line.
+            sender: The phone number of the sender; for WhatsApp, after `whatsapp:`.
+            recipient: The phone number of the line, in the same form.
             body: The text of the SMS.
+            button: The id of the quick reply that was tapped; None for a typed message.
             sid: The id of the SMS, to send the same SMS twice; None for a new id.
 
         Returns:
@@ -88,4 +96,23 @@ class TwilioWebhooks:
             "From": sender,
             "ApiVersion": API_VERSION,
         }
+        if sender.startswith(WHATSAPP):
+            fields = _on_whatsapp(fields, button)
         return sid, self.post(f"{self._base_url}{SMS_PATH}", fields)
+
+
+def _on_whatsapp(fields: Mapping[str, str], button: str | None) -> dict[str, str]:
+    """Return the fields of a message of WhatsApp, which has no places."""
+    kept = {name: value for name, value in fields.items() if not name.startswith(("To", "From"))}
+    number = fields["From"].removeprefix(f"{WHATSAPP}+")
+    tapped = {"ButtonText": fields["Body"], "ButtonPayload": button} if button is not None else {}
+    return {
+        **kept,
+        "From": fields["From"],
+        "To": fields["To"],
+        "WaId": number,
+        "ProfileName": f"Phone {number[-4:]}",
+        "MessageType": "button" if button is not None else "text",
+        "NumSegments": "1",
+        **tapped,
+    }

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -15,7 +16,7 @@ from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
 from local.timing.due_events import MAX_EVENTS, DueEvents
 from local.twilio.no_answer import NoAnswer
-from local.twilio.sandbox import E164
+from local.twilio.sandbox import ADDRESS, E164
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.authorizer import Authorizer
@@ -98,16 +99,15 @@ class DeveloperApi:
         return {"token": token}
 
     def _sms_list(self, query: Values) -> object:
-        # An unescaped plus arrives as a space.
-        numbers = {name: f"+{query[name].strip(' +')}" for name in ("from", "to") if name in query}
+        numbers = {name: _address(query[name]) for name in ("from", "to") if name in query}
         found = self.sms_log.find(sender=numbers.get("from"), recipient=numbers.get("to"))
         return {"items": [_shown(sms) for sms in found], "next_cursor": None}
 
     def _phone(self, query: Values) -> object:
         named = [name for name in ("number", "line") if name in query]
-        numbers = {name: f"+{query[name].strip(' +')}" for name in named}
+        numbers = {name: _address(query[name]) for name in named}
         number, line = numbers.get("number"), numbers.get("line")
-        if number is None or not E164.fullmatch(number):
+        if number is None or not ADDRESS.fullmatch(number):
             raise BadRequestError("`number` must be a phone number such as +15005550100.")
         if "after" in query:
             after, seconds = _whole(query, "after"), _whole(query, "wait")
@@ -125,15 +125,19 @@ class DeveloperApi:
         return None if reason is None else {"reason": reason, "meaning": meaning_of(reason)}
 
     def _text(self, body: Values) -> object:
-        sender, recipient = _phone(body, "from"), _phone(body, "to")
-        text, sid = body.get("body"), body.get("message_sid")
+        sender, recipient = (_phone(body, end, ADDRESS) for end in ("from", "to"))
+        text, sid, button = (body.get(name) for name in ("body", "message_sid", "button"))
         if not isinstance(text, str):
             raise BadRequestError("`body` must be a string.")
         if sid is not None and not (isinstance(sid, str) and sid):
             raise BadRequestError("`message_sid` must be a string.")
+        if button is not None and not isinstance(button, str):
+            raise BadRequestError("`button` must be a string.")
         self.on_sms(sender, recipient, text)
         sent_at = self.clock.now().replace(microsecond=0)
-        sid, response = self.webhooks.text(sender=sender, recipient=recipient, body=text, sid=sid)
+        sid, response = self.webhooks.text(
+            sender=sender, recipient=recipient, body=text, sid=sid, button=button
+        )
         sms = Sms(
             sid=sid,
             sender=sender,
@@ -220,7 +224,7 @@ class LocalCall:
 CALLS: dict[tuple[str, str], LocalCall] = {
     ("GET", "config"): LocalCall(DeveloperApi._config),
     ("POST", "token"): LocalCall(DeveloperApi._token, ("sub", "tenant", "scope", "name")),
-    ("POST", "sms"): LocalCall(DeveloperApi._text, ("from", "to", "body", "message_sid")),
+    ("POST", "sms"): LocalCall(DeveloperApi._text, ("from", "to", "body", "message_sid", "button")),
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
     ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
     ("POST", "numbers"): LocalCall(DeveloperApi._number, ("phone", "tenant")),
@@ -256,9 +260,15 @@ def _whole(query: Values, name: str) -> int:
     return int(value)
 
 
-def _phone(body: Values, name: str) -> str:
+def _address(value: str) -> str:
+    """Return an address of a query, in which an unescaped plus is a space."""
+    prefix, _, number = value.rpartition(":")
+    return f"{prefix}{':' if prefix else ''}+{number.strip(' +')}"
+
+
+def _phone(body: Values, name: str, form: re.Pattern[str] = E164) -> str:
     value = body.get(name)
-    if not isinstance(value, str) or not E164.fullmatch(value):
+    if not isinstance(value, str) or not form.fullmatch(value):
         raise BadRequestError(f"`{name}` must be a phone number such as +15005550006.")
     return value
 
@@ -271,5 +281,7 @@ def _shown(sms: Sms) -> dict[str, object]:
         "body": sms.body,
         "status": sms.status,
         "segments": sms.segments,
+        "error_code": sms.error_code,
+        "buttons": [{"title": title, "id": code} for title, code in sms.buttons],
         "created_at": sms.created_at,
     }

@@ -307,8 +307,8 @@ class Sms(Protocol):
         """Find SMS with the numbers and body of `sms` that were created after `since`."""
         ...
 
-    def has_number(self, phone: str) -> bool:
-        """Tell whether a phone number in E.164 belongs to the deployment's account.
+    def has_number(self, phone: str, channel: str = "sms") -> bool:
+        """Tell whether the deployment's account sends from a number in E.164 on a channel.
 
         Raises:
             Unavailable: The provider did not answer.

@@ -12,7 +12,7 @@ from twilio.rest.api.v2010.account.message import MessageInstance
 from skein.adapters.twilio import sms as twilio_sms
 from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import Ambiguous, SkeinError, SmsRejected, Throttled, Unavailable
-from skein.models.delivery.sms import OutgoingSms, status_named
+from skein.models.delivery.sms import Content, OutgoingSms, status_named
 from skein.ports import Sms
 from skein.settings import Settings
 from tests.fakes.sms import Fault, MemorySecrets, MemorySms
@@ -145,6 +145,34 @@ def test_account_has_its_own_numbers_and_no_others(provider: Providing) -> None:
     if isinstance(provider, InMemory):
         provider.sms.foreign.add(HELLO.phone)
     assert not provider.sms.has_number(HELLO.phone)
+
+
+def test_a_text_of_another_channel_is_found_on_that_channel_alone(provider: Providing) -> None:
+    on_whatsapp = HELLO.model_copy(update={"channel": "whatsapp"})
+    provider.sms.send(HELLO)
+    sent = provider.sms.send(on_whatsapp)
+    assert provider.sms.find(on_whatsapp, since=NOW) == (sent,)
+
+
+def test_a_text_by_a_template_is_found_by_the_words_of_its_body(provider: Providing) -> None:
+    content = Content(sid="HX" + "0" * 32, variables={"1": "run"})
+    if isinstance(provider, OverHttp):
+        provider.twilio.templates[content.sid] = "Time for your {{1}}."
+    said = {"channel": "whatsapp", "content": content, "body": "Time for your run."}
+    by_template = HELLO.model_copy(update=said)
+    sent = provider.sms.send(by_template)
+    assert provider.sms.find(by_template, since=NOW) == (sent,)
+
+
+def test_account_sends_by_whatsapp_from_its_senders_only(twilio: ScriptedTwilio) -> None:
+    assert real(twilio).has_number(HELLO.line, "whatsapp")
+    assert not real(twilio).has_number(HELLO.phone, "whatsapp")
+
+
+def test_twilio_gets_addresses_with_the_prefix_of_the_channel(twilio: ScriptedTwilio) -> None:
+    real(twilio).send(HELLO.model_copy(update={"channel": "whatsapp"}))
+    _, form, _ = twilio.requests[-1]
+    assert (form["To"], form["From"]) == (f"whatsapp:{HELLO.phone}", f"whatsapp:{HELLO.line}")
 
 
 def test_number_was_reassigned_since_a_day_before_its_new_owner(provider: Providing) -> None:

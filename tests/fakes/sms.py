@@ -28,6 +28,7 @@ class MemorySms:
         taken: Every text that it took, in order, with what it answered.
         asked: How often it was asked to send.
         foreign: Numbers that the account does not have.
+        unregistered: Numbers of the account that send SMS only.
         reassigned: The day on which each number got a new owner.
     """
 
@@ -35,6 +36,7 @@ class MemorySms:
         self.taken: list[tuple[OutgoingSms, SentSms]] = []
         self.asked = 0
         self.foreign: set[str] = set()
+        self.unregistered: set[str] = set()
         self.reassigned: dict[str, date] = {}
         self._clock = clock
         self._faults: deque[Fault | None] = deque()
@@ -79,15 +81,17 @@ class MemorySms:
             return tuple(
                 sent
                 for taken, sent in reversed(self.taken)
-                if (taken.line, taken.phone, taken.body) == (sms.line, sms.phone, sms.body)
+                if (taken.channel, taken.line, taken.phone, taken.body)
+                == (sms.channel, sms.line, sms.phone, sms.body)
                 and sent.created_at >= first
             )
 
-    def has_number(self, phone: str) -> bool:
+    def has_number(self, phone: str, channel: str = "sms") -> bool:
         """See `skein.ports.Sms`."""
         if self._find_faults:
             raise self._find_faults.popleft()
-        return phone not in self.foreign
+        registered = channel == "sms" or phone not in self.unregistered
+        return phone not in self.foreign and registered
 
     def was_reassigned(self, phone: str, *, since: date) -> bool:
         """See `skein.ports.Sms`."""

@@ -26,7 +26,7 @@ from skein.errors import (
 )
 from skein.logs import Crashed
 from skein.models.chats.chat import Message
-from skein.models.common.address import phone_address
+from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
@@ -1164,6 +1164,18 @@ def _number_lost(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 def _number_not_answered(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = texting(settings=Settings(answered_countries=("FR",)))
     answered(world)
+    deliver(world)
+    return of_delivery(world, 1)
+
+
+@scenario(Reason.WINDOW_CLOSED)
+def _window_closed(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = texting()
+    world.post("Hi", HUSAM, route=route_on("whatsapp", line=LINE, person=PHONE))
+    world.clock.advance(25 * 3_600)
+    for job in world.queues.ready("turns"):
+        assert isinstance(job, RunJob)
+        world.take(job)
     deliver(world)
     return of_delivery(world, 1)
 

@@ -137,3 +137,11 @@ def test_a_part_that_does_not_exist_is_not_found(world: World) -> None:
 def test_the_text_was_a_real_one(world: World) -> None:
     job = DeliveryJob(tenant=TENANT, chat_id="chat_1", delivery_id=delivery(world).id)
     assert [waiting.job for waiting in world.queues.sent if waiting.job == job] == [job]
+
+
+def test_a_receipt_of_whatsapp_makes_its_part_read(world: World) -> None:
+    recorded = Webhook.recorded("sms_status_whatsapp").but(MessageSid=world.sms.taken[-1][1].sid)
+    query = urlsplit(str(world.sms.taken[-1][0].callback)).query
+    assert send(world, recorded.asking(query).signed()) == {"statusCode": 204}
+    assert send(world, callback(world).signed()) == {"statusCode": 204}
+    assert delivery(world).status == "read"

@@ -26,6 +26,7 @@ from tests.support.webhooks import SETTINGS, Webhook, invoke, signed_world
 
 ROOT = Path(__file__).resolve().parents[2]
 SMS = Webhook.recorded("sms_webhook")
+WHATSAPP = Webhook.recorded("sms_webhook_whatsapp")
 SECOND_LINE = "+15005550007"
 
 
@@ -58,6 +59,21 @@ def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
 
 
 # ---------------------------------------------------------------------- what passes
+
+
+def test_a_message_of_whatsapp_reaches_the_line_of_its_channel(world: World) -> None:
+    world.line(channels=("whatsapp",))
+    assert send(world, WHATSAPP.signed())["statusCode"] == 200
+    assert texts(world) == ["Yes"]
+    assert send(world, SMS.signed())["statusCode"] == 404
+
+
+def test_a_line_without_whatsapp_gets_none_of_its_messages(world: World) -> None:
+    assert refused(world, WHATSAPP.signed()) == (404, "not_found")
+
+
+def test_addresses_of_two_channels_are_refused(world: World) -> None:
+    assert refused(world, WHATSAPP.but(To=LINE).signed()) == (400, "invalid")
 
 
 @pytest.mark.parametrize("name", ["sms_webhook", "sms_webhook_plain"])

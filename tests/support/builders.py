@@ -194,8 +194,19 @@ class World:
         number = AssignedNumber(tenant=tenant, address=phone_address(phone), assigned_at=NOON)
         self.numbers.write(Put(number.key, number.to_item()))
 
-    def line(self, agent_id: str = "agt_a", phone: str = LINE) -> Line:
-        line = Line(tenant=TENANT, address=phone_address(phone), agent_id=agent_id, created_at=NOON)
+    def line(
+        self,
+        agent_id: str = "agt_a",
+        phone: str = LINE,
+        channels: tuple[str, ...] = ("sms",),
+    ) -> Line:
+        line = Line(
+            tenant=TENANT,
+            address=phone_address(phone),
+            agent_id=agent_id,
+            channels=channels,
+            created_at=NOON,
+        )
         self.table.write(Put(line.key, line.to_item()))
         return line
 

@@ -17,7 +17,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 ACCOUNT = {"account_sid": "AC00000000000000000000000000000001", "auth_token": "token-of-a-test"}
 PREFIX = "/local/twilio"
 RESOURCES = f"{PREFIX}/2010-04-01/Accounts/{ACCOUNT['account_sid']}"
-PATHS = {f"{RESOURCES}/{name}.json" for name in ("Messages", "IncomingPhoneNumbers")}
+SENDERS = f"{PREFIX}/v2/Channels/Senders"
+PATHS = {f"{RESOURCES}/{name}.json" for name in ("Messages", "IncomingPhoneNumbers")} | {SENDERS}
 LOOKUP = f"{PREFIX}/v2/PhoneNumbers/"
 LOGIN = "Basic " + base64.b64encode(":".join(ACCOUNT.values()).encode()).decode()
 
@@ -49,6 +50,8 @@ class ScriptedTwilio:
         taken: Every text that it took.
         numbers: The numbers of the account.
         reassigned: The day on which each number got a new owner.
+        senders: The account's senders of WhatsApp.
+        templates: The bodies of the account's templates, by id.
     """
 
     now: datetime = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
@@ -56,6 +59,8 @@ class ScriptedTwilio:
     taken: list[dict[str, Any]] = field(default_factory=list)
     numbers: tuple[str, ...] = ("+15005550006", "+150055500061")
     reassigned: dict[str, date] = field(default_factory=dict)
+    senders: tuple[str, ...] = ("whatsapp:+15005550006",)
+    templates: dict[str, str] = field(default_factory=dict)
     _script: deque[Misbehaviour] = field(default_factory=deque)
 
     def __enter__(self) -> Self:
@@ -97,7 +102,10 @@ class ScriptedTwilio:
             "account_sid": ACCOUNT["account_sid"],
             "to": form["To"],
             "from": form["From"],
-            "body": form["Body"],
+            "body": form.get("Body")
+            or self.templates[form["ContentSid"]].replace(
+                "{{1}}", json.loads(form["ContentVariables"])["1"]
+            ),
             "status": "queued",
             "date_created": at,
             "date_updated": at,
@@ -115,6 +123,8 @@ class ScriptedTwilio:
         return 200, {"phone_number": phone, "reassigned_number": {"is_number_reassigned": known}}
 
     def _answer(self, method: str, values: Mapping[str, str]) -> tuple[int, Any]:
+        if "Channel" in values:
+            return 200, {"senders": [{"sender_id": each} for each in self.senders]}
         if "PhoneNumber" in values:
             digits = values["PhoneNumber"].removeprefix("+")
             numbers = [{"phone_number": each} for each in self.numbers if digits in each]

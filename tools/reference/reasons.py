@@ -426,6 +426,12 @@ GROUPS = (
                 "If the person is a customer, add the country to the line's `answered_countries`.",
             ),
             Entry(
+                Reason.WINDOW_CLOSED,
+                ("delivery",),
+                "Add an approved template to the tenant's `message_templates` "
+                "([WhatsApp](channels.md#whatsapp)).",
+            ),
+            Entry(
                 Reason.SEGMENT_LIMIT,
                 ("delivery",),
                 "Raise the [limit](limits.md#sms) if the use is expected.",

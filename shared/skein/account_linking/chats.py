@@ -115,6 +115,7 @@ def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -
             "formerly": (*own.formerly, *former),
             "route": own.route or membership.route,
             "opt_outs": own.opt_outs | membership.opt_outs,
+            "heard": membership.heard | own.heard,
             "last_delivery": membership.last_delivery or own.last_delivery,
         }
     )

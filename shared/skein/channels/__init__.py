@@ -10,4 +10,5 @@ __all__ = [
     "segments",
     "sms",
     "text_cuts",
+    "whatsapp",
 ]

@@ -3,8 +3,9 @@
 from skein.channels.app import APP
 from skein.channels.port import AddressSpec, Channel
 from skein.channels.sms import SMS
+from skein.channels.whatsapp import WHATSAPP
 
-CHANNELS: dict[str, Channel] = {each.name: each for each in (APP, SMS)}
+CHANNELS: dict[str, Channel] = {each.name: each for each in (APP, SMS, WHATSAPP)}
 
 
 def channel_named(name: str | None) -> Channel:

@@ -4,7 +4,7 @@ from datetime import date
 from typing import NamedTuple
 
 from skein.errors import Forbidden
-from skein.models.common.address import Address
+from skein.models.common.address import Route
 from skein.models.common.reason import Reason
 from skein.models.config.overrides import Overrides, Retention, TenantSettings
 from skein.models.delivery.sms import ReceivedSms
@@ -21,12 +21,14 @@ class DirectChat(NamedTuple):
 
     Attributes:
         owner: The owner of the address, as stored before the SMS.
+        channel: The channel of the SMS.
     """
 
     user_id: str
     chat_id: str
     overrides: Overrides
     owner: AddressOwner
+    channel: str
 
 
 class AddressLookup(NamedTuple):
@@ -39,6 +41,7 @@ class AddressLookup(NamedTuple):
         overrides: The setting overrides of the agent, the line and the tenant.
         retention: The tenant's retention.
         is_line: Whether the address is itself a line of the same tenant.
+        channel: The channel of the SMS.
     """
 
     owner: AddressOwner | None
@@ -47,12 +50,15 @@ class AddressLookup(NamedTuple):
     overrides: Overrides
     retention: Retention | None
     is_line: bool
+    channel: str
 
     def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
         """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
         if self.owner is None or self.chat is None:
             return None
-        direct = DirectChat(self.owner.user_id, self.chat.chat_id, self.overrides, self.owner)
+        direct = DirectChat(
+            self.owner.user_id, self.chat.chat_id, self.overrides, self.owner, self.channel
+        )
         gone = instead_of is not None and direct[:2] == instead_of[:2]
         return None if self.chat.agent_id != line.agent_id or gone else direct
 
@@ -60,7 +66,7 @@ class AddressLookup(NamedTuple):
 def look_up_address(
     table: Table,
     line: Line,
-    sender: Address,
+    route: Route,
     *,
     today: date,
     silence_days: int,
@@ -75,6 +81,7 @@ def look_up_address(
     Raises:
         Forbidden: The id of the SMS came from another address before.
     """
+    sender = route.person
     owner_key = AddressOwner.key_of(line.tenant, sender)
     chat_key = AddressChat.key_of(line.tenant, sender, line.address)
     agent_key = Agent.key_of(line.tenant, line.agent_id)
@@ -88,7 +95,7 @@ def look_up_address(
     chat, agent = found.get(chat_key), found.get(agent_key)
     tenant = TenantSettings.from_optional(found.get(tenant_key))
     owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
-    silent = owner is not None and owner.has_lapsed(today, silence_days)
+    silent = owner is not None and owner.has_lapsed(today, silence_days, route.channel)
     return AddressLookup(
         None if silent else owner,
         owner if silent else None,
@@ -96,4 +103,5 @@ def look_up_address(
         merged_overrides(Agent.from_item(agent) if agent else None, line, tenant),
         retention_of(tenant),
         is_line=found.get(sender_key, {}).get("tenant") == line.tenant,
+        channel=route.channel,
     )

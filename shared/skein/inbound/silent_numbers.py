@@ -36,20 +36,21 @@ class SilentNumbers:
     sms: Callable[[], Sms]  # imported for the first question only
     settings: Settings
 
-    def found_reassigned(self, owner: AddressOwner) -> bool:
+    def found_reassigned(self, owner: AddressOwner, channel: str) -> bool:
         """Ask Twilio whether a silent number was reassigned; if so, the owner loses it.
 
         If Twilio does not answer, the number is still the owner's.
 
         Args:
             owner: The owner, as stored before the SMS.
+            channel: The channel of the SMS.
 
         Raises:
             ConditionFailed: Another user owns the number now.
         """
         days, phone = self.settings.reassigned_lookup_days, owner.address.address
-        today, heard_on = self.clock.now().date(), owner.heard_on
-        if heard_on is None or not owner.was_silent(today, days) or not is_american(phone):
+        today, heard_on = self.clock.now().date(), owner.last_heard(channel)
+        if heard_on is None or not owner.was_silent(today, days, channel) or not is_american(phone):
             return False
         try:
             reassigned = self.sms().was_reassigned(phone, since=heard_on)
@@ -60,15 +61,16 @@ class SilentNumbers:
             self.table.write(owner.lost())
         return reassigned
 
-    def unproven(self, owner: AddressOwner, overrides: Overrides) -> int | None:
+    def unproven(self, owner: AddressOwner, overrides: Overrides, channel: str) -> int | None:
         """Return the days of silence that make a number unproven; None if it is proven.
 
         Args:
             owner: The owner, as stored before the SMS.
             overrides: The settings of the agent, the line and the tenant.
+            channel: The channel of the SMS.
         """
         days = self.settings.overridden(overrides).ask_after_silent_days
-        return owner.unproven_on(self.clock.now().date(), days)
+        return owner.unproven_on(self.clock.now().date(), days, channel)
 
     def ask(self, sms: Message, owner: AddressOwner, agent_id: str, days: int) -> None:
         """Ask in the chat of an SMS whose number this is, unless the question is open.

@@ -107,7 +107,7 @@ class SmsReceiver:
             ConditionFailed: The address belongs to another user now; the caller reads again.
         """
         received = self._received(line, route, sms)
-        lookup = self._checked_owner(line, route.person, received)
+        lookup = self._checked_owner(line, route, received)
         if lookup.is_line:
             extra = {"reason": Reason.OWN_LINE, **_named(route, sms)}
             logger.warning("SMS not stored", extra=extra)
@@ -117,7 +117,7 @@ class SmsReceiver:
             answer = self._answer(line, route, lookup, sms)
             if isinstance(answer, PostedMessage):
                 return answer
-            direct = lookup.fitting(line=line) or self._open(line, route.person)
+            direct = lookup.fitting(line=line) or self._open(line, route)
             opted_out = could_start(sms.body) and self._opted_out(line, direct, sms.channel)
             keyword = self._keyword(line, sms, lookup.overrides, opted_out=opted_out)
             over = self._admitted(line, direct, sms)
@@ -133,7 +133,7 @@ class SmsReceiver:
             try:
                 posted = self._post(line, route, direct, sms, special, over)
             except (Conflict, NotFound):  # the chat is discarded, or the person has left
-                direct = self._open(line, route.person, instead_of=direct)
+                direct = self._open(line, route, instead_of=direct)
                 special = None if isinstance(special, RestRequest) else special
                 posted = self._post(line, route, direct, sms, special, over)
         except ExtraWriteFailed:
@@ -169,7 +169,7 @@ class SmsReceiver:
             return PostedMessage(earlier, created=False) if earlier else refusal
         chat_id, whose = coded.choice.chat_id, coded.choice.number is not None
         in_chat_of_line = lookup.chat is not None and lookup.chat.chat_id == chat_id
-        direct = DirectChat(person.id, chat_id, lookup.overrides, owner)
+        direct = DirectChat(person.id, chat_id, lookup.overrides, owner, sms.channel)
         if lookup.owner is None or (self._unproven(direct) and not whose):
             return None
         over = self._admitted(line, direct, sms)
@@ -331,11 +331,11 @@ class SmsReceiver:
         return there is not None and channel in there.opt_outs
 
     def _look_up(
-        self, line: Line, sender: Address, received: ReceivedSms | None = None
+        self, line: Line, route: Route, received: ReceivedSms | None = None
     ) -> AddressLookup:
         days, today = self.settings.number_silence_days, self._today
         return look_up_address(
-            self.table, line, sender, today=today, silence_days=days, received=received
+            self.table, line, route, today=today, silence_days=days, received=received
         )
 
     def _received(self, line: Line, route: Route, sms: InboundSms) -> ReceivedSms:
@@ -344,34 +344,35 @@ class SmsReceiver:
     def _stored(self, line: Line, route: Route, sms: InboundSms) -> Write:
         return self._received(line, route, sms).stored(self.clock.now())
 
-    def _checked_owner(self, line: Line, sender: Address, received: ReceivedSms) -> AddressLookup:
+    def _checked_owner(self, line: Line, route: Route, received: ReceivedSms) -> AddressLookup:
         """Look up an address, whose owner loses it if the provider knows of a new person."""
-        lookup = self._look_up(line, sender, received)
-        lost = lookup.owner is not None and self.silent_numbers.found_reassigned(lookup.owner)
-        return self._look_up(line, sender) if lost else lookup
+        lookup = self._look_up(line, route, received)
+        owner, channel = lookup.owner, route.channel
+        lost = owner is not None and self.silent_numbers.found_reassigned(owner, channel)
+        return self._look_up(line, route) if lost else lookup
 
     @property
     def _today(self) -> date:
         return self.clock.now().date()
 
     def _unproven(self, direct: DirectChat) -> int | None:
-        return self.silent_numbers.unproven(direct.owner, direct.overrides)
+        return self.silent_numbers.unproven(direct.owner, direct.overrides, direct.channel)
 
     def _heard(self, direct: DirectChat) -> Write:
-        return direct.owner.heard(self._today, self._unproven(direct))
+        return direct.owner.heard(self._today, self._unproven(direct), direct.channel)
 
     def _open(
-        self, line: Line, sender: Address, *, instead_of: DirectChat | None = None
+        self, line: Line, route: Route, *, instead_of: DirectChat | None = None
     ) -> DirectChat:
         """Create the chat, and the user if missing; concurrent SMS create each once."""
         return optimistic(
             self.clock,
-            lambda: self._open_once(line, sender, instead_of),
+            lambda: self._open_once(line, route, instead_of),
             finds_own_write=True,
         )
 
-    def _open_once(self, line: Line, sender: Address, instead_of: DirectChat | None) -> DirectChat:
-        lookup = self._look_up(line, sender)
+    def _open_once(self, line: Line, route: Route, instead_of: DirectChat | None) -> DirectChat:
+        lookup, sender = self._look_up(line, route), route.person
         owner, former = lookup.owner, lookup.chat
         direct = lookup.fitting(line=line, instead_of=instead_of)
         if direct is not None:
@@ -381,8 +382,11 @@ class SmsReceiver:
             address=sender,
             user_id=f"usr_{self.ids.ulid()}",
             heard_on=self._today,
+            heard_by={route.channel: self._today},
         )
-        direct = DirectChat(new.user_id, f"chat_{self.ids.ulid()}", lookup.overrides, new)
+        direct = DirectChat(
+            new.user_id, f"chat_{self.ids.ulid()}", lookup.overrides, new, route.channel
+        )
         agent, user, former_membership = self._people(line, direct, former)
         writes: list[Write] = []
         if user is None:
@@ -482,7 +486,9 @@ def _memberships_of(chat: Chat, former: Membership | None) -> Iterator[Write]:
     for member in chat.roster:
         membership = Membership(tenant=chat.tenant, chat_id=chat.id, member=member)
         if member.kind == "user" and former is not None:
-            membership = membership.model_copy(update={"opt_outs": former.opt_outs})
+            membership = membership.model_copy(
+                update={"opt_outs": former.opt_outs, "heard": former.heard}
+            )
         yield Put(membership.key, membership.to_item(chat), Missing())
 
 

@@ -54,11 +54,11 @@ class SmsAnswers:
             None for an ordinary SMS. That includes a number of six digits from a person who has no
             question with codes, and had none within the last day: it may be an order's number.
         """
-        if not could_answer(sms.body):
+        if not could_answer(sms.answer):
             return None
         now = self.clock.now()
         choices = read_choices(self.table, tenant, user_id, now)
-        return match_code(sms.body, choices, now)
+        return match_code(sms.answer, choices, now)
 
     def answer(
         self,

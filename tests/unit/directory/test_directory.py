@@ -248,11 +248,13 @@ def test_a_number_is_one_tenants_line() -> None:
         world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a"))
 
 
-def refusal(world: World, tenant: str, phone: str = LINE) -> str:
+def refusal(
+    world: World, tenant: str, phone: str = LINE, channels: tuple[str, ...] = ("sms",)
+) -> str:
     """Why a tenant cannot make a number its line."""
     agent = world.app.agents.create(tenant, NewAgent(name="Theirs"))
     with pytest.raises(Rejected) as refused:
-        world.app.lines.create(tenant, NewLine(phone=phone, agent_id=agent.id))
+        world.app.lines.create(tenant, NewLine(phone=phone, agent_id=agent.id, channels=channels))
     assert refused.value.details == {}
     return f"{refused.value.status} {refused.value.message}"
 
@@ -278,6 +280,21 @@ def test_number_that_the_account_does_not_have_is_no_line() -> None:
     world.agent()
     with pytest.raises(Unavailable):
         world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a"))
+
+
+def test_line_gets_only_channels_on_which_the_account_sends() -> None:
+    world = World()
+    world.agent()
+    world.sms.unregistered.add(LINE)
+    new = NewLine(phone=LINE, agent_id="agt_a")
+    assert "for WhatsApp" in refusal(world, TENANT, LINE, ("sms", "whatsapp"))
+    assert world.app.lines.create(TENANT, new).channels == ("sms",)
+    change = LineChange(channels=("whatsapp", "whatsapp"))
+    with pytest.raises(Unprocessable, match="for WhatsApp"):
+        world.app.lines.change(TENANT, LINE, change)
+    world.sms.unregistered.clear()
+    assert world.app.lines.change(TENANT, LINE, change).channels == ("whatsapp",)
+    assert world.app.lines.change(TENANT, LINE, LineChange()).channels == ("whatsapp",)
 
 
 def test_phone_of_a_person_is_no_line() -> None:

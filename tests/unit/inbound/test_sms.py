@@ -387,3 +387,15 @@ def test_text_from_a_number_that_is_not_answered_is_stored_and_starts_no_run(sen
     posted = receive(here, sender=sender)
     assert posted.message.reason == Reason.NUMBER_NOT_ANSWERED
     assert here.runs(posted.message.chat_id) == []
+
+
+def test_a_lost_number_is_a_new_persons_although_its_whatsapp_is_in_use() -> None:
+    here = World(Settings(number_silence_days=180))
+    here.agent()
+    here.line(channels=("sms", "whatsapp"))
+    first = receive(here, sid="SM1").message.chat_id
+    for day in range(4):
+        here.clock.advance(50 * 24 * 3_600)
+        posted = receive(here, sid=f"SM1{day}", channel="whatsapp")
+        assert posted.message.chat_id == first
+    assert receive(here, sid="SM2").message.chat_id != first

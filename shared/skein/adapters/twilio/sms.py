@@ -5,8 +5,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+from skein.channels.registry import channel_named
 from skein.errors import Ambiguous, MissingSecret, SkeinError, SmsRejected, Throttled, Unavailable
 from skein.models.common.base import to_utc
 from skein.models.delivery.sms import OutgoingSms, SentSms, status_named
@@ -22,12 +23,15 @@ LIBRARIES = ("twilio.rest", "twilio.rest.api")
 API_URL = "https://api.twilio.com"
 # https://www.twilio.com/docs/lookup/v2-api/reassigned-number. The layer has no client of it.
 LOOKUPS_URL = "https://lookups.twilio.com"
+MESSAGING_URL = "https://messaging.twilio.com"
+SENDERS_URL = f"{MESSAGING_URL}/v2/Channels/Senders"
 CONNECT_SECONDS = 3.05
 READ_SECONDS = 10.0
 # A look-up reads the newest SMS between two numbers. There are never this many in the minutes
 # since a post. Twilio's own date filter has days only, and it filters by the date of sending, which
 # a queued SMS does not have.
 MAX_LOOKED_UP_SMS = 100
+MAX_SENDERS = 1_000
 MAX_FOUND_NUMBERS = 20  # Twilio also finds numbers that contain the given digits
 
 UNAUTHORIZED, THROTTLED = 401, 429
@@ -55,13 +59,18 @@ class TwilioSms:
     def send(self, sms: OutgoingSms) -> SentSms:
         """See `skein.ports.Sms`."""
         clients = self._clients()
-        reported = {"status_callback": sms.callback} if sms.callback is not None else {}
+        fields = _addressed(sms)
+        if sms.content is None:
+            fields["body"] = sms.body
+        else:
+            fields["content_sid"] = sms.content.sid
+            fields["content_variables"] = json.dumps(sms.content.variables)
+        if sms.callback is not None:
+            fields["status_callback"] = sms.callback
         try:
             message = _asked(
                 clients,
-                lambda client: client.messages.create(
-                    to=sms.phone, from_=sms.line, body=sms.body, **reported
-                ),
+                lambda client: client.messages.create(**fields),
             )
             return _sent(message)
         except Exception as error:
@@ -73,9 +82,7 @@ class TwilioSms:
         try:
             messages = _asked(
                 clients,
-                lambda client: client.messages.list(
-                    to=sms.phone, from_=sms.line, limit=MAX_LOOKED_UP_SMS
-                ),
+                lambda client: client.messages.list(**_addressed(sms), limit=MAX_LOOKED_UP_SMS),
             )
             found = [_sent(message) for message in messages if message.body == sms.body]
         except Exception as error:
@@ -84,7 +91,7 @@ class TwilioSms:
         first = to_utc(since).replace(microsecond=0)
         return tuple(sent for sent in found if sent.created_at >= first)
 
-    def has_number(self, phone: str) -> bool:
+    def has_number(self, phone: str, channel: str = "sms") -> bool:
         """See `skein.ports.Sms`; a deployment without an account has no number."""
         try:
             clients = self._clients()
@@ -92,7 +99,10 @@ class TwilioSms:
             if self._settings.twilio_secret:
                 raise
             return False
+        prefix = channel_named(channel).prefix
         try:
+            if prefix:
+                return f"{prefix}{phone}" in _senders(clients, channel)
             found = _asked(
                 clients,
                 lambda client: client.incoming_phone_numbers.list(
@@ -165,8 +175,8 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
         def request(
             self, method: str, url: str, *args: Any, headers: Mapping[str, str], **more: Any
         ) -> Any:
-            if api_url is not None and url.startswith((API_URL, LOOKUPS_URL)):
-                path = url.removeprefix(API_URL).removeprefix(LOOKUPS_URL)
+            if api_url is not None and url.startswith((API_URL, LOOKUPS_URL, MESSAGING_URL)):
+                path = urlsplit(url).path
                 url = api_url.rstrip("/") + path
             return super().request(
                 method, url, *args, headers={**headers, "Connection": "close"}, **more
@@ -176,6 +186,25 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
     # The constructor accepts one number only, but the attribute may be a pair.
     http_client.timeout = (CONNECT_SECONDS, READ_SECONDS)
     return Client(*credentials, http_client=http_client)
+
+
+def _senders(clients: "Sequence[Client]", channel: str) -> frozenset[str]:
+    """Return the addresses from which the account sends on a channel.
+
+    See https://www.twilio.com/docs/whatsapp/api/senders. Twilio's library asks another domain.
+    """
+    answers = (
+        client.request("GET", SENDERS_URL, params={"Channel": channel, "PageSize": MAX_SENDERS})
+        for client in clients
+    )
+    accepted = next(one for one in answers if one.status_code != UNAUTHORIZED)
+    return frozenset(str(each["sender_id"]) for each in json.loads(accepted.text)["senders"])
+
+
+def _addressed(sms: OutgoingSms) -> dict[str, str]:
+    """Return both addresses as Twilio writes those of the channel."""
+    prefix = channel_named(sms.channel).prefix
+    return {"to": f"{prefix}{sms.phone}", "from_": f"{prefix}{sms.line}"}
 
 
 def _sent(message: Any) -> SentSms:

@@ -36,6 +36,7 @@ from skein.models.directory.agent import (
     OwnToolName,
     ToolName,
 )
+from skein.models.directory.line import LineFields
 from skein.models.directory.phone_number import Phone
 from skein.models.directory.profile_change import ProfileChangeMadeBy
 from skein.models.directory.user import MAX_ADDRESSES, User, UserFields
@@ -390,7 +391,7 @@ class DirectChatPage(Page[DirectChatResource]):
     """A page of a user's direct chats, the one with the newest message first."""
 
 
-class NewLine(Request):
+class NewLine(LineFields, Request):
     """A new line: a phone number that belongs to an agent."""
 
     model_config = ConfigDict(
@@ -404,7 +405,7 @@ class NewLine(Request):
     settings: Overridden = ChatOverridesChange()
 
 
-class LineChange(ChangeRequest):
+class LineChange(LineFields, ChangeRequest):
     """Changes to a line. Omitted and null fields stay unchanged."""
 
     agent_id: Annotated[EntityId | None, Field(description="The id of an agent.")] = None
@@ -417,7 +418,7 @@ class LineChange(ChangeRequest):
     ] = None
 
 
-class LineResource(Resource):
+class LineResource(LineFields, Resource):
     """A line: a phone number that belongs to an agent."""
 
     phone: Annotated[str, Field(description="A phone number in E.164 form, such as +15005550100.")]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from skein.channels.port import Channel
 from skein.models.chats.chat import Chat, chat_partition, in_hour
 from skein.models.chats.summary import Summary, SummaryState
 from skein.models.common.address import ChannelName, Route
@@ -34,6 +35,7 @@ class Membership(Stored):
         route: The route of the person's last message, by which answers go; None for the app.
         opt_outs: When the person opted out of each channel, by STOP or as the carrier reported;
             START clears it.
+        heard: When the person last wrote on each channel that has a window for answers.
         last_delivery: The newest delivery to this person; the next delivery waits for it.
         running_run: The slot of the one running run of this agent in this chat.
         queued_run: The slot of the queued run; messages extend it until a worker claims the run.
@@ -71,6 +73,9 @@ class Membership(Stored):
     route: Route | None = None
     opt_outs: Annotated[dict[ChannelName, Instant], Field(exclude_if=lambda all_: not all_)] = (
         Field(default_factory=dict)
+    )
+    heard: Annotated[dict[ChannelName, Instant], Field(exclude_if=lambda all_: not all_)] = Field(
+        default_factory=dict
     )
     last_delivery: Identifier | None = None
     running_run: Identifier | None = None
@@ -115,6 +120,13 @@ class Membership(Stored):
     def opted_out(self) -> bool:
         """Whether the person has opted out of the channel by which answers would go."""
         return self.route is not None and self.route.channel in self.opt_outs
+
+    def window_open(self, channel: Channel, now: datetime) -> bool:
+        """Tell whether any text may be sent to the person on a channel now."""
+        if channel.window is None:
+            return True
+        heard = self.heard.get(channel.name)
+        return heard is not None and now < heard + channel.window
 
     @property
     def remembered_seq(self) -> int:

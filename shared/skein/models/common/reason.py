@@ -192,6 +192,10 @@ class Reason(StrEnum):
         "number_not_answered",
         "The line answers no numbers of this country or kind.",
     )
+    WINDOW_CLOSED = (
+        "window_closed",
+        "The person's last message is too old for the channel, and no template fits.",
+    )
     SEGMENT_LIMIT = (
         "segment_limit",
         "The SMS segments of the day are used up, for the person or the line.",

@@ -27,6 +27,7 @@ from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
 from skein.models.config.desk import DeskSettings
 from skein.models.config.pauses import NO_PAUSES, Pauses
+from skein.models.config.templates import MAX_TEMPLATES, MessageTemplate
 from skein.models.quotas.prices import Prices
 
 Overrides = Mapping[str, Any]
@@ -355,6 +356,14 @@ class TenantOnlySettings(DeskSettings, Retention):
         Prices | None,
         Field(description="Prices of models and SMS, with which `GET /v1/usage` reports money."),
     ] = None
+    message_templates: Annotated[
+        tuple[MessageTemplate, ...],
+        Field(
+            description="Templates of the SMS provider for WhatsApp; the first one that fits is "
+            "used.",
+            max_length=MAX_TEMPLATES,
+        ),
+    ] = ()
     operators_read_chats: Annotated[
         JsonBool,
         Field(description="Whether operators may read chats, prompts and recalled messages."),

@@ -13,6 +13,7 @@ from skein.models.common.address import Route
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.reason import StoredReason
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.delivery.sms import Content
 from skein.models.outbox.due import due_pointer
 
 CODE = re.compile(r"\b[0-9]{6}\b")
@@ -28,6 +29,7 @@ class DeliveryPart(Value):
     """One SMS of a delivery.
 
     Attributes:
+        content: The template by which it is sent; None for the body itself.
         segments: The units of the channel that the part counts: for SMS, what the carrier bills.
         status: `pending` before the first post; `sending` once the intent to post is stored and
             while the outcome is unknown; the other values as Twilio reports them.
@@ -40,6 +42,7 @@ class DeliveryPart(Value):
     """
 
     body: str
+    content: Annotated[Content | None, Field(exclude_if=lambda content: content is None)] = None
     segments: int
     status: PartStatus = "pending"
     sid: str | None = None

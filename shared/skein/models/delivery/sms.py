@@ -8,7 +8,7 @@ from pydantic import Field
 
 from skein.models.chats.chat import Media
 from skein.models.common.address import Address, ChannelName
-from skein.models.common.base import E164, Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.storage import META, Is, Item, Key, Put, any_of, gone
 
 KEPT_FOR = timedelta(days=1)  # the ids of received SMS; the provider repeats a webhook in minutes
@@ -44,16 +44,29 @@ def status_named(name: str) -> SmsStatus | None:
     return _STATUSES.get(name)
 
 
+class Content(Value):
+    """A template of the provider and the values of its variables, by number."""
+
+    sid: str
+    variables: dict[str, str]
+
+
 class OutgoingSms(Value):
-    """One SMS to one phone.
+    """One SMS, or one message of another channel, to one phone.
 
     Attributes:
+        line: The address of the line, without the prefix of the channel.
+        phone: The address of the person, in the same form.
+        body: The text; with `content`, as the provider makes it from the template.
+        content: The template by which it is sent; None for the text itself.
         callback: The URL to which the provider reports the status; None: nobody needs a report.
     """
 
-    line: E164
-    phone: E164
+    channel: ChannelName = "sms"
+    line: str
+    phone: str
     body: str
+    content: Content | None = None
     callback: str | None = None
 
 
@@ -73,6 +86,7 @@ class InboundSms(Value):
         channel: The channel on which it came.
         sender: The address of the sender, not validated yet.
         recipient: The address of the line, not validated yet.
+        button: The id of the quick reply that was tapped; None for a typed message.
         opt_out_type: The keyword that the provider recognised, if it looks for keywords
             (`OptOutType` at https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out).
     """
@@ -84,7 +98,13 @@ class InboundSms(Value):
     recipient: str
     body: str
     media: tuple[Media, ...] = ()
+    button: str | None = None
     opt_out_type: str | None = None
+
+    @property
+    def answer(self) -> str:
+        """The text that may answer a choice: the id of a quick reply, or the words."""
+        return self.button if self.button is not None else self.body
 
     @property
     def client_id(self) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from skein.models.common.address import Address
+from skein.models.common.address import Address, ChannelName
 from skein.models.common.base import Identifier, Stored, Tenant, key_part
 from skein.models.common.storage import (
     META,
@@ -32,8 +32,10 @@ class AddressOwner(Stored):
     """The user to whom an address belongs.
 
     Attributes:
-        heard_on: The day (UTC) of the user's newest SMS from the address, or of the link if there
-            was none since; None if unknown.
+        heard_on: The day (UTC) of the user's newest message from the address, or of the link if
+            there was none since; None if unknown.
+        heard_by: The day of the newest message on each channel, since the link. A lost number may
+            still have its former owner's WhatsApp, so silence is counted for each channel.
         unproven: The days of silence before the SMS that made the number unproven; None if nobody
             has to say whose number this is.
         reassigned: Whether the user has said that the number is another person's now.
@@ -43,50 +45,68 @@ class AddressOwner(Stored):
     address: Address
     user_id: Identifier
     heard_on: Annotated[date | None, Field(exclude_if=lambda day: day is None)] = None
+    heard_by: Annotated[dict[ChannelName, date], Field(exclude_if=lambda days: not days)] = Field(
+        default_factory=dict
+    )
     unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
     reassigned: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
-    def was_silent(self, today: date, days: int) -> bool:
-        """Tell whether no SMS came for so many days; 0 for never."""
-        return 0 < days <= self._silence(today)
+    def last_heard(self, channel: str | None = None) -> date | None:
+        """Return the day of the newest message on a channel; on any one if it is new or None."""
+        return self.heard_by.get(channel or "", self.heard_on)
 
-    def has_lapsed(self, today: date, days: int) -> bool:
+    def was_silent(self, today: date, days: int, channel: str | None = None) -> bool:
+        """Tell whether no message came on a channel for so many days; 0 for never."""
+        return 0 < days <= self._silence(today, channel)
+
+    def has_lapsed(self, today: date, days: int, channel: str | None = None) -> bool:
         """Tell whether the address is a new person's: reported, or after so many silent days.
 
         Args:
+            today: The day (UTC).
             days: The days of silence; 0 if an address does not lapse by silence.
+            channel: The channel whose silence counts; None for that of all.
         """
-        return self.reassigned or self.was_silent(today, days)
+        return self.reassigned or self.was_silent(today, days, channel)
 
-    def unproven_on(self, today: date, days: int) -> int | None:
+    def unproven_on(self, today: date, days: int, channel: str) -> int | None:
         """Return the days of silence that make the address unproven; None if it is proven.
 
         Args:
-            days: The days of silence after which an SMS makes it unproven; 0 for never.
+            today: The day (UTC).
+            days: The days of silence after which a message makes it unproven; 0 for never.
+            channel: The channel of the message.
         """
         if days == 0:
             return None
-        silence = self._silence(today)
+        silence = self._silence(today, channel)
         return self.unproven or (silence if silence >= days else None)
 
     def is_proven_on(self, today: date) -> bool:
         """Tell whether the address was proven or heard today, and nobody doubts the owner."""
         return self.heard_on == today and self.unproven is None and not self.reassigned
 
-    def heard(self, today: date, unproven: int | None) -> Write:
-        """Return the write of an SMS, on condition that nobody changed the owner since.
+    def heard(self, today: date, unproven: int | None, channel: str) -> Write:
+        """Return the write of a message, on condition that nobody changed the owner since.
 
-        Only the first SMS of a day changes the item.
+        Only the first message of a day on a channel changes the item.
 
         Args:
+            today: The day (UTC).
             unproven: The days of silence that make the address unproven.
+            channel: The channel of the message.
         """
         same = all_of(
             Is("user_id", self.user_id), Is("unproven", self.unproven), Is("reassigned", None)
         )
-        if self.heard_on == today:
+        if self.heard_by.get(channel) == today:
             return Check(self.key, same)
-        change = {"heard_on": today.isoformat(), "unproven": unproven or self.unproven}
+        days = {name: day.isoformat() for name, day in self.heard_by.items()}
+        change = {
+            "heard_on": today.isoformat(),
+            "heard_by": days | {channel: today.isoformat()},
+            "unproven": unproven or self.unproven,
+        }
         return Update(self.key, set=change, condition=same)
 
     def proven(self, today: date, *, user_id: str | None = None) -> Update:
@@ -98,6 +118,7 @@ class AddressOwner(Stored):
         change = {
             "user_id": user_id or self.user_id,
             "heard_on": today.isoformat(),
+            "heard_by": None,
             "unproven": None,
             "reassigned": None,
         }
@@ -108,8 +129,9 @@ class AddressOwner(Stored):
         change = {"unproven": None, "reassigned": True}
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 
-    def _silence(self, today: date) -> int:
-        return (today - self.heard_on).days if self.heard_on is not None else 0
+    def _silence(self, today: date, channel: str | None) -> int:
+        heard_on = self.last_heard(channel)
+        return (today - heard_on).days if heard_on is not None else 0
 
     @staticmethod
     def key_of(tenant: str, address: Address) -> Key:

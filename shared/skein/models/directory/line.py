@@ -1,6 +1,9 @@
 """Lines: the addresses on which people reach agents."""
 
 from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, Field
 
 from skein.models.common.address import Address, ChannelName
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
@@ -10,18 +13,34 @@ from skein.models.config.overrides import NO_OVERRIDES, Overrides
 RESERVED_DAYS = 30
 
 
-class Line(Stored):
+def _distinct(channels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(channels))
+
+
+class LineFields(BaseModel):
+    """The fields of a line that operators set."""
+
+    channels: Annotated[
+        tuple[ChannelName, ...],
+        Field(
+            description="The channels on which people reach the agent at this number.",
+            min_length=1,
+            max_length=10,
+        ),
+        AfterValidator(_distinct),
+    ] = ("sms",)
+
+
+class Line(LineFields, Stored):
     """An address that belongs to one agent; the address alone identifies the tenant.
 
     Attributes:
-        channels: The channels on which people reach the agent at the address.
         settings: The line's overrides of settings of its tenant or the deployment.
     """
 
     tenant: Tenant
     address: Address
     agent_id: Identifier
-    channels: tuple[ChannelName, ...] = ("sms",)
     settings: Overrides = NO_OVERRIDES
     version: int = 1
     created_at: Instant

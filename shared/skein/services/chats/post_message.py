@@ -14,6 +14,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from skein.channels.registry import channel_named
 from skein.correlation import current
 from skein.errors import (
     Ambiguous,
@@ -382,6 +383,8 @@ class Chats:
         if new.opted_out is not None:
             change["opt_outs"] = after.get("opt_outs")
             condition = all_of(Exists(), Is("opt_outs", before.get("opt_outs")))
+        if after.get("heard") != before.get("heard"):
+            change["heard"] = after["heard"]
         commit.writes.append(Update(sender.key, set=change, condition=condition))
 
     def _wake(
@@ -512,6 +515,8 @@ def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
     if sender.member.kind != "user" or new.via is not None:
         return sender
     change: dict[str, object] = {"route": new.route}
+    if new.route is not None and channel_named(new.route.channel).window is not None:
+        change["heard"] = sender.heard | {new.route.channel: now}
     if new.opted_out is not None and new.route is not None:
         channel = new.route.channel
         others = {other: at for other, at in sender.opt_outs.items() if other != channel}

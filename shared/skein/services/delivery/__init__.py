@@ -2,9 +2,11 @@
 
 __all__ = [
     "choice_text",
+    "composing",
     "enqueue",
     "number_code_sender",
     "rest",
     "sender",
     "state",
+    "templates",
 ]

@@ -20,6 +20,7 @@ NUMBER_LOST = Cancellation(Reason.NUMBER_LOST, "the phone number no longer belon
 DELETED = Cancellation(Reason.MESSAGE_DELETED, "the message was deleted")
 CHOICE_OVER = Cancellation(Reason.CHOICE_OVER, "the question was over before it was sent")
 NOT_ANSWERED = Cancellation(Reason.NUMBER_NOT_ANSWERED, "the line does not answer this number")
+WINDOW_OVER = Cancellation(Reason.WINDOW_CLOSED, "the window of the channel is closed")
 SEGMENTS_USED_UP = Cancellation(Reason.SEGMENT_LIMIT, "the SMS segments of the day are used up")
 NOTHING_TO_SEND = Cancellation(Reason.NOTHING_TO_SEND, "the message has no text to send")
 

@@ -26,6 +26,7 @@ DELIVERY_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocat
 ORDER_WAIT = timedelta(seconds=30)  # for the SMS before it
 ORDER_CHECK_SECONDS = 2
 LOOK_UP_PAUSE = timedelta(seconds=60)  # for the status callback of an unclear SMS
+TEMPLATE_WAIT = timedelta(minutes=1)  # after a refused text, until a new worker sends a template
 POST_TIME = timedelta(seconds=30)  # time-outs of a look-up and a post, plus the writes
 CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
 MAX_UNCLEAR = timedelta(hours=1)  # after that, an unclear SMS fails, so that it is not sent twice

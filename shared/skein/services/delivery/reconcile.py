@@ -104,6 +104,8 @@ def sms_of_part(delivery: Delivery, index: int, settings: Settings) -> OutgoingS
     }
     base = settings.public_base_url.rstrip("/")
     return OutgoingSms(
+        channel=delivery.to.channel,
+        content=delivery.parts[index].content,
         line=delivery.to.line.address,
         phone=delivery.to.person.address,
         body=delivery.parts[index].body,

@@ -24,17 +24,15 @@ from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
 from skein.models.config.overrides import TenantSettings
+from skein.models.config.templates import MessageTemplate
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import StatusReport
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Clock, Metrics, Sms, Table
-from skein.services.chat_state.person_choices import open_choice, read_choices
 from skein.services.config.pauses import is_paused, keys_of_pauses
 from skein.services.config.resolution import effective_in
 from skein.services.delivery.cancellations import (
-    CHOICE_OVER,
-    DELETED,
     NOT_ANSWERED,
     NOTHING_TO_SEND,
     NUMBER_LOST,
@@ -44,7 +42,7 @@ from skein.services.delivery.cancellations import (
     Cancellation,
     canceled,
 )
-from skein.services.delivery.choice_text import choice_text
+from skein.services.delivery.composing import compose
 from skein.services.delivery.policy import (
     ORDER_CHECK_SECONDS,
     lease_end,
@@ -57,7 +55,6 @@ from skein.services.delivery.policy import (
 from skein.services.delivery.reconcile import DeliveryLookup, sms_of_part
 from skein.services.delivery.state import (
     answered,
-    first_parts,
     intended,
     next_part,
     not_taken,
@@ -72,6 +69,9 @@ from skein.services.delivery.store import (
     DeliveryUpdate,
     Recipient,
     recipient_keys,
+)
+from skein.services.delivery.templates import (
+    templates_of,
 )
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.quotas.segment_limits import (
@@ -94,6 +94,7 @@ class _Circumstances(NamedTuple):
     chat: Chat | None
     settings: Settings
     items: Mapping[Key, Item]
+    templates: tuple[MessageTemplate, ...]
     paused: bool
 
 
@@ -167,30 +168,32 @@ class SmsSender:
             _log_no_work(found, Reason.BEHIND_OTHER_DELIVERY)
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
             return
-        text, has_codes = self._text(found, message, now)
-        parts, rest_at = self._first_parts(found, now_known, text or "")
+        composed = compose(
+            self._table,
+            found,
+            message,
+            recipient.membership,
+            settings=now_known.settings if now_known.chat is not None else None,
+            templates=now_known.templates,
+            now=now,
+        )
 
         def claim(delivery: Delivery) -> Delivery:
-            return delivery.model_copy(
+            claimed = delivery.model_copy(
                 update={
                     "fence": delivery.fence + 1,
                     "lease_until": lease_end(deadline),
                     "paused": None,
                     "unpaused_at": now if delivery.paused else delivery.unpaused_at,
                     "reason": None if delivery.reason == Reason.PAUSED else delivery.reason,
-                    "parts": delivery.parts or parts,
-                    "rest_at": delivery.rest_at if delivery.parts else rest_at,
-                    "has_codes": delivery.has_codes or has_codes,
                 }
             )
+            return composed.applied_to(claimed)
 
         lease = DeliveryLease(self._store, found, claim)
         try:
-            if message is not None and message.kind == "deleted":
-                lease.save(canceled(DELETED))
-                return
-            if text is None:
-                lease.save(canceled(CHOICE_OVER))
+            if composed.refusal is not None:
+                lease.save(canceled(composed.refusal))
                 return
             if self._admitted(lease, now_known, job):
                 self._carry_on(lease, recipient, job, deadline)
@@ -224,6 +227,7 @@ class SmsSender:
                 delivery,
                 report.part,
                 lambda p: reported(p, report, delivery.channel, now),
+                reason=_reason_of(delivery, report.error_code),
             )
             refusal = opted_out and changed != delivery
             return canceled(PERSON_OPTED_OUT)(changed) if refusal else changed
@@ -254,35 +258,9 @@ class SmsSender:
             Chat.from_item(chat) if chat else None,
             effective_in(Chat.from_item(chat), settings) if chat else settings,
             found,
+            templates_of(tenant),
             paused=is_paused("texts", delivery.tenant, delivery.id, found),
         )
-
-    def _text(
-        self, delivery: Delivery, message: Message | None, now: datetime
-    ) -> tuple[str | None, bool]:
-        """Return the text to send, and whether it shows the codes of a choice.
-
-        The text is None if the choice is over.
-        """
-        if message is None or message.choice is None:
-            return (message.as_delivered if message else ""), False
-        choices = read_choices(self._table, delivery.tenant, delivery.user_id, now)
-        listed = open_choice(choices, delivery.chat_id, delivery.seq)
-        if listed is None:
-            return None, False
-        if not listed.codes:
-            return message.text, False
-        return choice_text(message.choice, listed), True
-
-    def _first_parts(
-        self, delivery: Delivery, known: _Circumstances, text: str
-    ) -> tuple[tuple[DeliveryPart, ...], int | None]:
-        """Split a text at the first attempt; an answer, not a question, is cut to its limit."""
-        if delivery.parts:
-            return delivery.parts, delivery.rest_at
-        if known.chat is None or (known.message is not None and known.message.choice is not None):
-            return parts_of(text, delivery.channel), None
-        return first_parts(text, delivery.channel, known.settings)
 
     def _admitted(self, lease: DeliveryLease, known: _Circumstances, job: DeliveryJob) -> bool:
         """Charge a delivery before its first post; tell whether a part can be posted now."""
@@ -435,7 +413,12 @@ class SmsSender:
             cancel = canceled(PERSON_OPTED_OUT)
             lease.save(lambda delivery: cancel(with_part(delivery, index, lost)))
         else:
-            lease.save_part(index, lost)
+            lease.save_part(index, lost, reason=_reason_of(lease.delivery, code))
+
+
+def _reason_of(delivery: Delivery, code: int | None) -> Reason | None:
+    """Return why a part with an error of the provider failed; None for its own refusal."""
+    return Reason.WINDOW_CLOSED if code in delivery.channel.closed_errors else None
 
 
 def _why_idle(delivery: Delivery, now: datetime) -> Reason | None:

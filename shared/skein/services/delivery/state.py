@@ -14,7 +14,7 @@ from skein.models.chats.chat import MessageLoss
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
-from skein.services.delivery.policy import next_try, waits_for
+from skein.services.delivery.policy import TEMPLATE_WAIT, next_try, waits_for
 
 MORE_HINT = "Reply MORE for the rest."  # ends a text that was cut (`rest.py`)
 
@@ -246,13 +246,10 @@ def _moved(
         return part
     if status not in {"failed", "undelivered"}:
         return part.model_copy(update={"status": status, "next_at": None})
-    return part.model_copy(
-        update={
-            "status": status,
-            "error_code": error_code,
-            "next_at": next_try(part, now) if error_code in channel.temporary_errors else None,
-        }
-    )
+    again = next_try(part, now) if error_code in channel.temporary_errors else None
+    if error_code in channel.closed_errors and part.content is None:
+        again = now + TEMPLATE_WAIT
+    return part.model_copy(update={"status": status, "error_code": error_code, "next_at": again})
 
 
 def _while_unclear(part: DeliveryPart, change: dict[str, Any]) -> DeliveryPart:

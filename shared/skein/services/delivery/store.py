@@ -59,7 +59,7 @@ class Recipient(NamedTuple):
             Membership.from_item(membership) if membership else None,
             owner is not None
             and owner.user_id == delivery.user_id
-            and not owner.has_lapsed(today, silence_days),
+            and not owner.has_lapsed(today, silence_days, delivery.to.channel),
         )
 
 

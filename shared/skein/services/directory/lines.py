@@ -1,9 +1,10 @@
 """Lines of a tenant: addresses, each of which belongs to one agent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skein.channels.registry import channel_named
 from skein.errors import ConditionFailed, Conflict, NotFound, Rejected, Unprocessable
 from skein.models.common.address import phone_address
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of, gone
@@ -46,11 +47,12 @@ class Lines:
                 tenant is refused as one that nobody has.
             Unavailable: The SMS provider did not answer.
         """
-        self._check_number(tenant, new.phone)
+        self._check_number(tenant, new.phone, new.channels)
         line = Line(
             tenant=tenant,
             address=phone_address(new.phone),
             agent_id=new.agent_id,
+            channels=new.channels,
             settings=new.settings.values,
             created_at=self.clock.now(),
         )
@@ -69,8 +71,8 @@ class Lines:
             raise self._refusal(line, failure) from failure
         return line
 
-    def _check_number(self, tenant: str, phone: str) -> None:
-        """Check that a number is assigned to the tenant, and belongs to the account.
+    def _check_number(self, tenant: str, phone: str, channels: Iterable[str]) -> None:
+        """Check that a number is assigned to the tenant, and the account sends from it.
 
         Raises:
             Unprocessable: That is not so.
@@ -78,8 +80,20 @@ class Lines:
         assigned = self.numbers.tenant_of(phone)
         if assigned != tenant and not (assigned is None and self.settings.local):
             raise Unprocessable(NOT_ASSIGNED)
-        if not self.sms().has_number(phone):
-            raise Unprocessable("the account at the SMS provider does not have this phone number")
+        self._check_account(phone, channels)
+
+    def _check_account(self, phone: str, channels: Iterable[str]) -> None:
+        """Check that the account at the provider sends from a number on all channels.
+
+        Raises:
+            Unprocessable: That is not so.
+        """
+        for channel in channels:
+            if not self.sms().has_number(phone, channel):
+                title = channel_named(channel).title
+                raise Unprocessable(
+                    f"the account at the SMS provider does not have this phone number for {title}"
+                )
 
     def _refusal(self, line: Line, failure: ConditionFailed) -> Rejected:
         """Return why a line was not created, without the data of other tenants."""
@@ -129,7 +143,9 @@ class Lines:
 
         Raises:
             NotFound: The number is not a line of this tenant.
-            Unprocessable: The agent does not exist.
+            Unprocessable: The agent does not exist, or the account at the provider does not send
+                from the number on a new channel.
+            Unavailable: The SMS provider did not answer.
         """
         return optimistic(self.clock, lambda: self._change_once(tenant, phone, change))
 
@@ -138,6 +154,7 @@ class Lines:
         if not change.given:
             return line
         given = change.given
+        self._check_account(phone, set(given.get("channels", ())) - set(line.channels))
         if "settings" in given:
             given["settings"] = given["settings"].applied_to(line.settings)
         revised, write = revise(line, given)

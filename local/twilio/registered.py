@@ -1,0 +1,38 @@
+"""What the sandbox's account has registered: senders of WhatsApp, and templates.
+
+At Twilio, an operator registers both in advance. Here, each assigned number is a sender, and the
+templates are those of the settings of the line's tenant.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from local.demo import LINE
+from skein.models.common.address import phone_address
+from skein.models.config.overrides import TenantSettings
+from skein.models.config.templates import MessageTemplate
+from skein.models.directory.line import Line
+from skein.ports import Table
+from skein.services.delivery.templates import templates_of
+from skein.services.directory.assigned_numbers import AssignedNumbers
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSenders:
+    """The senders and templates of the sandbox's account."""
+
+    table: Table
+    numbers: AssignedNumbers
+
+    def senders(self) -> Iterator[str]:
+        """Yield the numbers that send by WhatsApp."""
+        yield LINE
+        yield from (number.address.address for number in self.numbers.all())
+
+    def template(self, number: str, sid: str) -> MessageTemplate | None:
+        """Return the template with an id in the settings of the tenant of a line."""
+        line = self.table.get(Line.key_of(phone_address(number)))
+        if line is None:
+            return None
+        tenant = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(line["tenant"])))
+        return next((each for each in templates_of(tenant) if each.content_sid == sid), None)

@@ -1,0 +1,58 @@
+"""Message templates of the provider, for channels that have a window or quick replies.
+
+The operator makes them at the provider, which approves them and gives each an id. A template has
+numbered variables: 1 is the text. With n quick replies, 2 to n + 1 are their titles, and the next n
+their ids. See https://www.twilio.com/docs/content/using-variables-with-content-api.
+"""
+
+import re
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from skein.models.common.json_types import NUMBER, JsonBool
+
+MAX_TEMPLATES = 50
+MAX_BODY = 1_024  # characters of a template with its text
+VARIABLE = "{{1}}"
+
+
+class MessageTemplate(BaseModel):
+    """A template of the SMS provider, by which a message is sent where a text may not be."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    content_sid: Annotated[
+        str,
+        StringConstraints(pattern=r"^HX[0-9a-fA-F]{32}$"),
+        Field(description="The provider's id of the template (`ContentSid`)."),
+    ]
+    text: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=MAX_BODY),
+        Field(
+            description="The body, as the provider has it; `{{1}}` stands for the message. Without "
+            "`{{1}}`, a reply of MORE gets the message."
+        ),
+    ]
+    buttons: Annotated[
+        int, Field(description="Number of quick replies; 0 for none.", ge=0, le=3), NUMBER
+    ] = 0
+    approved: Annotated[
+        JsonBool,
+        Field(description="Whether it is approved for use outside the window of 24 hours."),
+    ] = False
+
+    @property
+    def room(self) -> int:
+        """The characters that a message may have in this template; 0 without a variable."""
+        return MAX_BODY - len(self.text) + len(VARIABLE) if VARIABLE in self.text else 0
+
+    def body(self, message: str) -> str:
+        """Return the body with a message."""
+        return self.text.replace(VARIABLE, message)
+
+
+def in_one_line(text: str) -> str:
+    """Return a text as a variable may be: without line breaks, tabs and several spaces."""
+    return re.sub(r"\s+", " ", text).strip()

@@ -1,0 +1,124 @@
+"""What a delivery sends: its text, in parts, by a template or with the codes of a choice."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import Membership
+from skein.models.chats.person_choices import OpenChoice
+from skein.models.config.templates import MessageTemplate
+from skein.models.delivery.delivery import Delivery, DeliveryPart
+from skein.ports import Table
+from skein.services.chat_state.person_choices import open_choice, read_choices
+from skein.services.delivery.cancellations import (
+    CHOICE_OVER,
+    DELETED,
+    WINDOW_OVER,
+    Cancellation,
+)
+from skein.services.delivery.choice_text import choice_text
+from skein.services.delivery.state import first_parts, parts_of
+from skein.services.delivery.templates import (
+    TemplatedText,
+    by_template,
+    is_closed,
+    outside_window,
+    with_buttons,
+)
+from skein.settings import Settings
+
+
+class Composition(NamedTuple):
+    """What a delivery sends.
+
+    Attributes:
+        parts: The parts, split at the first attempt.
+        rest_at: Where the unsent rest of the text begins; None if there is none.
+        has_codes: Whether the parts show or hold the codes of a choice.
+        templated: The part that replaces the others; None if they are sent.
+        refusal: Why nothing may be sent; None if it may.
+    """
+
+    parts: tuple[DeliveryPart, ...] = ()
+    rest_at: int | None = None
+    has_codes: bool = False
+    templated: TemplatedText | None = None
+    refusal: Cancellation | None = None
+
+    def applied_to(self, delivery: Delivery) -> Delivery:
+        """Return a delivery with these parts; parts that it has already stay."""
+        composed = delivery.model_copy(
+            update={
+                "parts": delivery.parts or self.parts,
+                "rest_at": delivery.rest_at if delivery.parts else self.rest_at,
+                "has_codes": delivery.has_codes or self.has_codes,
+            }
+        )
+        return by_template(composed, self.templated) if self.templated is not None else composed
+
+
+def compose(
+    table: Table,
+    delivery: Delivery,
+    message: Message | None,
+    membership: Membership | None,
+    *,
+    settings: Settings | None,
+    templates: Sequence[MessageTemplate],
+    now: datetime,
+) -> Composition:
+    """Return what a delivery sends now.
+
+    Args:
+        table: Holds the person's open choices.
+        delivery: The delivery.
+        message: Its message; None if it is gone.
+        membership: The recipient's membership; None if there is none.
+        settings: The settings of the chat, which limit an answer; None if the chat is gone.
+        templates: The tenant's templates.
+        now: The current time.
+    """
+    if message is not None and message.kind == "deleted":
+        return Composition(refusal=DELETED)
+    text, listed = message.as_delivered if message is not None else "", None
+    choice = message.choice if message is not None else None
+    if choice is not None:
+        choices = read_choices(table, delivery.tenant, delivery.user_id, now)
+        listed = open_choice(choices, delivery.chat_id, delivery.seq)
+        if listed is None:
+            return Composition(refusal=CHOICE_OVER)
+        text = choice_text(choice, listed) if listed.codes else text
+    window_open = membership is None or membership.window_open(delivery.channel, now)
+    closed = is_closed(delivery, window_open=window_open)
+    templated = _templated(delivery, message, text, listed, templates, closed=closed)
+    parts, rest_at = delivery.parts, delivery.rest_at
+    if not parts and (settings is None or choice is not None):
+        parts, rest_at = parts_of(text, delivery.channel), None
+    elif not parts and settings is not None:
+        parts, rest_at = first_parts(text, delivery.channel, settings)
+    refused = closed and templated is None and bool(parts)
+    has_codes = listed is not None and bool(listed.codes)
+    return Composition(parts, rest_at, has_codes, templated, WINDOW_OVER if refused else None)
+
+
+def _templated(
+    delivery: Delivery,
+    message: Message | None,
+    text: str,
+    listed: OpenChoice | None,
+    templates: Sequence[MessageTemplate],
+    *,
+    closed: bool,
+) -> TemplatedText | None:
+    """Return the part that sends a delivery by a template; None for its ordinary parts."""
+    choice = message.choice if message is not None else None
+    if choice is not None and listed is not None and (closed or not delivery.parts):
+        asked = with_buttons(choice, listed, delivery.channel, templates, window_open=not closed)
+        if asked is not None:
+            return asked
+    if not closed or not text:
+        return None
+    if delivery.continues is not None:  # the text of a rest is in its parts
+        text = "\n".join(part.body for part in delivery.parts)
+    return outside_window(text, templates, whole=choice is not None)

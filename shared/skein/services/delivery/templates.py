@@ -1,0 +1,124 @@
+"""Messages by a template: outside the window of a channel, and with quick replies.
+
+A template is one of the tenant's `message_templates`. The first one that fits is used.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from skein.channels.port import Channel
+from skein.channels.segments import clean
+from skein.channels.text_cuts import cut_position
+from skein.models.chats.choice import Choice
+from skein.models.chats.person_choices import OpenChoice
+from skein.models.config.overrides import Overrides, TenantOnlySettings
+from skein.models.config.templates import VARIABLE, MessageTemplate, in_one_line
+from skein.models.delivery.delivery import Delivery, DeliveryPart
+from skein.models.delivery.sms import Content
+from skein.services.delivery.state import MORE_HINT
+
+MAX_BUTTON_TITLE = 20  # https://www.twilio.com/docs/content/twilio-quick-reply
+
+
+class TemplatedText(NamedTuple):
+    """The part that sends a text by a template.
+
+    Attributes:
+        rest_at: Where the unsent rest of the text begins; None if there is none.
+    """
+
+    part: DeliveryPart
+    rest_at: int | None = None
+
+
+def templates_of(tenant: Overrides) -> tuple[MessageTemplate, ...]:
+    """Return the templates of a tenant, from its overrides."""
+    given = {"message_templates": tenant.get("message_templates", ())}
+    return TenantOnlySettings.model_validate(given).message_templates
+
+
+def is_closed(delivery: Delivery, *, window_open: bool) -> bool:
+    """Tell whether a delivery can only be sent by an approved template.
+
+    That is so before its first post outside the window, and after the provider has refused its
+    first part because the window is closed.
+    """
+    if not delivery.parts:
+        return not window_open
+    first = delivery.parts[0]
+    if first.content is not None or any(part.handed_over for part in delivery.parts):
+        return False
+    untried = first.tries == 0 and first.status == "pending"
+    return first.error_code in delivery.channel.closed_errors or (untried and not window_open)
+
+
+def outside_window(
+    text: str, templates: Sequence[MessageTemplate], *, whole: bool
+) -> TemplatedText | None:
+    """Return the part that sends a text outside the window; None if no template fits.
+
+    A text that is too long for the template is cut, and MORE sends the rest.
+
+    Args:
+        text: The text of the message.
+        templates: The tenant's templates.
+        whole: Whether the text must not be cut, as a question.
+    """
+    said = clean(text)
+    for template in templates:
+        if not template.approved or template.buttons:
+            continue
+        if VARIABLE not in template.text:
+            if not whole:
+                return TemplatedText(_part(template, template.text, {}), rest_at=0)
+            continue
+        line = in_one_line(said)
+        if len(line) <= template.room:
+            return TemplatedText(_part(template, template.body(line), {"1": line}))
+        room = template.room - len(MORE_HINT) - 1
+        if not whole and room > 0:
+            end = cut_position(said, room)
+            line = f"{in_one_line(said[:end])} {MORE_HINT}"
+            return TemplatedText(_part(template, template.body(line), {"1": line}), rest_at=end)
+    return None
+
+
+def with_buttons(
+    choice: Choice,
+    listed: OpenChoice,
+    channel: Channel,
+    templates: Sequence[MessageTemplate],
+    *,
+    window_open: bool,
+) -> TemplatedText | None:
+    """Return the part that asks a choice with quick replies; None if no template fits.
+
+    The id of a quick reply is the code of its option, so a tap answers as the code does.
+    """
+    options = [option for option in choice.options if option.id in listed.codes]
+    titles = [option.label for option in options]
+    question = in_one_line(channel.shown(choice.question) if choice.purpose == "question" else "")
+    question = question or choice.question
+    fits = 0 < len(options) <= channel.buttons and max(map(len, titles)) <= MAX_BUTTON_TITLE
+    for template in templates if fits else ():
+        usable = template.buttons == len(options) and (window_open or template.approved)
+        if not usable or len(question) > template.room or question != in_one_line(question):
+            continue
+        variables = [question, *titles, *(listed.codes[option.id] for option in options)]
+        numbered = {str(number): value for number, value in enumerate(variables, 1)}
+        return TemplatedText(_part(template, template.body(question), numbered))
+    return None
+
+
+def by_template(delivery: Delivery, templated: TemplatedText) -> Delivery:
+    """Return a delivery whose parts are replaced by one of a template; its ids and tries stay."""
+    part = templated.part
+    if delivery.parts:
+        change = {"body": part.body, "segments": part.segments, "content": part.content}
+        part = delivery.parts[0].model_copy(update=change)
+    return delivery.model_copy(update={"parts": (part,), "rest_at": templated.rest_at})
+
+
+def _part(template: MessageTemplate, body: str, variables: dict[str, str]) -> DeliveryPart:
+    content = Content(sid=template.content_sid, variables=variables)
+    return DeliveryPart(body=body, content=content, segments=1)
