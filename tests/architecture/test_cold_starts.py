@@ -63,7 +63,7 @@ MOST = {
     "run_worker": 298,
     "service_webhook": 81,
     "sms_delivery": 100,
-    "sms_status": 94,
+    "sms_status": 100,
     "sms_webhook": 135,
     "tick": 104,
     "upkeep_worker": 120,

@@ -9,6 +9,7 @@ from tools.deployment.families import OPS, expanded
 from tools.reference import (
     access_patterns,
     calls,
+    channels,
     cost,
     data,
     prompts,
@@ -21,6 +22,7 @@ from tools.reference import (
 PAGES: Mapping[str, Callable[[], str]] = {
     "access-patterns.md": access_patterns.page,
     "calls.md": lambda: calls.page(openapi.document()),
+    "channels.md": channels.page,
     "cost.md": cost.page,
     "data.md": data.page,
     "prompts.md": prompts.page,

@@ -3125,7 +3125,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -4611,6 +4611,8 @@ export interface components {
          * @description Changes to a line. Omitted and null fields stay unchanged.
          */
         LineChange: {
+            /** @description The channels on which people reach the agent at this number. */
+            channels?: components["schemas"]["ReachingChannel"][] | null;
             /** @description The id of an agent. */
             agent_id?: string | null;
             /** @description The item's own settings. Null in a field means that the next level decides. */
@@ -4631,6 +4633,8 @@ export interface components {
          * @description A line: a phone number that belongs to an agent.
          */
         LineResource: {
+            /** @description The channels on which people reach the agent at this number. */
+            channels: components["schemas"]["ReachingChannel"][];
             /** @description A phone number in E.164 form, such as +15005550100. */
             phone: string;
             /** @description The id of an agent. */
@@ -4800,6 +4804,20 @@ export interface components {
             deliveries: components["schemas"]["DeliveryReasonResource"][];
         };
         /**
+         * MessageTemplate
+         * @description A template of the SMS provider, by which a message is sent where a text may not be.
+         */
+        MessageTemplate: {
+            /** @description The provider's id of the template (`ContentSid`). */
+            content_sid: string;
+            /** @description The body, as the provider has it; `{{1}}` stands for the message. Without `{{1}}`, a reply of MORE gets the message. */
+            text: string;
+            /** @description Number of quick replies; 0 for none. Default: `0`. */
+            buttons?: number;
+            /** @description Whether it is approved for use outside the window of 24 hours. Default: `false`. */
+            approved?: boolean;
+        };
+        /**
          * ModelPrice
          * @description The prices of one model, for a million tokens each.
          */
@@ -4960,6 +4978,8 @@ export interface components {
          * @description A new line: a phone number that belongs to an agent.
          */
         NewLine: {
+            /** @description The channels on which people reach the agent at this number. Default: `["sms"]`. */
+            channels?: components["schemas"]["ReachingChannel"][];
             /** @description A phone number in E.164 form, such as +15005550100. */
             phone: string;
             /** @description The id of an agent. */
@@ -5744,6 +5764,8 @@ export interface components {
             desk_due_work?: components["schemas"]["DueWork"] | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
+            /** @description Templates of the SMS provider for WhatsApp; the first one that fits is used. */
+            message_templates?: components["schemas"]["MessageTemplate"][] | null;
             /** @description Whether operators may read chats, prompts and recalled messages. */
             operators_read_chats?: boolean | null;
         };
@@ -5934,6 +5956,8 @@ export interface components {
             desk_due_work?: components["schemas"]["DueWork"] | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
+            /** @description Templates of the SMS provider for WhatsApp; the first one that fits is used. */
+            message_templates?: components["schemas"]["MessageTemplate"][] | null;
             /** @description Whether operators may read chats, prompts and recalled messages. */
             operators_read_chats?: boolean | null;
         };
@@ -6798,6 +6822,11 @@ export interface components {
          * @enum {string}
          */
         HttpMethod: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+        /**
+         * ReachingChannel
+         * @enum {string}
+         */
+        ReachingChannel: "sms" | "whatsapp";
         /**
          * MadeBy
          * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.

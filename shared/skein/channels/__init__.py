@@ -10,5 +10,4 @@ __all__ = [
     "segments",
     "sms",
     "text_cuts",
-    "whatsapp",
 ]

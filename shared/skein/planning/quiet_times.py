@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from skein.channels.registry import channel_named
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.config.overrides import LimitSettings, TenantSettings
@@ -82,10 +83,17 @@ class QuietTimes:
         if snapshot is None or snapshot.chat.kind != "direct":
             return None
         reached = (one for one in snapshot.members if one.member.kind == "user")
-        person = next((one.member for one in reached if why_not_sent(one) is None), None)
+        person = next((one.member for one in reached if _is_disturbed(one)), None)
         if person is None or plan.at_time_of(person.id):
             return None
         own = user.quiet_hours if user is not None else None
         hours = own or settings.quiet_hours
         zone = zone_of_person(user) if user is not None else None
         return hours.end_after(moment, zone or agent.time_zone)
+
+
+def _is_disturbed(person: Membership) -> bool:
+    """Tell whether a message would reach a person on a channel that keeps quiet hours."""
+    if person.route is None or why_not_sent(person) is not None:
+        return False
+    return channel_named(person.route.channel).keeps_quiet_hours

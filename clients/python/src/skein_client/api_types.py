@@ -177,7 +177,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -470,25 +470,6 @@ class LastErrorResource(TypedDict):
     at: str
 
 
-class LineChange(TypedDict):
-    """
-    Changes to a line. Omitted and null fields stay unchanged.
-    """
-
-    agent_id: NotRequired[str | None]
-    settings: NotRequired[ChatOverridesChange | None]
-
-
-class LineResource(TypedDict):
-    """
-    A line: a phone number that belongs to an agent.
-    """
-
-    phone: str
-    agent_id: str
-    settings: dict[str, Any]
-
-
 Tool: TypeAlias = str
 
 
@@ -526,6 +507,17 @@ class MemorySource(TypedDict):
     from_seq: int | None
     to_seq: int | None
     run_id: str | None
+
+
+class MessageTemplate(TypedDict):
+    """
+    A template of the SMS provider, by which a message is sent where a text may not be.
+    """
+
+    content_sid: str
+    text: str
+    buttons: NotRequired[int]
+    approved: NotRequired[bool]
 
 
 class ModelPrice(TypedDict):
@@ -602,16 +594,6 @@ class NewHolder(TypedDict):
 
     holder: Literal['me']
     name: NotRequired[str | None]
-
-
-class NewLine(TypedDict):
-    """
-    A new line: a phone number that belongs to an agent.
-    """
-
-    phone: str
-    agent_id: str
-    settings: NotRequired[ChatOverridesChange]
 
 
 class NewPlan(TypedDict):
@@ -1117,6 +1099,9 @@ ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'r
 
 
 HttpMethod: TypeAlias = Literal['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+
+ReachingChannel: TypeAlias = Literal['sms', 'whatsapp']
 
 
 MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
@@ -1893,13 +1878,25 @@ class HttpCall(TypedDict):
     headers: NotRequired[dict[str, str]]
 
 
-class LinePage(TypedDict):
+class LineChange(TypedDict):
     """
-    A page of lines, ordered by phone number.
+    Changes to a line. Omitted and null fields stay unchanged.
     """
 
-    items: list[LineResource]
-    next_cursor: str | None
+    channels: NotRequired[list[ReachingChannel] | None]
+    agent_id: NotRequired[str | None]
+    settings: NotRequired[ChatOverridesChange | None]
+
+
+class LineResource(TypedDict):
+    """
+    A line: a phone number that belongs to an agent.
+    """
+
+    channels: list[ReachingChannel]
+    phone: str
+    agent_id: str
+    settings: dict[str, Any]
 
 
 class ListedChatResource(TypedDict):
@@ -1969,6 +1966,17 @@ class NewEndpoint(TypedDict):
     words: NotRequired[bool]
     enabled: NotRequired[bool]
     secret: NotRequired[str | None]
+
+
+class NewLine(TypedDict):
+    """
+    A new line: a phone number that belongs to an agent.
+    """
+
+    channels: NotRequired[list[ReachingChannel]]
+    phone: str
+    agent_id: str
+    settings: NotRequired[ChatOverridesChange]
 
 
 class NewMemory(TypedDict):
@@ -2195,6 +2203,7 @@ class SettingsResource(TypedDict):
     desk_silence_minutes: NotRequired[int | None]
     desk_due_work: NotRequired[DueWork | None]
     prices: NotRequired[Prices | None]
+    message_templates: NotRequired[list[MessageTemplate] | None]
     operators_read_chats: NotRequired[bool | None]
 
 
@@ -2247,6 +2256,7 @@ class TenantOverridesChange(TypedDict):
     desk_silence_minutes: NotRequired[int | None]
     desk_due_work: NotRequired[DueWork | None]
     prices: NotRequired[Prices | None]
+    message_templates: NotRequired[list[MessageTemplate] | None]
     operators_read_chats: NotRequired[bool | None]
 
 
@@ -2806,6 +2816,15 @@ class GoalPage(TypedDict):
     """
 
     items: list[GoalResource]
+    next_cursor: str | None
+
+
+class LinePage(TypedDict):
+    """
+    A page of lines, ordered by phone number.
+    """
+
+    items: list[LineResource]
     next_cursor: str | None
 
 

@@ -4,7 +4,7 @@ An address is of a kind, such as a phone number, and all channels of its kind re
 there. So a person who writes from one number by SMS and by WhatsApp is one person.
 """
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
@@ -18,10 +18,13 @@ def _with_addresses(name: str) -> str:
     return name
 
 
+ReachingChannel: Any = Literal[tuple(reached_by_address())]
+"""The names of the channels besides the app, for the description of the API."""
+
 ChannelName = Annotated[
     str,
     AfterValidator(_with_addresses),
-    WithJsonSchema({"type": "string", "enum": list(reached_by_address())}),
+    WithJsonSchema({"type": "string", "enum": list(get_args(ReachingChannel))}),
 ]
 """The name of a channel besides the app."""
 

@@ -44,7 +44,7 @@ class MessageTemplate(BaseModel):
     ] = False
 
     @property
-    def room(self) -> int:
+    def free_characters(self) -> int:
         """The characters that a message may have in this template; 0 without a variable."""
         return MAX_BODY - len(self.text) + len(VARIABLE) if VARIABLE in self.text else 0
 

@@ -2,7 +2,6 @@
 
 __all__ = [
     "choice_text",
-    "composing",
     "enqueue",
     "number_code_sender",
     "rest",

@@ -29,7 +29,7 @@ from skein.services.delivery.templates import (
 from skein.settings import Settings
 
 
-class Composition(NamedTuple):
+class DeliveryText(NamedTuple):
     """What a delivery sends.
 
     Attributes:
@@ -67,7 +67,7 @@ def compose(
     settings: Settings | None,
     templates: Sequence[MessageTemplate],
     now: datetime,
-) -> Composition:
+) -> DeliveryText:
     """Return what a delivery sends now.
 
     Args:
@@ -80,14 +80,14 @@ def compose(
         now: The current time.
     """
     if message is not None and message.kind == "deleted":
-        return Composition(refusal=DELETED)
+        return DeliveryText(refusal=DELETED)
     text, listed = message.as_delivered if message is not None else "", None
     choice = message.choice if message is not None else None
     if choice is not None:
         choices = read_choices(table, delivery.tenant, delivery.user_id, now)
         listed = open_choice(choices, delivery.chat_id, delivery.seq)
         if listed is None:
-            return Composition(refusal=CHOICE_OVER)
+            return DeliveryText(refusal=CHOICE_OVER)
         text = choice_text(choice, listed) if listed.codes else text
     window_open = membership is None or membership.window_open(delivery.channel, now)
     closed = is_closed(delivery, window_open=window_open)
@@ -99,7 +99,7 @@ def compose(
         parts, rest_at = first_parts(text, delivery.channel, settings)
     refused = closed and templated is None and bool(parts)
     has_codes = listed is not None and bool(listed.codes)
-    return Composition(parts, rest_at, has_codes, templated, WINDOW_OVER if refused else None)
+    return DeliveryText(parts, rest_at, has_codes, templated, WINDOW_OVER if refused else None)
 
 
 def _templated(

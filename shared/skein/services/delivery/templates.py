@@ -73,11 +73,11 @@ def outside_window(
                 return TemplatedText(_part(template, template.text, {}), rest_at=0)
             continue
         line = in_one_line(said)
-        if len(line) <= template.room:
+        if len(line) <= template.free_characters:
             return TemplatedText(_part(template, template.body(line), {"1": line}))
-        room = template.room - len(MORE_HINT) - 1
-        if not whole and room > 0:
-            end = cut_position(said, room)
+        free = template.free_characters - len(MORE_HINT) - 1
+        if not whole and free > 0:
+            end = cut_position(said, free)
             line = f"{in_one_line(said[:end])} {MORE_HINT}"
             return TemplatedText(_part(template, template.body(line), {"1": line}), rest_at=end)
     return None
@@ -102,7 +102,11 @@ def with_buttons(
     fits = 0 < len(options) <= channel.buttons and max(map(len, titles)) <= MAX_BUTTON_TITLE
     for template in templates if fits else ():
         usable = template.buttons == len(options) and (window_open or template.approved)
-        if not usable or len(question) > template.room or question != in_one_line(question):
+        if (
+            not usable
+            or len(question) > template.free_characters
+            or question != in_one_line(question)
+        ):
             continue
         variables = [question, *titles, *(listed.codes[option.id] for option in options)]
         numbered = {str(number): value for number, value in enumerate(variables, 1)}

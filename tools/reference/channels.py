@@ -1,0 +1,133 @@
+"""Content of docs/channels.md: what each channel can do, from the channels themselves."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from skein.channels.port import Channel
+from skein.channels.registry import CHANNELS
+from skein.models.chats.chat import MAX_TEXT
+from skein.settings import Settings
+from tools.reference.markdown import table
+
+HEAD = """# Channels
+
+A channel is a way to reach a person. Each is a module in `shared/skein/channels/` with data and a
+few functions (`Channel` in `port.py`); no other code asks which channel it has. `make reference`
+writes this table from them.
+
+"""
+
+SAMPLE = "word " * 2_000
+ENDING = "Reply MORE for the rest."
+
+TEXT = """
+## Numbers and lines
+
+A phone number is one person on all of its channels. A line has a list of
+`channels`, so a number can be a line of several. A person and a line have one chat, and
+the answer goes where the person wrote last. An opt-out counts for its channel. Silence is counted
+for each channel: somebody who has lost a number may still have its WhatsApp ([unproven
+numbers](security.md#unproven-numbers)). Somebody who first writes on a further channel from a
+number in use is taken for the number's person.
+
+## WhatsApp
+
+Twilio sends messages of WhatsApp through the same API and webhooks as SMS, with addresses such as
+`whatsapp:+15005550006`. Register the number as a WhatsApp sender at Twilio, set its webhook to
+the output `SmsWebhookUrl` of the stack, and add `whatsapp` to the line's `channels`. Skein asks
+Twilio whether the account has such a sender.
+
+- **The window.** For 24 hours after a person's last message, any text may be sent. Later,
+  WhatsApp takes approved templates only. Then a message, such as that of a plan, is sent by the
+  first template of the tenant's `message_templates` that is approved and has no buttons. Without
+  one, the delivery ends with the reason `window_closed`. If Twilio reports error 63016, because
+  it counts the window otherwise, the text is sent again by a template a minute later.
+- **Templates** are made at Twilio (Content Template Builder), and listed in the setting
+  `message_templates` with `content_sid`, the `text` as Twilio has it, `buttons` and `approved`.
+  The variable `{{1}}` is the message in one line. A message that is too long for it is cut, and a
+  reply of MORE gets the rest, since that reply opens the window. A template without `{{1}}` says
+  nothing of the message: a reply of MORE gets all of it.
+- **Quick replies.** A choice of one to three answers, each of at most 20 characters, is asked by
+  the first template with as many `buttons`. Variable 1 is the question. With two buttons, 2 and 3
+  are the titles, 4 and 5 the ids; with three, 2 to 4 and 5 to 7. Make it of the type
+  `twilio/quick-reply`. Inside the window, it needs no approval. A tap answers like [the number of
+  the answer](runs.md#questions-by-sms). Without a template, the question has numbers, as by SMS.
+- **Receipts.** A delivery becomes `read` when the person has seen it, if they allow receipts.
+- **STOP** works as by SMS. Twilio answers it only with Advanced Opt-Out; otherwise, Skein
+  confirms it.
+
+```sh
+api -X PATCH $URL/v1/settings -d '{"message_templates": [
+  {"content_sid": "HX00000000000000000000000000000001", "approved": true,
+   "text": "A note from Coach: {{1}} Reply to talk."},
+  {"content_sid": "HX00000000000000000000000000000002", "text": "{{1}}", "buttons": 2}]}'
+```
+
+The local stack takes any ids of this form. Its line +15005550006 speaks WhatsApp, too: [`POST
+/local/sms`](local.md#post-localsms) and the console's phone.
+
+## Not a channel
+
+Groups by SMS or WhatsApp, RCS and voice are not supported. Pictures and files are kept as links
+of the provider, and agents do not see them.
+
+## Add a channel
+
+Write a module with a subclass of `Channel`, and add it to `CHANNELS` in `registry.py`. If its
+texts need other words, add a prompt for its `style`. Add its addresses to `ENDS` in
+`tests/contract/test_channels.py`, which runs for every channel: addresses, limits, opt-out,
+states in any order, repeated messages, posts with an unknown outcome, and erased addresses. Add a
+recorded webhook to `events/`, and run `make reference` and `make client-types`.
+`tests/support/pager.py` is a whole channel of the tests. A channel of another provider than
+Twilio also needs an adapter and a webhook.
+"""
+
+
+def page() -> str:
+    """Return docs/channels.md in Markdown."""
+    rows = ((name, *(show(each) for each in CHANNELS.values())) for name, show in ROWS.items())
+    titles = (each.title for each in CHANNELS.values())
+    return HEAD + table("", *titles, rows=rows) + TEXT
+
+
+def _hours(window: timedelta | None) -> str:
+    return "any time" if window is None else f"{window // timedelta(hours=1)} hours"
+
+
+def _in_prompt(channel: Channel) -> str:
+    return f"{channel.characters(Settings()):,} characters" if channel.style is not None else ""
+
+
+def _at_once(channel: Channel) -> str:
+    fits = channel.fitting(SAMPLE, ENDING, Settings())
+    return f"{fits:,} characters, then MORE" if fits < len(SAMPLE) else "everything"
+
+
+ROWS: Mapping[str, Callable[[Channel], str]] = {
+    "name": lambda each: f"`{each.name}`",
+    "address": lambda each: each.kind.name if each.kind is not None else "the person's id",
+    "the prompt asks for at most": _in_prompt,
+    "sent at once of an answer of short words": _at_once,
+    "characters of a message": lambda each: (
+        f"{MAX_TEXT:,}" if each.kind is None else f"{len(each.parts(SAMPLE)[0]):,}"
+    ),
+    "counted and priced by": lambda each: each.unit or "",
+    "states after the post": lambda each: ", ".join(each.states),
+    "texts after a person's message": lambda each: _hours(each.window),
+    "quick replies": lambda each: (
+        str(each.buttons)
+        if each.buttons
+        else "in the app"
+        if each.kind is None
+        else "numbers instead"
+    ),
+    "STOP and START": lambda each: "yes" if each.opts_out else "",
+    "quiet hours of plans": lambda each: "yes" if each.keeps_quiet_hours else "",
+    "countries by default": lambda each: (
+        ""
+        if each.kind is None
+        else "all"
+        if each.may_answer("+4915123456789", "+12025550199", ())
+        else "the line's"
+    ),
+}
