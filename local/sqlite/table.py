@@ -4,6 +4,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from local.sqlite.calls import Call
 from local.sqlite.changes import record_changes
@@ -21,6 +22,7 @@ from local.sqlite.vectors import drop_expired_vectors, write_vector
 from skein.adapters.aws.rules import (
     INDEXES,
     TABLE,
+    KeySchema,
     check_batch,
     check_key,
     check_query,
@@ -166,21 +168,13 @@ class SqliteTable:
         return [(size, from_text(text)) for size, text in rows]
 
     def _query_index(self, query: Query) -> list[tuple[int, StoredItem]]:
-        pk, sk = schema_of(query)
-        names = (*TABLE, pk, sk)
-        position = f"({sk}, pk, sk)"
-        condition = f"{pk} = ? AND {sk} >= ? AND {sk} <= ?"
-        parameters = [query.pk, query.first, query.last]
-        order = "DESC" if query.newest_first else "ASC"
+        statement = _index_statement(schema_of(query), query.newest_first, query.start is not None)
+        parameters: list[object] = [query.pk, query.first, query.last]
         if query.start is not None:
-            condition += f" AND {position} {'<' if query.newest_first else '>'} (?, ?, ?)"
-            parameters += [query.start[name] for name in (sk, *TABLE)]
+            parameters += [query.start[name] for name in (schema_of(query).sk, *TABLE)]
         with self._database.reading() as connection:
-            rows = connection.execute(
-                f"SELECT {', '.join(names)} FROM items WHERE {condition}"  # noqa: S608
-                f" ORDER BY {sk} {order}, pk {order}, sk {order} LIMIT ?",
-                [*parameters, query.limit],
-            ).fetchall()
+            rows = connection.execute(statement, [*parameters, query.limit]).fetchall()
+        names = (*TABLE, *schema_of(query))
         items = [{name: {"S": text} for name, text in zip(names, row, strict=True)} for row in rows]
         return [(item_size(item), item) for item in items]
 
@@ -205,6 +199,19 @@ class SqliteTable:
 
     def _report(self, method: str, found: Sequence[tuple[int, StoredItem]]) -> None:
         self._called(Call(method, len(found), sum(size for size, _ in found)))
+
+
+@cache
+def _index_statement(schema: KeySchema, newest_first: bool, later_page: bool) -> str:  # noqa: FBT001
+    pk, sk = schema
+    order = "DESC" if newest_first else "ASC"
+    condition = f"{pk} = ? AND {sk} >= ? AND {sk} <= ?"
+    if later_page:
+        condition += f" AND ({sk}, pk, sk) {'<' if newest_first else '>'} (?, ?, ?)"
+    return (
+        f"SELECT {', '.join((*TABLE, pk, sk))} FROM items WHERE {condition}"  # noqa: S608
+        f" ORDER BY {sk} {order}, pk {order}, sk {order} LIMIT ?"
+    )
 
 
 def _after(

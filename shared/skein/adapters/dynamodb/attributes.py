@@ -96,7 +96,10 @@ def marshal_item(item: Mapping[str, Any]) -> StoredItem:
 
 def unmarshal_item(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Convert the attribute values of an item to Python values."""
-    return {name: unmarshal(value) for name, value in stored.items()}
+    # Most values are strings, for which a call of `unmarshal` takes four times as long.
+    return {
+        name: value["S"] if "S" in value else unmarshal(value) for name, value in stored.items()
+    }
 
 
 def _to_python(number: Decimal) -> float:
