@@ -52,8 +52,8 @@ def _sms(world: World, text: str, phone: str = PHONE) -> str:
 
 def _hours_pass(world: World, hours: int) -> None:
     """Let hours pass; the tick and the finder do what falls due."""
-    for _ in range(hours * 4):
-        world.clock.advance(900)
+    for _ in range(hours * 2):
+        world.clock.advance(1_800)
         world.tick()
         world.find_quiet()
         world.drain()
