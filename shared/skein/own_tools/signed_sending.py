@@ -69,8 +69,9 @@ class SignedSender:
             return None
         try:
             return self.secrets().get(credentials.secret_arn)["value"]
-        except (MissingSecret, KeyError):
-            logger.warning("a tool's secret is missing or has no value")
+        except (MissingSecret, KeyError) as error:
+            why = {"why": str(error)}  # the name of the secret, or what the local file lacks
+            logger.warning("a tool's secret is missing or has no value", extra=why)
             raise Failed("its credentials are missing; say that the team must repair it") from None
 
     def _key(self) -> str:
