@@ -18,4 +18,5 @@ __all__ = [
     "storage",
     "time_zone",
     "vector_search",
+    "working_hours",
 ]
