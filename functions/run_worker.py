@@ -7,6 +7,7 @@ from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.desk.returning import Returns
+from skein.desk.waiting import WaitingStays
 from skein.models.outbox.jobs import ConsentJob, DeskJob, InvitationJob, Job, RunJob
 from skein.privacy.audit_log import AuditLog
 from skein.services.choices.consents import Consents
@@ -25,4 +26,5 @@ def handler(job: Job, deadline: datetime) -> None:
     elif isinstance(job, InvitationJob):
         service(Invitations).ask(job)
     elif isinstance(job, DeskJob):
+        service(WaitingStays).look(job)
         service(Returns).look(job)

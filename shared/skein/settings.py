@@ -73,7 +73,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     ] = None
     public_base_url: Annotated[
         str,
-        Field(description="URL of the webhooks for Twilio, with the stage."),
+        Field(description="URL of the webhooks for Twilio and of the console, with the stage."),
     ] = "http://127.0.0.1:8787"
 
     # Outside services

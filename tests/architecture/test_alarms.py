@@ -25,6 +25,7 @@ GUARDS = dict(TEMPLATE.resources("AWS::CloudWatch::Alarm"))  # they stop deploym
 ALARMS = {**GUARDS, **dict(OPS.resources("AWS::CloudWatch::Alarm"))}
 # Their metrics count that a limit was reached, so one data point is enough.
 LIMITS = {
+    "DeskLate",
     "DueAgeSeconds",
     "ErasuresLate",
     "EventsParked",
@@ -296,6 +297,7 @@ def test_alarm_on_own_metrics_reads_those_of_its_stack() -> None:
 # What somebody must act on at once. All other alarms can wait for the next working day.
 PAGES = {
     "AnswersFastBurnAlarm",
+    "DeskLateAlarm",
     "DueAgeAlarm",
     "ErrorsAlarm",
     "FeedAgeAlarm",

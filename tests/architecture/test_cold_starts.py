@@ -58,7 +58,7 @@ MOST = {
     "live_connect": 92,
     "live_disconnect": 90,
     "live_frames": 90,
-    "mobile_api": 128,
+    "mobile_api": 130,
     "push_worker": 92,
     "run_worker": 298,
     "service_webhook": 81,

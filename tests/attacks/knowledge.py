@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import YES
+from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
@@ -143,6 +144,21 @@ class Knowledge:
             unknowing = readers != EVERYBODY and not set(readers) <= self.insiders
             if unknowing and self._said_in(chat_id):  # a new member can read what came before
                 self.insiders.update(readers)
+        self._check_desk()
+
+    def _check_desk(self) -> None:
+        """Check that a request for a person tells its holder only what was said in the chat.
+
+        Raises:
+            Leak: It tells the secret, which was said elsewhere.
+        """
+        for key in self._world.table.all_keys():
+            item = self._world.table.get(key) if key.sk.startswith(DeskStay.PREFIX) else None
+            stay = DeskStay.from_item(item) if item is not None else None
+            told = stay is not None and self.tells(f"{stay.reason} {stay.summary}")
+            if stay is not None and told and not self._said_in(stay.chat_id):
+                where = titled(stay.chat_id)
+                raise Leak(f"the holder of {where} can read this:\n  {stay.summary!r}")
 
     def _news(self) -> Iterator[Message]:
         for chat_id in self.chat_ids():

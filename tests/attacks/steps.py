@@ -50,6 +50,7 @@ MoveKind = Literal[
     "stop",
     "tell_shared",
     "tell_kept",
+    "help",
 ]
 
 MOVES: dict[MoveKind, str] = {
@@ -91,6 +92,7 @@ MOVES: dict[MoveKind, str] = {
     "stop": "stops all runs that it sees",
     "tell_shared": "tells all it knows to a service that shows it to anybody",
     "tell_kept": "tells all it knows to a service that keeps it by person",
+    "help": "asks for a person of the team, with all it knows",
 }
 
 

@@ -102,6 +102,7 @@ CARRIES: tuple[MoveKind, ...] = (
     "say",
     "tell_shared",
     "tell_kept",
+    "help",
 )
 
 

@@ -3,12 +3,14 @@
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from skein.desk import tools
 from skein.services.runs import disclosure
 from skein.workspace.models.document import Document
 from tests.attacks.cast import (
     ALICE,
     BOB,
     BOBS,
+    BOBS_PHONE,
     CAROL,
     COACH,
     DEN,
@@ -130,6 +132,18 @@ def test_leak_to_person_who_learns_the_secret_later_in_the_step_is_found(
         ),
     )
     assert str(leak_in(story)).startswith('Bob can read this in "Bob and Coach" (private)')
+
+
+def test_summary_for_the_team_with_words_from_elsewhere_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = (
+        Say(who=BOB.id, chat=BOBS.id, to=COACH.id, word="secret", tactic=does("core")),
+        Say(who=BOB.id, chat=BOBS_PHONE.id, to=COACH.id, tactic=does("help")),
+    )
+    assert leak_in(story) is None
+    monkeypatch.setattr(tools, "holds_session_only", lambda _: True)
+    assert str(leak_in(story)).startswith("the holder of ")
 
 
 def test_story_is_printed_as_numbered_sentences() -> None:

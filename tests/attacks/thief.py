@@ -175,6 +175,7 @@ def _all_words(seen: Seen) -> Sequence[str]:
 DEEDS: dict[MoveKind, Deed] = {
     "tell_shared": _once(SHARED, text=LOOT),
     "tell_kept": _once(KEPT, text=LOOT),
+    "help": _once("ask_a_person", reason="Help", summary=LOOT),
     "look": _all(
         _once("list_documents", limit=50),
         _once("list_documents", query="know code", limit=50),

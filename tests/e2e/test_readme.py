@@ -36,8 +36,10 @@ def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: Scri
     model.say("At the lake at 9. Ask Maya about last week.")
     model.then(tells_the_group).say("[silence]").say("[silence]")
     model.say("How was your training, Maya?")
+    asked = {"reason": "She wants one", "summary": "Maya wants to talk to a person"}
+    model.call_tools(("ask_a_person", asked)).say("[silence]")
     run_page("docs/tutorial.md", client.url)
-    direct, group, *_, plan = (str(prompt) for prompt in model.prompts())
+    direct, group, *_, plan, _, _ = (str(prompt) for prompt in model.prompts())
     assert "knee" in direct
     assert "knee" not in group
     assert "lake" in group

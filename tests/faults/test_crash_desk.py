@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import admin_api
-from skein.desk.models.stay import DeskStay
 from skein.models.chats.chat import chat_partition
+from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.storage import Query
 from skein.models.outbox.due import DUE_SHARDS, due_partition
 from tests.faults.deployment import Deployment, Phone

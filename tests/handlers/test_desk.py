@@ -3,10 +3,10 @@
 import pytest
 
 from skein.models.common.reason import Reason
-from tests.support.api_client import Client
+from tests.support.api_client import WHY, Client
 from tests.support.builders import World, bot, person
 from tests.support.desk import Desk
-from tests.support.fakes import ScriptedModel
+from tests.support.fakes import ScriptedModel, calls
 
 ANN, COACH = person("ann", "Ann"), bot()
 
@@ -74,3 +74,32 @@ def test_queue_lists_chats_without_words_and_the_summary_for_the_holder_only(wor
     assert (entry["chat_id"], entry["state"]) == ("chat_1", "held")
     mia.hand_back()
     assert tom.client.get("/v1/desk").body["items"] == []
+
+
+def test_operators_click_puts_chat_on_the_desk_once_and_counts_the_waits(world: World) -> None:
+    mia = Desk(world)
+    assert mia.client.post(mia.path, {}).status == 403
+    assert [mia.client.post(mia.path, {}, reason=WHY).status for _ in range(2)] == [201, 200]
+    world.drain()
+    [entry] = mia.client.get("/v1/desk").body["items"]
+    assert (entry["state"], entry["reason_code"], entry["holder"]) == ("waiting", "operator", None)
+    assert [m.kind for m in world.messages()] == ["notice"]
+    world.clock.advance(60)
+    assert mia.take().body["since"] == entry["since"]
+    world.clock.advance(30)
+    mia.say("Here I am.")
+    assert mia.get().body["answer_seconds"] == 90
+    counts = world.metrics.counts
+    assert (counts["DeskWaitSeconds"], counts["DeskAnswerSeconds"]) == (60, 90)
+
+
+def test_words_of_the_agent_are_shown_to_the_holder_only(world: World) -> None:
+    asked = {"reason": "A refund", "summary": "She wants 20 euros back"}
+    world.agent(enabled_tools=("ask_a_person",))
+    world.model.script.append(calls(("ask_a_person", asked)))
+    world.post("Refund me", ANN)
+    world.drain()
+    mia, tom = Desk(world), Desk(world, sub="op_tom", name="Tom")
+    mia.take()
+    words = [(each.get().body["reason"], each.get().body["summary"]) for each in (mia, tom)]
+    assert words == [("A refund", "She wants 20 euros back"), (None, None)]

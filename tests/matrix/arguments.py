@@ -52,6 +52,8 @@ SAMPLES: dict[str, Any] = {
     "learned": "Much",
     "mode": "slow",
     "skill_tags": None,
+    "reason": "They want one",
+    "summary": "A refund",
     "query": "like",
     "find": "On",
     "replace": "Of",

@@ -21,6 +21,7 @@ from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
 from skein.desk.returning import Returns
+from skein.desk.waiting import WaitingStays
 from skein.events.sending import EventSender
 from skein.invocations import FailedItems
 from skein.memory.models.memory import Memory
@@ -339,6 +340,7 @@ class World:
         elif isinstance(job, ForgettingJob):
             self.app.get(Forgettings).carry_out(job)
         elif isinstance(job, DeskJob):
+            self.app.get(WaitingStays).look(job)
             self.app.get(Returns).look(job)
         else:
             self.app.invitations.ask(job)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
-from skein.desk.models import stay
 from skein.events.models import endpoint, event
 from skein.live.models import connection
 from skein.memory.models import memory, records
@@ -13,6 +12,7 @@ from skein.models.chats import (
     borrowed,
     chat,
     consent,
+    desk_stay,
     forgetting,
     idempotency,
     membership,
@@ -219,7 +219,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`BorrowedContext`": Row(
             borrowed.BorrowedContext.key_of(TENANT, CHAT, AGENT), borrowed.BorrowedContext
         ),
-        "`DeskStay`": Row(stay.DeskStay.key_of(TENANT, CHAT, "{stay}"), stay.DeskStay),
+        "`DeskStay`": Row(desk_stay.DeskStay.key_of(TENANT, CHAT, "{stay}"), desk_stay.DeskStay),
         "document of a chat": Row(_named_document(CHAT_FOLDER.key("plan.md")), document.Document),
         "`RecallPassage`": Row(
             stored.RecallPassage.key_of(TENANT, CHAT, AGENT, 7)._replace(

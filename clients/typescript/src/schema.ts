@@ -600,7 +600,13 @@ export interface paths {
          *     idempotent. The holder may read the chat until its return, without another reason.
          */
         put: operations["take_over"];
-        post?: never;
+        /**
+         * Put a chat on the desk
+         * @description Agents answer until somebody takes the chat over. People are told once.
+         *
+         *     A private chat takes the role `privacy` and a reason.
+         */
+        post: operations["request_person"];
         /**
          * Hand a chat back
          * @description Agents answer again, first the messages of people that have no answer yet.
@@ -2634,6 +2640,8 @@ export interface components {
             authors?: components["schemas"]["Authors"];
             /** @description Whether one of them may be an outsider; see `services/chat_state/insiders.py`. Default: `false`. */
             outsiders?: boolean;
+            /** @description Whether words of people from elsewhere than the current session of that chat were among it. A group has one session. Default: `false`. */
+            beyond_session?: boolean;
             /** @description The borrowed context that the prompt held. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
         };
@@ -4143,6 +4151,10 @@ export interface components {
              * @description When the holder first posted a message.
              */
             answered_at: string | null;
+            /** @description Seconds from `since` to `answered_at`; null before. */
+            answer_seconds: number | null;
+            /** @description Why the agent asks, in its words; null for everybody but the holder. */
+            reason: string | null;
             /** @description What the agent says the matter is; null for everybody but the holder. */
             summary: string | null;
         };
@@ -5762,6 +5774,20 @@ export interface components {
             desk_silence_minutes?: number | null;
             /** @description Whether plans and calls of services that are due while a person of the team holds their chat `wait` for the return or are dropped. */
             desk_due_work?: components["schemas"]["DueWork"] | null;
+            /** @description Words of people that put their chat on the desk, such as `human`: whole words, without case. */
+            desk_words?: string[] | null;
+            /** @description Failed answers of an agent in a row that put the chat on the desk; 0 for no such rule. */
+            desk_failed_answers?: number | null;
+            /** @description Whether a call of a tenant's own tool that fails, is refused or has an unknown outcome puts the chat on the desk. */
+            desk_on_tool_failure?: boolean | null;
+            /** @description Notice to the people of a chat that is put on the desk. */
+            desk_notice?: string | null;
+            /** @description The same outside of desk_hours; `{time}` stands for the time of return. */
+            desk_notice_closed?: string | null;
+            /** @description Working hours of the team; always by default. */
+            desk_hours?: components["schemas"]["WorkingHours"] | null;
+            /** @description Minutes of working hours after which a chat that waits for a person of the team counts as late. */
+            desk_late_minutes?: number | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
             /** @description Templates of the SMS provider for WhatsApp; the first one that fits is used. */
@@ -5954,6 +5980,20 @@ export interface components {
             desk_silence_minutes?: number | null;
             /** @description Whether plans and calls of services that are due while a person of the team holds their chat `wait` for the return or are dropped. */
             desk_due_work?: components["schemas"]["DueWork"] | null;
+            /** @description Words of people that put their chat on the desk, such as `human`: whole words, without case. */
+            desk_words?: string[] | null;
+            /** @description Failed answers of an agent in a row that put the chat on the desk; 0 for no such rule. */
+            desk_failed_answers?: number | null;
+            /** @description Whether a call of a tenant's own tool that fails, is refused or has an unknown outcome puts the chat on the desk. */
+            desk_on_tool_failure?: boolean | null;
+            /** @description Notice to the people of a chat that is put on the desk. */
+            desk_notice?: string | null;
+            /** @description The same outside of desk_hours; `{time}` stands for the time of return. */
+            desk_notice_closed?: string | null;
+            /** @description Working hours of the team; always by default. */
+            desk_hours?: components["schemas"]["WorkingHours"] | null;
+            /** @description Minutes of working hours after which a chat that waits for a person of the team counts as late. */
+            desk_late_minutes?: number | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
             /** @description Templates of the SMS provider for WhatsApp; the first one that fits is used. */
@@ -6521,6 +6561,23 @@ export interface components {
             arguments: string | null;
         };
         /**
+         * WorkingHours
+         * @description Working hours, the same on each working day.
+         *
+         *     They begin at `from` and end at `to`, on the next day if `to` is not later. Equal times stand
+         *     for the whole day.
+         */
+        WorkingHours: {
+            /** @description The working days. Default: `["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]`. */
+            days?: components["schemas"]["Weekday"][];
+            /** @description Local time, such as `09:00`. */
+            from: string;
+            /** @description Local time; equal to `from`: the whole day. */
+            to: string;
+            /** @description IANA time zone of these times. Default: `"UTC"`. */
+            time_zone?: string;
+        };
+        /**
          * StartedRuns
          * @description The runs that a webhook started.
          */
@@ -6737,7 +6794,7 @@ export interface components {
          * @description A tool of agents.
          * @enum {string}
          */
-        ToolName: "send_message" | "ask_choice" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
+        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * Outsiders
          * @description Whether private prompts show words of people outside of the chat: `none`, or `quoted` with their source.
@@ -6809,7 +6866,7 @@ export interface components {
          * @description What an event tells of.
          * @enum {string}
          */
-        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "erasure.done" | "limit.reached";
+        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "erasure.done" | "limit.reached";
         /**
          * ErasureStage
          * @description The stage of a sweep, in this order. Between two sweeps, an erasure is `resting`.
@@ -6887,6 +6944,11 @@ export interface components {
          * @enum {string}
          */
         DueWork: "wait" | "drop";
+        /**
+         * Weekday
+         * @enum {string}
+         */
+        Weekday: "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
         /** NewToolParameters */
         NewToolParameters: {
             [key: string]: unknown;
@@ -8527,6 +8589,51 @@ export interface operations {
         responses: {
             /** @description Success. */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeskResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    request_person: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The chat is on the desk already, and stays as it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeskResource"];
+                };
+            };
+            /** @description Created. */
+            201: {
                 headers: {
                     [name: string]: unknown;
                 };

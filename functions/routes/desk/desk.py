@@ -14,6 +14,8 @@ from skein.desk.returning import Returns
 from skein.desk.taking import Taking
 from skein.models.api.chats import MessagePage, MessageResource
 from skein.models.chats.desk import Holder
+from skein.services.chat_state.desk_stays import DeskRequest
+from skein.services.chats.desk_requests import DeskRequests
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -36,6 +38,29 @@ def list_desk() -> DeskList:
 def get_desk(chat_id: ChatId) -> DeskResource:
     """A chat that is not on the desk gets 404."""
     return _shown(chat_id)
+
+
+@router.post(
+    "/v1/chats/<chat_id>/desk",
+    "Put a chat on the desk",
+    409,
+    instead="privacy",
+    repeated="The chat is on the desk already, and stays as it is.",
+)
+def request_person(chat_id: ChatId, reason: WhyPrivate = None) -> tuple[DeskResource, int]:
+    """Agents answer until somebody takes the chat over. People are told once.
+
+    A private chat takes the role `privacy` and a reason.
+    """
+    caller = router.caller
+    check_chat(caller, chat_id, reason)
+    asked = service(DeskRequests).ask(
+        caller.tenant,
+        chat_id,
+        DeskRequest(reason_code="operator"),
+        cause=f"operator:{app().ports.ids.ulid()}",
+    )
+    return _shown(chat_id), 200 if asked.before else 201
 
 
 @router.put("/v1/chats/<chat_id>/desk", "Take a chat over", 409, instead="privacy")

@@ -15,7 +15,7 @@ from skein.agent.tools import TOOLS
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
-from skein.errors import Correctable, Failed, ToolError
+from skein.errors import Correctable, Failed, Rejected, ToolError
 from skein.interface.reading import Reading
 from skein.interface.tool import CONTINUE, Tool, refusals_as_tool_errors
 from skein.interface.tool_context import Activation, ToolContext
@@ -26,6 +26,8 @@ from skein.own_tools.calls import OwnCalls, PlannedCall
 from skein.own_tools.items import CallableTool, OwnToolItems
 from skein.own_tools.sending import Outcome
 from skein.ports import Clock, Services
+from skein.services.chat_state.desk_stays import DeskRequest
+from skein.services.chats.desk_requests import DeskRequests
 from skein.services.runs.policy import MAX_CALLS_PER_STEP
 
 UNPROVEN_MAY = frozenset({send_message.name, end_run.name})
@@ -135,6 +137,8 @@ class ToolExecutor:
         if planned:
             calls = self.services.get(OwnCalls)
             outcomes |= calls.carry_out(activation, step, planned, until)
+        if any(_went_wrong(outcome) for outcome in outcomes.values()):
+            self._ask_a_person(activation, step, reading)
         return {
             position: ToolResult(
                 call_id=step.tool_calls[position].id,
@@ -145,6 +149,22 @@ class ToolExecutor:
             )
             for position, outcome in outcomes.items()
         }
+
+    def _ask_a_person(self, activation: Activation, step: Step, reading: Reading) -> None:
+        """Put the chat on the desk after a call that went wrong, if the tenant wants that.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        run, chat, desk = activation.run, reading.chat, self.services.get(DeskRequests)
+        if chat is None or not desk.settings_of(run.tenant).desk_on_tool_failure:
+            return
+        request = DeskRequest(reason_code="tool", agent_id=run.agent_id)
+        cause, guard = f"{run.id}:{step.n}", activation.claim.guard
+        try:
+            desk.ask(run.tenant, chat.id, request, cause=cause, guard=guard)
+        except Rejected as error:
+            logger.warning("failed to ask for a person", extra={"run_id": run.id}, exc_info=error)
 
     def _plan(
         self, context: ToolContext, step: Step, position: int, tool: CallableTool
@@ -225,6 +245,12 @@ class _CallPositions:
         first = range(len(calls) if ends is None else ends)
         waiting = [n for n in first if _waits(calls[n])]
         return cls(first, waiting[-1] if waiting else None, ends)
+
+
+def _went_wrong(outcome: Outcome) -> bool:
+    """Tell whether a call failed, or was refused by its service, rather than by our checks."""
+    refused = outcome.status == "correctable" and outcome.usage is not None
+    return refused or outcome.status in {"failed", "unknown"}
 
 
 def _check_proven(reading: Reading, name: str, arguments: dict[str, Any]) -> None:

@@ -4,10 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field
 
-from skein.desk.models.stay import DeskStay
 from skein.models.api.base import IdOfChat, Page, Request, Resource
 from skein.models.chats.chat import MAX_TEXT, Chat, Visibility
 from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, Holder
+from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.base import Instant, Name
 
 
@@ -86,6 +86,13 @@ class DeskResource(Resource):
     answered_at: Annotated[
         Instant | None, Field(description="When the holder first posted a message.")
     ]
+    answer_seconds: Annotated[
+        int | None, Field(description="Seconds from `since` to `answered_at`; null before.")
+    ]
+    reason: Annotated[
+        str | None,
+        Field(description="Why the agent asks, in its words; null for everybody but the holder."),
+    ]
     summary: Annotated[
         str | None,
         Field(description="What the agent says the matter is; null for everybody but the holder."),
@@ -101,6 +108,7 @@ class DeskResource(Resource):
         desk = chat.desk
         holder = desk.holder if desk is not None else None
         own = holder is not None and holder.id == to
+        answered = desk.answered_at if desk is not None else None
         return cls(
             chat_id=chat.id,
             visibility=chat.visibility,
@@ -110,7 +118,9 @@ class DeskResource(Resource):
             agent_id=stay.agent_id,
             holder=HolderResource.of(holder) if holder is not None else None,
             taken_at=desk.taken_at if desk is not None else None,
-            answered_at=desk.answered_at if desk is not None else None,
+            answered_at=answered,
+            answer_seconds=int((answered - stay.since).total_seconds()) if answered else None,
+            reason=stay.reason if own else None,
             summary=stay.summary if own else None,
         )
 

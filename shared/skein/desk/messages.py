@@ -7,7 +7,7 @@ from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import Authors
 from skein.models.common.reason import Reason
-from skein.ports import Table
+from skein.ports import Metrics, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.quotas.rate_limits import RateLimiter
@@ -20,6 +20,7 @@ class TeamMessages:
     table: Table
     chats: Chats
     rate_limiter: RateLimiter
+    metrics: Metrics
 
     def post(
         self, tenant: str, chat_id: str, holder_id: str, text: str, client_id: str
@@ -55,4 +56,8 @@ class TeamMessages:
         if snapshot.opted_out:
             raise Conflict(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
         self.rate_limiter.admit(tenant, holder_id)
-        return self.chats.post_message(new, known=snapshot)
+        posted, desk = self.chats.post_message(new, known=snapshot), snapshot.chat.desk
+        if posted.created and desk is not None and desk.answered_at is None:
+            waited = (posted.message.created_at - desk.since).total_seconds()
+            self.metrics.count("DeskAnswerSeconds", waited, unit="Seconds")
+        return posted

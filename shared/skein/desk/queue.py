@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skein.desk.models.stay import DeskStay, desk_relation, is_current
-from skein.desk.stays import read_stay
 from skein.errors import Conflict, NotFound
 from skein.models.chats.chat import Chat
+from skein.models.chats.desk_stay import DeskStay, desk_relation, is_current
 from skein.models.common.storage import Key
 from skein.ports import Table
+from skein.services.chat_state.desk_stays import read_stay
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.pagination import read_items, rows_after
 

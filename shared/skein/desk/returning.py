@@ -13,11 +13,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.desk.live_runs import background_runs
-from skein.desk.models.stay import DeskEnd, DeskStay, is_current
-from skein.desk.stays import read_stay, silence
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.desk import Briefing, DeskState, Holder
+from skein.models.chats.desk_stay import DeskEnd, DeskStay, is_current
 from skein.models.chats.membership import Membership
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Exists, Is, Query, Update, Write
@@ -29,6 +28,7 @@ from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.prompts import render
 from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.desk_stays import read_stay, silence
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.common.optimistic import optimistic, revise

@@ -11,11 +11,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.desk.live_runs import HELD, LiveRuns, slot_runs
-from skein.desk.models.stay import DeskStay
-from skein.desk.stays import begun, read_stay, silence
 from skein.errors import Conflict
 from skein.models.chats.chat import Chat
 from skein.models.chats.desk import DeskState, Holder
+from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Missing, Put, Update, Write
 from skein.models.config.desk import DeskSettings
@@ -24,7 +23,8 @@ from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
-from skein.ports import Clock, Ids, Table
+from skein.ports import Clock, Ids, Metrics, Table
+from skein.services.chat_state.desk_stays import DeskRequest, begun, read_stay, silence
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.config.tenant_settings import check_reading
@@ -50,6 +50,7 @@ class Taking:
     clock: Clock
     ids: Ids
     dispatch: Dispatch
+    metrics: Metrics
     live_runs: LiveRuns
     settings: Settings
 
@@ -111,6 +112,9 @@ class Taking:
         for agent in snapshot.agents:
             if agent.queued_run is not None:
                 log_canceled(agent.queued_run.run_id, Reason.DESK)
+        if not created:
+            waited = (now - stay.since).total_seconds()
+            self.metrics.count("DeskWaitSeconds", waited, unit="Seconds")
         self.dispatch.send(stopped.jobs)
         return snapshot._replace(chat=taken)
 
@@ -119,7 +123,7 @@ class Taking:
         stay = read_stay(self.table, chat)
         if chat.desk is not None and stay is not None:
             return chat.desk, stay, False
-        new = begun(chat, stay_id, "operator", now)
+        new = begun(chat, stay_id, DeskRequest(reason_code="operator"), now)
         return new.desk, new.stay, True
 
     def _stopped(self, snapshot: ChatSnapshot, now: datetime) -> _Stopped:

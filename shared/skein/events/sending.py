@@ -184,6 +184,9 @@ class EventSender:
         if endpoint.words and event.words_of is not None:
             item = self.table.get(event.words_of)
             data["text"] = str(item.get("text", "")) if item is not None else ""
+        if event.type == "help.requested":
+            base = self.settings.public_base_url.rstrip("/")
+            data["link"] = f"{base}/console/#/desk/{quote(event.lane, safe='')}"
         shown = {
             "specversion": "1.0",
             "id": event.id,

@@ -1,7 +1,4 @@
-"""The events that follow from changes of the table.
-
-`help requested` has a place here once a chat can ask for a person: its item gets a row in `EVENTS`.
-"""
+"""The events that follow from changes of the table."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -10,6 +7,7 @@ from skein.events.models.endpoint import EventType
 from skein.events.models.event import Event, event_id, event_number
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
+from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, key_kind
@@ -156,6 +154,21 @@ def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
     yield _EventParts("memory.changed", memory.tenant, memory.agent_id, data, memory.key)
 
 
+def _of_stay(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the event of a chat that waits on the desk; nobody asks for one that is taken."""
+    if change.before is not None:
+        return
+    stay = DeskStay.from_item(change.after or {})
+    if stay.holder is None:
+        data = {
+            "chat_id": stay.chat_id,
+            "stay_id": stay.id,
+            "reason_code": stay.reason_code,
+            "agent_id": stay.agent_id,
+        }
+        yield _EventParts("help.requested", stay.tenant, stay.chat_id, data)
+
+
 def _of_erasure(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the event of an erasure that is done."""
     if Erasure.sort_key_in(change.key.sk) != change.key.sk or not change.alters("stage"):
@@ -172,5 +185,6 @@ EVENTS: Mapping[str, Callable[[ItemChange], Iterator[_EventParts]]] = {
     Membership.PREFIX.kind: _of_membership,
     Membership.LEFT_PREFIX.kind: _of_membership,
     Memory.PREFIX.kind: _of_memory,
+    DeskStay.PREFIX.kind: _of_stay,
     ERASURE.kind: _of_erasure,
 }

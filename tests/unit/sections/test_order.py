@@ -23,7 +23,7 @@ MODULES = [
     for path in (each.relative_to(PACKAGE).with_suffix("") for each in PACKAGE.rglob("*.py"))
     if not FOLDERS.isdisjoint(path.parts) and path.stem != "__init__"
 ]
-WHOLE = {"INSTRUCTIONS", "ACTIVE CHAT", "CONVERSATION", "TODAY", "NOW", HISTORY}
+WHOLE = {"INSTRUCTIONS", "ACTIVE CHAT", "CONVERSATION", "DESK", "TODAY", "NOW", HISTORY}
 OWN_CALLS = {
     RecalledMessages
 }  # the reader makes them itself, because their calls run beside others

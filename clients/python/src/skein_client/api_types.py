@@ -824,6 +824,9 @@ class ServiceWithSecret(TypedDict):
     secret: str
 
 
+DeskWord: TypeAlias = str
+
+
 class SkillBody(TypedDict):
     """
     The text of a skill, and the threads whose prompts include it.
@@ -1056,7 +1059,7 @@ ReplyMode: TypeAlias = Literal['tools', 'text']
 HistoryFormat: TypeAlias = Literal['timeline', 'roles']
 
 
-ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
+ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
 
 
 Outsiders: TypeAlias = Literal['none', 'quoted']
@@ -1092,7 +1095,7 @@ SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'arra
 SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environment']
 
 
-EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'erasure.done', 'limit.reached']
+EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'help.requested', 'erasure.done', 'limit.reached']
 
 
 ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
@@ -1132,6 +1135,9 @@ ProfileChangeMadeBy: TypeAlias = Literal['consolidation', 'update_profile']
 
 
 DueWork: TypeAlias = Literal['wait', 'drop']
+
+
+Weekday: TypeAlias = Literal['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
 
 
 class NewToolParameters(TypedDict):
@@ -1317,6 +1323,7 @@ class HeldContent(TypedDict):
     audience: Audience
     authors: NotRequired[Authors]
     outsiders: NotRequired[bool]
+    beyond_session: NotRequired[bool]
     borrowed: NotRequired[ShownStaging | None]
 
 
@@ -1736,6 +1743,8 @@ class DeskResource(TypedDict):
     holder: HolderResource | None
     taken_at: str | None
     answered_at: str | None
+    answer_seconds: int | None
+    reason: str | None
     summary: str | None
 
 
@@ -2154,112 +2163,6 @@ class ServicePage(TypedDict):
     next_cursor: str | None
 
 
-class SettingsResource(TypedDict):
-    """
-    The settings of a tenant. Null means that the deployment decides.
-    """
-
-    message_history_limit: NotRequired[int | None]
-    include_system_messages: NotRequired[bool | None]
-    max_context_tokens: NotRequired[int | None]
-    recall_tokens: NotRequired[int | None]
-    reserved_response_tokens: NotRequired[int | None]
-    tokenizer_model: NotRequired[str | None]
-    conversation_gap_minutes: NotRequired[int | None]
-    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
-    auto_summary: NotRequired[bool | None]
-    summary_message_threshold: NotRequired[int | None]
-    consolidate: NotRequired[bool | None]
-    consolidation_idle_seconds: NotRequired[int | None]
-    reply_debounce_seconds: NotRequired[int | None]
-    reply_debounce_max_seconds: NotRequired[int | None]
-    choice_hours: NotRequired[int | None]
-    apology: NotRequired[bool | None]
-    streaming: NotRequired[bool | None]
-    sms_answer_characters: NotRequired[int | None]
-    sms_answer_segments: NotRequired[int | None]
-    answered_countries: NotRequired[list[AnsweredCountry] | None]
-    ask_after_silent_days: NotRequired[int | None]
-    long_code_segments_per_minute: NotRequired[int | None]
-    toll_free_segments_per_minute: NotRequired[int | None]
-    user_messages_per_minute: NotRequired[int | None]
-    user_tokens_per_day: NotRequired[int | None]
-    user_concurrent_runs: NotRequired[int | None]
-    user_chat_changes_per_hour: NotRequired[int | None]
-    user_reads_per_minute: NotRequired[int | None]
-    tenant_messages_per_minute: NotRequired[int | None]
-    tenant_tokens_per_day: NotRequired[int | None]
-    tenant_concurrent_runs: NotRequired[int | None]
-    user_segments_per_day: NotRequired[int | None]
-    new_number_segments_per_day: NotRequired[int | None]
-    line_segments_per_day: NotRequired[int | None]
-    background_tokens_per_day: NotRequired[int | None]
-    quiet_hours: NotRequired[QuietHours | None]
-    context_enabled: NotRequired[bool | None]
-    context_rollout_percent: NotRequired[float | None]
-    message_days: NotRequired[int | None]
-    run_days: NotRequired[int | None]
-    team_name: NotRequired[str | None]
-    desk_silence_minutes: NotRequired[int | None]
-    desk_due_work: NotRequired[DueWork | None]
-    prices: NotRequired[Prices | None]
-    message_templates: NotRequired[list[MessageTemplate] | None]
-    operators_read_chats: NotRequired[bool | None]
-
-
-class TenantOverridesChange(TypedDict):
-    """
-    Changes to a tenant's settings. Omitted fields stay; null removes a setting.
-    """
-
-    message_history_limit: NotRequired[int | None]
-    include_system_messages: NotRequired[bool | None]
-    max_context_tokens: NotRequired[int | None]
-    recall_tokens: NotRequired[int | None]
-    reserved_response_tokens: NotRequired[int | None]
-    tokenizer_model: NotRequired[str | None]
-    conversation_gap_minutes: NotRequired[int | None]
-    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
-    auto_summary: NotRequired[bool | None]
-    summary_message_threshold: NotRequired[int | None]
-    consolidate: NotRequired[bool | None]
-    consolidation_idle_seconds: NotRequired[int | None]
-    reply_debounce_seconds: NotRequired[int | None]
-    reply_debounce_max_seconds: NotRequired[int | None]
-    choice_hours: NotRequired[int | None]
-    apology: NotRequired[bool | None]
-    streaming: NotRequired[bool | None]
-    sms_answer_characters: NotRequired[int | None]
-    sms_answer_segments: NotRequired[int | None]
-    answered_countries: NotRequired[list[AnsweredCountry] | None]
-    ask_after_silent_days: NotRequired[int | None]
-    long_code_segments_per_minute: NotRequired[int | None]
-    toll_free_segments_per_minute: NotRequired[int | None]
-    user_messages_per_minute: NotRequired[int | None]
-    user_tokens_per_day: NotRequired[int | None]
-    user_concurrent_runs: NotRequired[int | None]
-    user_chat_changes_per_hour: NotRequired[int | None]
-    user_reads_per_minute: NotRequired[int | None]
-    tenant_messages_per_minute: NotRequired[int | None]
-    tenant_tokens_per_day: NotRequired[int | None]
-    tenant_concurrent_runs: NotRequired[int | None]
-    user_segments_per_day: NotRequired[int | None]
-    new_number_segments_per_day: NotRequired[int | None]
-    line_segments_per_day: NotRequired[int | None]
-    background_tokens_per_day: NotRequired[int | None]
-    quiet_hours: NotRequired[QuietHours | None]
-    context_enabled: NotRequired[bool | None]
-    context_rollout_percent: NotRequired[float | None]
-    message_days: NotRequired[int | None]
-    run_days: NotRequired[int | None]
-    team_name: NotRequired[str | None]
-    desk_silence_minutes: NotRequired[int | None]
-    desk_due_work: NotRequired[DueWork | None]
-    prices: NotRequired[Prices | None]
-    message_templates: NotRequired[list[MessageTemplate] | None]
-    operators_read_chats: NotRequired[bool | None]
-
-
 class ThreadChange(TypedDict):
     """
     Changes to a thread. Omitted fields stay unchanged; null removes a text.
@@ -2488,6 +2391,17 @@ class WaitingCallResource(TypedDict):
     decided_at: str | None
     created_at: str
     arguments: str | None
+
+
+WorkingHours = TypedDict(
+    'WorkingHours',
+    {
+        'days': NotRequired[list[Weekday]],
+        'from': str,
+        'to': str,
+        'time_zone': NotRequired[str],
+    },
+)
 
 
 class AccessPage(TypedDict):
@@ -2931,6 +2845,126 @@ class ReplayResource(TypedDict):
     money: Money | None
     started_at: str
     ended_at: str
+
+
+class SettingsResource(TypedDict):
+    """
+    The settings of a tenant. Null means that the deployment decides.
+    """
+
+    message_history_limit: NotRequired[int | None]
+    include_system_messages: NotRequired[bool | None]
+    max_context_tokens: NotRequired[int | None]
+    recall_tokens: NotRequired[int | None]
+    reserved_response_tokens: NotRequired[int | None]
+    tokenizer_model: NotRequired[str | None]
+    conversation_gap_minutes: NotRequired[int | None]
+    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
+    auto_summary: NotRequired[bool | None]
+    summary_message_threshold: NotRequired[int | None]
+    consolidate: NotRequired[bool | None]
+    consolidation_idle_seconds: NotRequired[int | None]
+    reply_debounce_seconds: NotRequired[int | None]
+    reply_debounce_max_seconds: NotRequired[int | None]
+    choice_hours: NotRequired[int | None]
+    apology: NotRequired[bool | None]
+    streaming: NotRequired[bool | None]
+    sms_answer_characters: NotRequired[int | None]
+    sms_answer_segments: NotRequired[int | None]
+    answered_countries: NotRequired[list[AnsweredCountry] | None]
+    ask_after_silent_days: NotRequired[int | None]
+    long_code_segments_per_minute: NotRequired[int | None]
+    toll_free_segments_per_minute: NotRequired[int | None]
+    user_messages_per_minute: NotRequired[int | None]
+    user_tokens_per_day: NotRequired[int | None]
+    user_concurrent_runs: NotRequired[int | None]
+    user_chat_changes_per_hour: NotRequired[int | None]
+    user_reads_per_minute: NotRequired[int | None]
+    tenant_messages_per_minute: NotRequired[int | None]
+    tenant_tokens_per_day: NotRequired[int | None]
+    tenant_concurrent_runs: NotRequired[int | None]
+    user_segments_per_day: NotRequired[int | None]
+    new_number_segments_per_day: NotRequired[int | None]
+    line_segments_per_day: NotRequired[int | None]
+    background_tokens_per_day: NotRequired[int | None]
+    quiet_hours: NotRequired[QuietHours | None]
+    context_enabled: NotRequired[bool | None]
+    context_rollout_percent: NotRequired[float | None]
+    message_days: NotRequired[int | None]
+    run_days: NotRequired[int | None]
+    team_name: NotRequired[str | None]
+    desk_silence_minutes: NotRequired[int | None]
+    desk_due_work: NotRequired[DueWork | None]
+    desk_words: NotRequired[list[DeskWord] | None]
+    desk_failed_answers: NotRequired[int | None]
+    desk_on_tool_failure: NotRequired[bool | None]
+    desk_notice: NotRequired[str | None]
+    desk_notice_closed: NotRequired[str | None]
+    desk_hours: NotRequired[WorkingHours | None]
+    desk_late_minutes: NotRequired[int | None]
+    prices: NotRequired[Prices | None]
+    message_templates: NotRequired[list[MessageTemplate] | None]
+    operators_read_chats: NotRequired[bool | None]
+
+
+class TenantOverridesChange(TypedDict):
+    """
+    Changes to a tenant's settings. Omitted fields stay; null removes a setting.
+    """
+
+    message_history_limit: NotRequired[int | None]
+    include_system_messages: NotRequired[bool | None]
+    max_context_tokens: NotRequired[int | None]
+    recall_tokens: NotRequired[int | None]
+    reserved_response_tokens: NotRequired[int | None]
+    tokenizer_model: NotRequired[str | None]
+    conversation_gap_minutes: NotRequired[int | None]
+    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
+    auto_summary: NotRequired[bool | None]
+    summary_message_threshold: NotRequired[int | None]
+    consolidate: NotRequired[bool | None]
+    consolidation_idle_seconds: NotRequired[int | None]
+    reply_debounce_seconds: NotRequired[int | None]
+    reply_debounce_max_seconds: NotRequired[int | None]
+    choice_hours: NotRequired[int | None]
+    apology: NotRequired[bool | None]
+    streaming: NotRequired[bool | None]
+    sms_answer_characters: NotRequired[int | None]
+    sms_answer_segments: NotRequired[int | None]
+    answered_countries: NotRequired[list[AnsweredCountry] | None]
+    ask_after_silent_days: NotRequired[int | None]
+    long_code_segments_per_minute: NotRequired[int | None]
+    toll_free_segments_per_minute: NotRequired[int | None]
+    user_messages_per_minute: NotRequired[int | None]
+    user_tokens_per_day: NotRequired[int | None]
+    user_concurrent_runs: NotRequired[int | None]
+    user_chat_changes_per_hour: NotRequired[int | None]
+    user_reads_per_minute: NotRequired[int | None]
+    tenant_messages_per_minute: NotRequired[int | None]
+    tenant_tokens_per_day: NotRequired[int | None]
+    tenant_concurrent_runs: NotRequired[int | None]
+    user_segments_per_day: NotRequired[int | None]
+    new_number_segments_per_day: NotRequired[int | None]
+    line_segments_per_day: NotRequired[int | None]
+    background_tokens_per_day: NotRequired[int | None]
+    quiet_hours: NotRequired[QuietHours | None]
+    context_enabled: NotRequired[bool | None]
+    context_rollout_percent: NotRequired[float | None]
+    message_days: NotRequired[int | None]
+    run_days: NotRequired[int | None]
+    team_name: NotRequired[str | None]
+    desk_silence_minutes: NotRequired[int | None]
+    desk_due_work: NotRequired[DueWork | None]
+    desk_words: NotRequired[list[DeskWord] | None]
+    desk_failed_answers: NotRequired[int | None]
+    desk_on_tool_failure: NotRequired[bool | None]
+    desk_notice: NotRequired[str | None]
+    desk_notice_closed: NotRequired[str | None]
+    desk_hours: NotRequired[WorkingHours | None]
+    desk_late_minutes: NotRequired[int | None]
+    prices: NotRequired[Prices | None]
+    message_templates: NotRequired[list[MessageTemplate] | None]
+    operators_read_chats: NotRequired[bool | None]
 
 
 class ThreadPage(TypedDict):

@@ -2,8 +2,10 @@
 
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.trigger import ShownTrigger
+from skein.agent.sections.your_chats import YourChats
+from skein.interface.history import History
 from skein.interface.reading import Reading
-from skein.models.common.provenance import Authors
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.runs.run import HeldContent, Run
 
 
@@ -17,6 +19,7 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
         audience=reading.audience.narrowed(run.audience) if may_be_shown else reading.audience,
         authors=authors,
         outsiders=not reading.insiders.wrote(authors),
+        beyond_session=_goes_beyond_session(reading, run),
         borrowed=borrowed.shown if borrowed is not None else None,
     )
 
@@ -27,4 +30,26 @@ def _authors_in(reading: Reading, run: Run) -> Authors:
     return Authors.in_digests([person.id] if person is not None else []).joined(
         *(authors for items in reading.items for authors in items.authors()),
         *([plan.authors] if plan is not None else []),
+    )
+
+
+def _goes_beyond_session(reading: Reading, run: Run) -> bool:
+    """Return whether a reading holds words of people beyond the active chat's current session."""
+    chat, plan, history = reading.chat, run.trigger.plan, reading.of(History)
+    if chat is None or (reading.person is not None and reading.person.profile):
+        return True
+    first_seq = chat.session.first_seq if chat.session is not None else 1
+    trigger, listed = reading.of(ShownTrigger), reading.of(YourChats).listed
+    here = {History, YourChats} | (
+        {ShownTrigger} if trigger.home is None or trigger.home.id == chat.id else set()
+    )
+    elsewhere = [
+        *(words for items in reading.items if type(items) not in here for words in items.authors()),
+        *(own.chat.title_authors for own in listed if own.chat.id != chat.id),
+        *([plan.authors] if plan is not None else []),
+    ]
+    summaries = (each for each in (history.before, history.fuller) if each is not None)
+    seqs = [message.seq for message in history.messages] + [each.from_seq for each in summaries]
+    return (
+        any(words != NO_AUTHORS for words in elsewhere) or min(seqs, default=first_seq) < first_seq
     )

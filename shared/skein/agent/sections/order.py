@@ -24,6 +24,7 @@ from skein.agent.sections.your_chats import (
     all_your_chats,
     your_newest_chats,
 )
+from skein.desk.sections import desk
 from skein.interface.history import History, conversation_summary
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
@@ -62,6 +63,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     plans,
     open_questions,
     active_runs,
+    desk,
     trigger,
     now,
 )

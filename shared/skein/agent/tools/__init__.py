@@ -18,6 +18,7 @@ from skein.agent.tools import send_message as messages
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run, get_my_runs, stop_run
 from skein.agent.tools.send_message import send_message, variant
+from skein.desk import tools as desk
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool, Tool
@@ -36,6 +37,7 @@ MODULES = (
     borrow_context,
     chats,
     choices,
+    desk,
     documents,
     goals_and_plans,
     memories,

@@ -17,6 +17,7 @@ EventType = Literal[
     "choice.answered",
     "member.changed",
     "memory.changed",
+    "help.requested",
     "erasure.done",
     "limit.reached",
 ]

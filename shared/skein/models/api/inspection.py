@@ -90,6 +90,7 @@ PROVENANCES: dict[str, Provenance] = {
         "In a direct chat, the agent's questions that the person can answer now.", READERS
     ),
     "ACTIVE RUNS": Provenance("The agent's other runs that work or wait.", PRESENT),
+    "DESK": Provenance("That the chat waits for a person of the team, and since when.", READERS),
     "TRIGGER": Provenance(
         "Why the run exists: who or what, where, whom the message names, which other agents were "
         "started, and how a wait ended.",

@@ -7,6 +7,7 @@ __all__ = [
     "consent",
     "consolidation",
     "desk",
+    "desk_stay",
     "forgetting",
     "idempotency",
     "membership",

@@ -49,6 +49,7 @@ class Membership(Stored):
             the model is down; None once the agent has answered.
         failed_since: When this agent last posted a notice in a group that a run has failed; None
             once the agent has answered.
+        failed_answers: How many answers of this agent to people here have failed in a row.
         summary: The agent summary: one or two lines on where the chat stands.
         summary_state: When the agent summary was last renewed, and whether that succeeded.
         pinned_thread_id: The thread with which runs triggered here begin.
@@ -87,6 +88,7 @@ class Membership(Stored):
     paused: bool = False
     late_since: Instant | None = None
     failed_since: Instant | None = None
+    failed_answers: Annotated[int, Field(exclude_if=lambda failed: not failed)] = 0
     summary: Summary | None = None
     summary_state: SummaryState | None = None
     pinned_thread_id: Identifier | None = None

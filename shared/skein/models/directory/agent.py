@@ -31,6 +31,7 @@ SystemPrompt = Annotated[str, Field(max_length=50_000)]
 ToolName = Literal[
     "send_message",
     "ask_choice",
+    "ask_a_person",
     "enter_chat",
     "read_messages",
     "recall",

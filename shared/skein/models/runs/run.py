@@ -87,6 +87,8 @@ class HeldContent(Value):
         audience: The people who were present for all content of the prompt and the tool results.
         authors: The people whose words the prompt and the tool results held, by digest.
         outsiders: Whether one of them may be an outsider; see `services/chat_state/insiders.py`.
+        beyond_session: Whether words of people from elsewhere than the current session of that chat
+            were among it. A group has one session.
         borrowed: The borrowed context that the prompt held.
     """
 
@@ -95,6 +97,7 @@ class HeldContent(Value):
     audience: Audience
     authors: StoredAuthors = NO_AUTHORS
     outsiders: Annotated[bool, Field(exclude_if=lambda held: not held)] = False
+    beyond_session: Annotated[bool, Field(exclude_if=lambda beyond: not beyond)] = False
     borrowed: ShownStaging | None = None
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
@@ -110,6 +113,7 @@ class HeldContent(Value):
                 "audience": self.audience.narrowed(audience),
                 "authors": self.authors.joined(authors),
                 "outsiders": self.outsiders or not insiders.wrote(authors),
+                "beyond_session": True,
             }
         )
 

@@ -4,6 +4,7 @@ __all__ = [
     "activity",
     "audience",
     "closed_memberships",
+    "desk_stays",
     "history_window",
     "insiders",
     "person_choices",

@@ -4,6 +4,7 @@ __all__ = [
     "administration",
     "app_messages",
     "consolidation_schedule",
+    "desk_requests",
     "invitations",
     "message_reasons",
     "own_chats",

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.desk import DeskState
 from skein.models.common.storage import Is, Update, Write
 from skein.models.outbox.jobs import Job, UpkeepJob
 from skein.ports import Ids
@@ -34,7 +35,13 @@ class CounterWrites(NamedTuple):
 
 
 def counted(
-    snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
+    snapshot: ChatSnapshot,
+    message: Message,
+    now: datetime,
+    *,
+    ids: Ids,
+    settings: Settings,
+    desk: DeskState | None = None,
 ) -> CounterWrites:
     """Count a message in its chat, and schedule upkeep and consolidation.
 
@@ -49,12 +56,13 @@ def counted(
     Args:
         snapshot: The chat as it was read, with the settings that a person's message updates.
         message: The message, with its seq.
+        desk: The stay on the desk that the message begins, if any.
 
     Returns:
         The writes, on the version of the chat that was read, and the jobs.
     """
     chat = snapshot.chat
-    busier, change = _with(chat, message, ids=ids, settings=settings)
+    busier, change = _with(chat, message, desk, ids=ids, settings=settings)
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
     after_grace = now + OUTBOX_GRACE
     times = [chat.upkeep_at] if chat.upkeep_at else []
@@ -82,7 +90,7 @@ def counted(
 
 
 def _with(
-    chat: Chat, message: Message, *, ids: Ids, settings: Settings
+    chat: Chat, message: Message, desk: DeskState | None, *, ids: Ids, settings: Settings
 ) -> tuple[Chat, dict[str, Any]]:
     """Return the chat with one more message, and the attributes that change."""
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
@@ -104,7 +112,9 @@ def _with(
     if message.kind == "team" and chat.desk is not None:
         first = chat.desk.answered_at or message.created_at
         spoken = {"answered_at": first, "spoke_at": message.created_at, "spoke_seq": message.seq}
-        busier = busier.model_copy(update={"desk": chat.desk.model_copy(update=spoken)})
+        desk = chat.desk.model_copy(update=spoken)
+    if desk is not None:
+        busier = busier.model_copy(update={"desk": desk})
         names.append("desk")
     if message.resets:
         # This also drops a summary that is being written now: its claim is removed.

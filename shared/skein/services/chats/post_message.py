@@ -51,10 +51,12 @@ from skein.models.outbox.jobs import Job
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.desk_stays import BegunStay, DeskRequest, asked_in_words, begun
 from skein.services.chat_state.sessions import message_in_session, with_current_overrides
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import known_first, optimistic
+from skein.services.config.resolution import DESK_WORDS
 from skein.services.config.retention import kept_until, message_days
 from skein.services.delivery.enqueue import QueuedDelivery, outgoing, readable, undelivered
 from skein.services.outbox.dispatch import Dispatch
@@ -320,9 +322,17 @@ class Chats:
         record = IdempotencyRecord.of(message)
         commit = Commit([Put(record.key, record.to_item(), gone(now))])
         commit.writes.extend(Check(key, gone(now)) for key in new.record_keys(sender.formerly)[1:])
-        counters = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
-        commit.writes.extend(counters.writes)
-        commit.jobs.extend(counters.jobs)
+        stay = self._stay_begun_by(message, new, snapshot.chat, now)
+        counters = counted(
+            snapshot,
+            message,
+            now,
+            ids=self.ids,
+            settings=self.settings,
+            desk=stay.desk if stay is not None else None,
+        )
+        commit.writes.extend([*counters.writes, *([stay.write] if stay is not None else [])])
+        commit.jobs.extend([*counters.jobs, *([stay.job] if stay is not None else [])])
         self._move_sender(commit, new, sender, message, now)
         limit = self.settings.max_chain_depth
         refused = new.no_run_reason or (Reason.OPTED_OUT if snapshot.opted_out else None)
@@ -342,6 +352,16 @@ class Chats:
         message = commit.outcome(message, nobody or Reason.NOT_MENTIONED)
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
         return commit, message
+
+    def _stay_begun_by(
+        self, message: Message, new: NewMessage, chat: Chat, now: datetime
+    ) -> BegunStay | None:
+        """Put the chat on the desk if the message has one of the tenant's words for that."""
+        overrides = chat.overrides if chat.kind == "direct" else new.overrides
+        words = tuple((overrides or {}).get(DESK_WORDS, ()))
+        if not asked_in_words(message, chat, words):
+            return None
+        return begun(chat, f"dsk_{self.ids.ulid()}", DeskRequest(reason_code="words"), now)
 
     def _transact(
         self, new: NewMessage, commit: Commit, extra: Sequence[Write], sender: Membership

@@ -21,6 +21,8 @@ from skein.models.directory.line import Line
 from skein.ports import Table
 from skein.settings import Settings
 
+DESK_WORDS = "desk_words"  # the only setting of a tenant's desk that a chat stores
+
 
 def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
     """Return the defaults of a kind of chat for the settings that the environment leaves out."""
@@ -52,13 +54,16 @@ def effective_settings(
 
 
 def merged_overrides(agent: Agent | None, line: Line | None, tenant: Overrides) -> Overrides:
-    """Merge the chat settings of agent, line and tenant, in this order of precedence."""
+    """Merge the chat settings of agent, line and tenant, in this order of precedence.
+
+    The words that put a chat on the desk are among them, because each post compares them.
+    """
     levels = (tenant, line.settings if line else {}, agent.settings if agent else {})
     return {
         name: value
         for level in levels
         for name, value in level.items()
-        if name in ChatSettings.model_fields
+        if name in ChatSettings.model_fields or name == DESK_WORDS
     }
 
 

@@ -30,7 +30,9 @@ from skein.models.quotas.limit import ExceededLimit, notice_id
 from skein.ports import Clock, Metrics
 from skein.prompts import render
 from skein.services.chat_state.closed_memberships import read_membership
+from skein.services.chat_state.desk_stays import DeskRequest
 from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.desk_requests import DeskRequests
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage
 from skein.services.config.resolution import effective_in
 from skein.services.quotas.rate_limits import OverLimit, RateLimiter
@@ -171,7 +173,7 @@ def in_words(wait: timedelta) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureNotices:
-    """The service that posts a notice for a run that fails.
+    """The service that posts a notice for a run that fails, and may ask for a person of the team.
 
     A group gets one notice an hour while runs keep failing: `failed_since` on an agent's membership
     records the notice until that agent answers. If the chat does not accept the notice, the error
@@ -179,13 +181,15 @@ class FailureNotices:
     """
 
     chats: Chats
+    desk: DeskRequests
     clock: Clock
 
     def failed(self, claim: Claim, text: str = "notice_no_answer") -> None:
         """Post a notice for a run that is about to end as failed (idempotent).
 
         There is a notice only if a person triggered the run in a chat, and the run has posted
-        nothing there since it was asked. The notice is an SMS for a person on SMS.
+        nothing there since it was asked. The notice is an SMS for a person on SMS. If as many
+        answers have failed in a row as the tenant allows, the chat is put on the desk.
 
         Args:
             text: The name of the notice's prompt file.
@@ -199,9 +203,14 @@ class FailureNotices:
             return
         if has_answered(run):
             return
+        self._tell(claim, text)
+        self._ask_a_person(claim)
+
+    def _tell(self, claim: Claim, text: str) -> None:
+        run = claim.run
         notice = NewMessage(
             tenant=run.tenant,
-            chat_id=chat.id,
+            chat_id=str(run.chat_id),
             sender=claim.agent,
             kind="notice",
             text=render(text),
@@ -218,6 +227,19 @@ class FailureNotices:
             raise LostLease(run.id) from error
         except Rejected as error:
             logger.warning("failed to post a notice", extra={"run_id": run.id}, exc_info=error)
+
+    def _ask_a_person(self, claim: Claim) -> None:
+        """Put the chat on the desk if too many answers have failed in a row, this one included."""
+        run, member = claim.run, claim.member
+        most = self.desk.settings_of(run.tenant).desk_failed_answers
+        if run.chat_id is None or member is None or not most or member.failed_answers + 1 < most:
+            return
+        request = DeskRequest(reason_code="failed_answers", agent_id=run.agent_id)
+        cause = f"failed:{run.id}"
+        try:
+            self.desk.ask(run.tenant, run.chat_id, request, cause=cause, guard=claim.guard)
+        except Rejected as error:
+            logger.warning("failed to ask for a person", extra={"run_id": run.id}, exc_info=error)
 
     def _once(self, claim: Claim, snapshot: ChatSnapshot) -> Sequence[Write]:
         """Return extra writes that hold if the run is still claimed, and record a group's notice.

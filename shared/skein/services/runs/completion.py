@@ -227,9 +227,12 @@ class RunCompletion:
             home = release_slots(run, claim.member)
             if outcome.status == "done":
                 member = claim.member
-                noticed = {"late_since": member.late_since, "failed_since": member.failed_since}
-                over = {name: None for name, since in noticed.items() if since is not None}
+                past = ("late_since", "failed_since", "failed_answers")
+                over = {name: None for name in past if getattr(member, name)}
                 home = replace(home, set={**home.set, **over})
+            elif outcome.status == "failed" and run.trigger.by_person:
+                failed = claim.member.failed_answers + 1
+                home = replace(home, set={**home.set, "failed_answers": failed})
             writes.append(home)
             jobs.extend(next_run_job(run, claim.member))
             following = next_in_chain(

@@ -7,8 +7,8 @@ from pydantic import Field
 from skein.models.chats.chat import Chat, chat_partition
 from skein.models.chats.desk import DeskReason, Holder
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
-from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import NO_AUTHORS
+from skein.models.common.ownership import StoredAuthors, StoredMadeFrom
+from skein.models.common.provenance import NO_AUTHORS, NOTHING
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 DeskEnd = Literal["handed_back", "silence", "discarded"]
@@ -24,8 +24,11 @@ class DeskStay(Stored):
         id: `dsk_<ulid>`.
         since: When the chat was put on the desk.
         agent_id: The agent that asked for a person; None if no agent did.
+        reason: Why the agent asks, in its words; only the holder is shown it.
         summary: What the agent says the matter is; only the holder is shown it.
-        authors: The people whose words the summary may hold, by digest.
+        authors: The people whose words reason and summary may hold, by digest.
+        made_from: The messages of the chat from which the agent made them.
+        noticed_at: When the people of the chat were told that a person was asked for; None before.
         holder: Who holds or held the chat; None before.
         briefing: What the holder told the agents at the end.
         ended_at: When the stay ended; None before.
@@ -43,8 +46,11 @@ class DeskStay(Stored):
     since: Instant
     reason_code: DeskReason
     agent_id: Identifier | None = None
+    reason: str | None = None
     summary: str | None = None
     authors: StoredAuthors = NO_AUTHORS
+    made_from: StoredMadeFrom = NOTHING
+    noticed_at: Instant | None = None
     holder: Holder | None = None
     taken_at: Instant | None = None
     answered_at: Instant | None = None

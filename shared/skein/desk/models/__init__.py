@@ -1,5 +1,0 @@
-"""Define the stays of chats on the desk."""
-
-__all__ = [
-    "stay",
-]

@@ -1,0 +1,125 @@
+"""Look after the chats that wait on the desk: tell their people once, and count late ones.
+
+The job of a stay comes after its first write, and again when it is late. A worker that dies before
+it has told people is replaced: the stay is due until then.
+"""
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
+from skein.models.chats.desk_stay import DeskStay, is_current
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Update
+from skein.models.config.desk import DeskSettings
+from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.jobs import DeskJob
+from skein.ports import Clock, Metrics, Table
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.desk_requests import DeskRequests
+from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.common.optimistic import revise
+
+STILL_LATE = timedelta(hours=1)  # between two counts of a chat that is late
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingStays:
+    """The service that looks after the chats that wait for a person of the team."""
+
+    table: Table
+    clock: Clock
+    chats: Chats
+    requests: DeskRequests
+    metrics: Metrics
+
+    def look(self, job: DeskJob) -> None:
+        """Tell the people of a waiting chat once, and later count that it is late (idempotent).
+
+        A chat that somebody has taken meanwhile gets no notice: a person is there.
+        """
+        item = self.table.get(DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
+        stay = DeskStay.from_item(item) if item is not None else None
+        if stay is None or stay.ended_at is not None or stay.holder is not None:
+            return
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        settings, now = self.requests.settings_of(job.tenant), self.clock.now()
+        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker was faster, or a holder
+            if snapshot.chat.discarded_at is not None or not is_current(stay, snapshot.chat):
+                self.table.write(Update(stay.key, set=dict(NOT_DUE)))
+            elif stay.noticed_at is None:
+                self._tell(stay, snapshot, settings, now)
+            elif now >= (late := late_at(stay.since, settings)):
+                self.table.write(revise(stay, {}, also=_due(stay, now + STILL_LATE))[1])
+                self.metrics.count("DeskLate")
+                logger.warning(
+                    "chat waits for the team for too long",
+                    extra={"chat_id": stay.chat_id, "since": stay.since.isoformat()},
+                )
+            else:
+                self.table.write(revise(stay, {}, also=_due(stay, late))[1])
+
+    def _tell(
+        self, stay: DeskStay, snapshot: ChatSnapshot, settings: DeskSettings, now: datetime
+    ) -> None:
+        """Post the notice as an agent of the chat; one transaction records that people were told.
+
+        Raises:
+            ConditionFailed, ExtraWriteFailed: The stay has changed meanwhile.
+        """
+        _, noticed = revise(
+            stay, {"noticed_at": now}, also=_due(stay, late_at(stay.since, settings))
+        )
+        speaker = _speaker(stay, snapshot)
+        if speaker is None:
+            self.table.write(noticed)
+            return
+        notice = NewMessage(
+            tenant=stay.tenant,
+            chat_id=stay.chat_id,
+            sender=speaker,
+            kind="notice",
+            text=notice_text(settings, now),
+            client_id=f"desk-asked:{stay.id}",
+        )
+        try:
+            self.chats.post_message(notice, extra_writes=lambda _: (noticed,), known=snapshot)
+        except (NotFound, Conflict):
+            self.table.write(noticed)
+
+
+def notice_text(settings: DeskSettings, now: datetime) -> str:
+    """Return the tenant's sentence for a chat that is put on the desk.
+
+    Outside of the working hours, it names the time of return on the clocks of the team.
+    """
+    opening = settings.desk_hours.opening_after(now)
+    if opening is None:
+        return settings.desk_notice
+    zone = settings.desk_hours.time_zone
+    time = f"{opening.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} ({zone})"
+    return settings.desk_notice_closed.replace("{time}", time)
+
+
+def late_at(since: datetime, settings: DeskSettings) -> datetime:
+    """Return when a chat that waits counts as late; only working hours count."""
+    hours = settings.desk_hours
+    begin = hours.opening_after(since) or since
+    late = begin + timedelta(minutes=settings.desk_late_minutes)
+    return hours.opening_after(late) or late
+
+
+def _due(stay: DeskStay, at: datetime) -> dict[str, str]:
+    return due_pointer("desk", stay.key, at)
+
+
+def _speaker(stay: DeskStay, snapshot: ChatSnapshot) -> MemberRef | None:
+    """Return the agent that tells people: the one that asked, or else the first; None for none."""
+    agents = sorted(snapshot.agents, key=lambda agent: agent.member.id)
+    own = [agent for agent in agents if agent.member.id == stay.agent_id]
+    return next((agent.member.ref for agent in own + agents), None)

@@ -1,0 +1,119 @@
+"""Begin and read stays of chats on the desk, and the rule of words that begins one."""
+
+import re
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.desk import DeskReason, DeskState
+from skein.models.chats.desk_stay import DeskStay
+from skein.models.common.base import Identifier, Value
+from skein.models.common.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom
+from skein.models.common.storage import Missing, Put
+from skein.models.config.desk import DeskSettings
+from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import DeskJob
+from skein.ports import Table
+from skein.services.config.retention import kept_until, message_days
+from skein.services.outbox.dispatch import OUTBOX_GRACE
+
+MAX_REASON = 300  # characters of the reason that an agent gives
+MAX_SUMMARY = 1_000  # characters of a request's summary
+
+
+class DeskRequest(Value):
+    """Why a chat is put on the desk.
+
+    Attributes:
+        agent_id: The agent that asks, or whose answers or tool failed; None if no agent did.
+        reason: Why, in the agent's words, for the holder only.
+        summary: What the matter is, for the holder only.
+        authors: The people whose words reason and summary may hold, by digest.
+        made_from: The messages that they were made from.
+    """
+
+    reason_code: DeskReason
+    agent_id: Identifier | None = None
+    reason: str | None = None
+    summary: str | None = None
+    authors: Authors = NO_AUTHORS
+    made_from: MadeFrom = NOTHING
+
+
+class BegunStay(NamedTuple):
+    """The first state of a stay, for the chat's item, and the write of the stay's own item."""
+
+    desk: DeskState
+    stay: DeskStay
+    write: Put
+
+    @property
+    def job(self) -> DeskJob:
+        """The job that tells the people of the chat."""
+        return job_of(self.stay)
+
+
+def begun(chat: Chat, stay_id: str, request: DeskRequest, now: datetime) -> BegunStay:
+    """Put a chat on the desk, where it waits for a person of the team.
+
+    The caller writes the state as `desk` of the chat's item, in the same transaction, and sends the
+    job.
+
+    Args:
+        chat: The chat, which is not on the desk.
+        stay_id: The id of the stay, `dsk_...`.
+    """
+    stay = DeskStay(
+        tenant=chat.tenant,
+        chat_id=chat.id,
+        id=stay_id,
+        since=now,
+        expires_at=kept_until(now, message_days(chat.retention)),
+        **dict(request),
+    )
+    desk = DeskState(
+        session=stay.id,
+        since=now,
+        reason_code=request.reason_code,
+        agent_id=request.agent_id,
+    )
+    due = due_pointer("desk", stay.key, now + OUTBOX_GRACE)
+    return BegunStay(desk, stay, Put(stay.key, stay.to_item() | due, Missing()))
+
+
+def asked_in_words(message: Message, chat: Chat, words: tuple[str, ...]) -> bool:
+    """Tell whether a person's message has one of the words that put its chat on the desk.
+
+    A chat without agents has nobody to step in for, and a chat on the desk stays there. The answer
+    to a choice, words that an agent proposed, and a reset ask for nobody.
+
+    Args:
+        chat: The chat before the message.
+        words: The words of the tenant.
+    """
+    if not words or message.kind != "text" or message.sender.kind != "user":
+        return False
+    if message.answers is not None or message.via is not None or message.resets:
+        return False
+    if chat.desk is not None or not any(member.kind == "agent" for member in chat.roster):
+        return False
+    pattern = rf"(?<!\w)({'|'.join(re.escape(word.casefold()) for word in words)})(?!\w)"
+    return re.search(pattern, " ".join(message.text.casefold().split())) is not None
+
+
+def job_of(stay: DeskStay) -> DeskJob:
+    """Return the job that looks at a stay."""
+    return DeskJob(tenant=stay.tenant, chat_id=stay.chat_id, stay_id=stay.id)
+
+
+def read_stay(table: Table, chat: Chat) -> DeskStay | None:
+    """Read the stay of a chat on the desk; None if the chat is not there."""
+    if chat.desk is None:
+        return None
+    item = table.get(DeskStay.key_of(chat.tenant, chat.id, chat.desk.session))
+    return DeskStay.from_item(item) if item is not None else None
+
+
+def silence(settings: DeskSettings) -> timedelta:
+    """Return how long a holder may be silent before the chat goes back by itself."""
+    return timedelta(minutes=settings.desk_silence_minutes)

@@ -1,0 +1,96 @@
+"""Put chats on the desk, where they wait for a person of the team.
+
+A tool of agents, operators and the rules of a tenant do so. The rule of words is applied by
+`post_message`, in the transaction of the message. The people of the chat are told afterwards, by
+the stay's job (`desk/notices.py`), and services by the event `help.requested`.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from skein.errors import Conflict, Unprocessable
+from skein.models.chats.chat import Chat
+from skein.models.chats.desk_stay import DeskStay
+from skein.models.common.ownership import effect_id
+from skein.models.common.storage import Check
+from skein.models.config.desk import DeskSettings
+from skein.models.config.overrides import TenantSettings
+from skein.ports import Clock, Table
+from skein.services.chat_state.desk_stays import DeskRequest, begun
+from skein.services.chat_state.snapshot import read_chat
+from skein.services.common.optimistic import optimistic, revise, transact_guarded
+from skein.services.outbox.dispatch import Dispatch
+
+logger = logging.getLogger(__name__)
+
+
+class RequestOutcome(NamedTuple):
+    """A chat after a request.
+
+    Attributes:
+        before: Whether the chat was on the desk before, by another request.
+    """
+
+    chat: Chat
+    before: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskRequests:
+    """The service that puts chats on the desk."""
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+
+    def settings_of(self, tenant: str) -> DeskSettings:
+        """Read a tenant's settings of the desk."""
+        item = self.table.get(TenantSettings.key_of(tenant))
+        return DeskSettings.model_validate(TenantSettings.from_optional(item))
+
+    def ask(
+        self,
+        tenant: str,
+        chat_id: str,
+        request: DeskRequest,
+        *,
+        cause: str,
+        guard: Check | None = None,
+    ) -> RequestOutcome:
+        """Put a chat on the desk (idempotent by the cause); one that is there stays as it is.
+
+        Args:
+            cause: What led to the request, e.g. a call: it puts the chat on the desk once, also if
+                the stay has ended meanwhile.
+            guard: The check on the fencing token of the run that asks.
+
+        Raises:
+            NotFound: The chat does not exist.
+            Conflict: The chat is discarded.
+            Unprocessable: No agent is in the chat.
+            LostLease: The guard does not hold.
+        """
+        stay_id = f"dsk_{effect_id('desk', cause)}"
+
+        def attempt() -> RequestOutcome:
+            chat = read_chat(self.table, tenant, chat_id)
+            if chat.desk is not None:
+                return RequestOutcome(chat, before=chat.desk.session != stay_id)
+            if self.table.get(DeskStay.key_of(tenant, chat_id, stay_id)) is not None:
+                return RequestOutcome(chat, before=False)
+            if chat.discarded_at is not None:
+                raise Conflict("the chat is discarded")
+            if not any(member.kind == "agent" for member in chat.roster):
+                raise Unprocessable("no agent is in this chat")
+            new = begun(chat, stay_id, request, self.clock.now())
+            waiting, write = revise(chat, {"desk": new.desk})
+            transact_guarded(self.table, [write, new.write], guard)
+            logger.info(
+                "chat put on the desk",
+                extra={"chat_id": chat_id, "reason_code": request.reason_code},
+            )
+            self.dispatch.send([new.job])
+            return RequestOutcome(waiting, before=False)
+
+        return optimistic(self.clock, attempt, finds_own_write=True)
