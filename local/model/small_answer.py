@@ -14,6 +14,7 @@ MAX_SEGMENTS = 2
 MAX_SENTENCES = 2
 
 GYM_TOOL = "gym_hours"  # of the demo; the model cannot call tools by itself
+DESK_TOOL = "ask_a_person"
 CANNOT_KNOW = "I only know what you write to me here, so I can't tell you that."
 CANNOT_DO = "I can't do that from here. I can only answer your messages."
 SEE_A_DOCTOR = "I can't judge that from here. Take it easy, and see a doctor if it gets no better."
@@ -116,6 +117,13 @@ UNDOABLE = _patterns(
     r"\b(?:speak|talk) (?:to|with) (?:a|an|the|your|my|some)\b",
     r"\b(?:tell|ask|text) (?:my|our|him|her|them)\b",
 )
+# Requests for a person of the team.
+SOMEBODY = r"(?:(?:(?:an? |the )?(?:real |human )?(?:human|person|operator))|someone|somebody)"
+WANTS_PERSON = _patterns(
+    rf"\b(?:want|like|need|prefer|let me|can i|could i|may i|please)\b.*"
+    rf"\b(?:talk|speak|write|chat) (?:to|with) {SOMEBODY}\b",
+    rf"^(?:(?:please )?(?:get|give) me |i (?:want|need) )?{SOMEBODY}(?:,? please)?\W*$",
+)
 # Sentences that claim what the model cannot know or do.
 CLAIMS = _patterns(
     r"\b\d{1,2}[:.]\d\d\b",
@@ -150,6 +158,12 @@ def gym_day(question: str) -> str | None:
     if found is None or not re.search(r"\bgym\b.*\bopen\b|\bopen\b.*\bgym\b", text):
         return None
     return found[0].removesuffix("s")
+
+
+def wants_person(question: str) -> bool:
+    """Tell whether a message asks for a person of the team."""
+    text = question.translate(PLAIN)
+    return any(pattern.search(text) for pattern in WANTS_PERSON)
 
 
 def known_answer(question: str, *, name: str) -> str | None:

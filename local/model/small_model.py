@@ -7,11 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from local.model.small_answer import GYM_TOOL, gym_day, known_answer, shaped
+from local.model.small_answer import (
+    DESK_TOOL,
+    GYM_TOOL,
+    gym_day,
+    known_answer,
+    shaped,
+    wants_person,
+)
 from local.model.small_prompt import Conversation, conversation_of
 
 SEND = "send_message"  # the tool by which an agent reaches people
 NO_REPLY = "[silence]"
+ASKED = "They want to talk to a person"
 DUE = "A plan of mine is due:"  # the model cannot follow the instruction of a plan
 GYM_ANSWER = re.compile(rf"{GYM_TOOL} answered\.[^\n]*\n\| (?P<text>[^\n]+)")
 WORD = re.compile(r"\s*\S+")
@@ -61,11 +69,9 @@ class SmallModel:
         acted = bool(messages) and messages[-1].get("role") == "tool"
         due = conversation.instruction
         looked_up = GYM_ANSWER.match(str(messages[-1].get("content"))) if acted else None
-        day = gym_day(question or "") if _offers(request, GYM_TOOL) and not acted else None
-        if day is not None:
-            return self._completion(
-                {"content": None, "tool_calls": [_call(GYM_TOOL, day=day)]}, None
-            )
+        call = _call_for(request, question) if question is not None and not acted else None
+        if call is not None:
+            return self._completion({"content": None, "tool_calls": [call]}, None)
         if looked_up is not None:
             return self._spoken(request, conversation, looked_up["text"], None)
         if acted or (question is None and due is None):
@@ -133,6 +139,16 @@ def chunks_of(completion: Mapping[str, Any]) -> list[dict[str, Any]]:
         head | {"choices": [end]},
         head | {"choices": [], "usage": completion["usage"]},
     ]
+
+
+def _call_for(request: Mapping[str, Any], question: str) -> dict[str, Any] | None:
+    """Return the call of a tool that a message needs; None for none."""
+    day = gym_day(question) if _offers(request, GYM_TOOL) else None
+    if day is not None:
+        return _call(GYM_TOOL, day=day)
+    if _offers(request, DESK_TOOL) and wants_person(question):
+        return _call(DESK_TOOL, reason=ASKED, summary=f'{ASKED}: "{question}"')
+    return None
 
 
 def _schema_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -16,6 +16,7 @@ from local.model.small_answer import (
     SEE_A_DOCTOR,
     known_answer,
     shaped,
+    wants_person,
 )
 from skein.channels.segments import segment_count
 from skein.prompts import render
@@ -174,3 +175,22 @@ def test_examples_of_the_prompt_have_no_names() -> None:
     lines = [line.partition(": ")[2] for line in examples.splitlines()]
     inner = [word for line in lines for word in re.findall(r"(?<![.!?] )(?<!^)\b[A-Z]\w*", line)]
     assert set(inner) == {"I"}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("I want to talk to a human", True),
+        ("Can I talk to someone from your team?", True),
+        ("I'd like to speak with a real person, please.", True),
+        ("human please", True),
+        ("I need a person!", True),
+        ("Get me an operator", True),
+        ("Are you a human?", False),
+        ("I want to talk to my coach", False),
+        ("I talked to a person yesterday", False),
+        ("I need someone to run with", False),
+    ],
+)
+def test_request_for_a_person_is_understood(text: str, *, wanted: bool) -> None:
+    assert wants_person(text) == wanted

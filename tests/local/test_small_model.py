@@ -74,6 +74,19 @@ def test_agent_that_speaks_by_tools_sends_its_answer_and_is_then_done() -> None:
     assert after == {"role": "assistant", "content": NO_REPLY}
 
 
+def test_request_for_a_person_is_a_call_and_then_silence() -> None:
+    messages = [{"role": "user", "content": "I want to talk to a human"}]
+    tools = [{"type": "function", "function": {"name": "ask_a_person"}}]
+    said = message_of(model().complete({"messages": messages, "tools": tools}))
+    [call] = said["tool_calls"]
+    assert call["function"]["name"] == "ask_a_person"
+    results = [{**said}, {"role": "tool", "tool_call_id": call["id"], "content": "asked"}]
+    after = message_of(model().complete({"messages": messages + results, "tools": tools}))
+    assert after == {"role": "assistant", "content": NO_REPLY}
+    without = message_of(model().complete({"messages": messages}))
+    assert "tool_calls" not in without
+
+
 def test_run_without_a_message_to_answer_is_silent() -> None:
     messages = [{"role": "assistant", "content": "Bye"}]
     assert message_of(model().complete({"messages": messages}))["content"] == NO_REPLY
