@@ -57,6 +57,7 @@ class Bench:
     memory: dict[str, float] | None = None
     failures: list[str] = field(default_factory=list)
     overheads: dict[str, int] = field(default_factory=dict)
+    recalled: list[list[int]] = field(default_factory=list)
 
     def run(self, *parts: str) -> Results:
         """Measure the named parts, or all parts."""
@@ -77,6 +78,7 @@ class Bench:
             self.shares,
             self.failures,
             self.overheads,
+            self.recalled,
         )
 
     def _prefix(self) -> None:
@@ -87,6 +89,7 @@ class Bench:
             self.shares[name] = prefix.shares(conversation, tokens)
             recalling = prefix.conversation(kind, prompt, tokens, tools=tools, indexed=True)
             self.shares[name]["recalling"] = prefix.shares(recalling, tokens)["ideal"]
+        self.recalled = prefix.recalled_tokens(tokens)
 
     def _prompts(self) -> None:
         print("bench: prompts of four situations", flush=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import mean
 from typing import Any
 
 from bench.cost import Row
@@ -14,6 +15,7 @@ FULL = 1_000  # messages, from which on a prompt's window and the searches of re
 BUILD_MS, WITH_READS_MS, TOKENS_MS = 15.0, 200.0, 5.0
 WEBHOOK, WORKER, WEBHOOK_SHARE = "sms_webhook", "run_worker", 0.5
 PREFIX_SHARE = 0.8
+RECALLED_TOKENS = 300  # a turn, of one question and three turns of small talk
 # The measured shares, rounded down: a change that lowers one of them fails.
 PREFIX_SHARES = {
     "direct, short system prompt": 0.83,
@@ -64,6 +66,7 @@ class Results:
             is the ideal share of prompts with it.
         failures: The parts that could not be measured, with the reason.
         overheads: Tokens of prompts that are nobody's words, by situation.
+        recalled: Tokens of RECALLED (`prefix.recalled_tokens`): of a question, then of small talk.
     """
 
     rows: Sequence[Row]
@@ -73,6 +76,7 @@ class Results:
     prefix: Mapping[str, Mapping[str, float]]
     failures: Sequence[str]
     overheads: Mapping[str, int] = field(default_factory=dict)
+    recalled: Sequence[Sequence[int]] = ()
 
     def row(self, who: str, messages: int) -> Row | None:
         """Return a row of the table; None if its turns failed or were not measured."""
@@ -95,6 +99,7 @@ def goals(results: Results) -> list[Goal]:
         _memory(results.memory),
         *_prefix(results.prefix),
         *_overhead(results.overheads),
+        _recalled(results.recalled),
     ]
 
 
@@ -183,6 +188,15 @@ def _overhead(overheads: Mapping[str, int]) -> Iterator[Goal]:
         name = f"tokens of a request that are nobody's words, {situation}: at most {most:,}"
         found = "-" if tokens is None else f"{tokens:,}"
         yield Goal(name, found, None if tokens is None else tokens <= most)
+
+
+def _recalled(recalled: Sequence[Sequence[int]]) -> Goal:
+    name = f"tokens of RECALLED a turn, with three turns of small talk: at most {RECALLED_TOKENS}"
+    if not recalled:
+        return Goal(name, "-", None)
+    found = [mean(counts) for counts in recalled]
+    told = f"{mean(found):.0f}; a question {found[0]:.0f}, small talk {mean(found[1:]):.0f}"
+    return Goal(name, told, 0 < mean(found) <= RECALLED_TOKENS)
 
 
 def _at_most(name: str, value: float | None, most: float) -> Goal:

@@ -28,6 +28,14 @@ STEP = 128
 RULES = " Ask for the pulse at rest, and for pain, before you raise the load by more than a tenth."
 LONG_PROMPT = SYSTEM_PROMPT + RULES * 60
 CHAT_ID = "chat_01KHRDDVQ0EKCGHG6EF8EDHSKF"  # as long as those that Skein gives
+# What is said in the conversation whose RECALLED is counted, and how often.
+FILLED, ROUNDS = 400, 5
+SAID = (
+    "Did my left knee feel fine after the four hills?",
+    "Thanks, that helps a lot!",
+    "Ha, good one.",
+    "See you tomorrow, sleep well!",
+)
 EVERY_TOOL: tuple[ToolName, ...] = get_args(ToolName)
 # Each with a name, the kind of chat, the system prompt and the tools.
 CONVERSATIONS: tuple[tuple[str, Kind, str, tuple[ToolName, ...]], ...] = (
@@ -80,6 +88,27 @@ def conversation(
             chat.index(2 * turn + 1, None)
         table.log.clear()
     return asked
+
+
+def recalled_tokens(tokens: ModelTokens) -> list[list[int]]:
+    """Return the tokens of RECALLED in each turn, by what was said.
+
+    A question and three turns of small talk follow each other in a chat of 400 indexed messages.
+    """
+    stand = Stand(MemoryTable, tokens)
+    chat = SkeinChat(stand, kind="direct", chat_id=CHAT_ID, system_prompt=SYSTEM_PROMPT)
+    chat.create(FILLED, filled_by_transactions(cast("MemoryTable", stand.table)))
+    chat.index(1, None)
+    found: list[list[int]] = [[] for _ in SAID]
+    for _ in range(ROUNDS):
+        for said, counts in zip(SAID, found, strict=True):
+            job = chat.turn(said)
+            chat.check(job)
+            step = stand.table.get(Step.key_of(TENANT, job.run_id, 1)) or {}
+            sections = PromptRecord.unpacked(step["prompt"]).sections
+            counts.append(sum(each.tokens for each in sections if each.name == "RECALLED"))
+            chat.rest()
+    return found
 
 
 def shares(asked: Iterable[QuestionOutcome], tokens: ModelTokens) -> dict[str, float]:

@@ -142,7 +142,8 @@ def of_conversations(conversations: Sequence[Conversation]) -> Iterator[Asked]:
                 if not question.evidence:
                     continue
                 stand.find(known, question.text, BUDGETS[-1])
-                needed = dict(zip(question.evidence, question.decisive, strict=True))
+                decisive = question.decisive or ("",) * len(question.evidence)
+                needed = dict(zip(question.evidence, decisive, strict=True))
 
                 def answers(
                     line: Line,

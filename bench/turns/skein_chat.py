@@ -174,19 +174,23 @@ class SkeinChat:
 
     # ------------------------------------------------------------------ turns
 
-    def turn(self, *, fresh_worker: bool = False) -> RunJob:
+    def turn(self, said: str = "", *, fresh_worker: bool = False) -> RunJob:
         """Post one message and carry out its run; see `check`.
 
         Args:
+            said: The message; by default the next one of the script.
             fresh_worker: Whether the worker has never seen the chat. Otherwise it has its caches.
         """
-        job = self.ask()
+        job = self.ask(said)
         worker = self._stand.new_app() if fresh_worker else self._stand.app
         worker.turns.take(job, deadline=self._stand.clock.now() + INVOCATION)
         return job
 
-    def ask(self) -> RunJob:
+    def ask(self, said: str = "") -> RunJob:
         """Post the person's next message, and return the job of its run.
+
+        Args:
+            said: The message; by default the next one of the script.
 
         Raises:
             TurnFailedError: The message started no run.
@@ -197,7 +201,7 @@ class SkeinChat:
                 tenant=TENANT,
                 chat_id=self._chat_id,
                 sender=self.person.ref,
-                text=text(self._length + 2 * self.said - 1),
+                text=said or text(self._length + 2 * self.said - 1),
                 client_id=f"said-{self.said}",
             )
         )

@@ -5,8 +5,9 @@ from functools import partial
 import pytest
 from moto import mock_aws
 
+from bench import prefix
 from bench.cost import SEARCH, Row, Turn, failed_row, measured, row_of, series
-from bench.goals import Goal, Results, goals
+from bench.goals import RECALLED_TOKENS, Goal, Results, goals
 from bench.prefix import LONG_PROMPT, conversation, shares
 from bench.report import page, printed, table
 from bench.starts.imports import cold_starts, modules
@@ -191,6 +192,16 @@ def test_shares_of_a_prompt_count_the_common_prefix() -> None:
     assert found["ideal"] > 0
     same = shares([asked[-1], asked[-1]], tokens())
     assert same["ideal"] == 1
+
+
+def test_small_talk_recalls_nothing_and_lowers_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefix, "ROUNDS", 1)
+    asked, *small_talk = recalled = prefix.recalled_tokens(tokens())
+    assert asked[0] > RECALLED_TOKENS
+    assert small_talk == [[0], [0], [0]]
+    found = goals(Results([], {}, {}, None, {}, (), recalled=recalled))[-1]
+    assert found.met
+    assert not goals(Results([], {}, {}, None, {}, (), recalled=[asked] * 4))[-1].met
 
 
 def test_imports_are_those_of_the_functions_that_are_deployed() -> None:
