@@ -27,7 +27,7 @@ async function show(main, [by = "day", from = null, to = null], { api }) {
       () => { location.hash = address(by, fromField.value, toField.value); }, { class: "filter" }),
     card(said.total, facts([[said.calls, number(report.total.calls)], [said.input, number(report.total.input_tokens)],
       [said.cached, number(report.total.cached_tokens)], [said.output, number(report.total.output_tokens)],
-      [said.texts, number(report.total.texts)], [said.segments, number(report.total.segments)],
+      ...Object.entries(report.total.channels).map(([name, sent]) => [said.sent(name), said.units(number(sent.texts), number(sent.units))]),
       [said.toolCalls, number(report.total.tool_calls)], [said.toolCost, number(report.total.tool_cost)], [said.money, amount(report.total.money)]])),
     card(said.kinds[by], by === "day" && report.rows.length > 0 ? daysChart(report.rows) : null, rowsTable(report, by, names)));
   return null;

@@ -216,7 +216,6 @@ def fill_usage(driver: Driver) -> None:
             "cached_tokens": 30_000 + 5_000 * (n % 5),
             "output_tokens": 2_100 + 300 * (n % 4),
             "texts": 4 + n % 3,
-            "segments": 6,
             "money": {"currency": "USD", "amount": 0.08},
         }
         for n in range(14)
@@ -224,6 +223,7 @@ def fill_usage(driver: Driver) -> None:
     total = {
         name: sum(row[name] for row in rows) for name in rows[0] if name not in {"key", "money"}
     }
+    total["channels"] = {"sms": {"texts": total["texts"], "units": 84}}
     total["money"] = {"currency": "USD", "amount": 1.12}
     report = {"from": "2026-11-09", "to": "2026-11-22", "rows": rows, "total": total}
     driver.page.route("**/v1/usage?by=day*", lambda route: route.fulfill(json=report))

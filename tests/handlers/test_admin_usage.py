@@ -52,7 +52,7 @@ def test_a_day_that_is_none_is_refused() -> None:
 PRICES = {
     "currency": "USD",
     "models": {"gpt-test": {"input": 2.5, "cached": 1.25, "output": 10}},
-    "sms_segment": 0.0079,
+    "channels": {"sms": 0.0079},
 }
 
 
@@ -114,7 +114,10 @@ def test_report_with_prices_states_money_and_the_models_without_a_price() -> Non
     used(world, "gpt-test-2026-01-01", Payer("agt_a"), input_tokens=million, cached_tokens=400_000)
     used(world, "gpt-test", Payer("agt_a"), output_tokens=million)
     used(world, "gpt-new", Payer("agt_a"), output_tokens=million)
-    world.app.usage.add_sms(TENANT, Payer("agt_a"), texts=1, segments=10, spread_by="dlv_1")
+    for channel in ("sms", "whatsapp"):
+        world.app.usage.add_texts(
+            TENANT, Payer("agt_a"), channel, texts=1, units=10, spread_by="dlv_1"
+        )
     world.app.usage.add_tools(TENANT, Payer("agt_a"), ["a", "b"], 0.5, spread_by="run_1")
     total = reported(world, by="model")["total"]
     assert (total["tool_calls"], total["tool_cost"]) == (2, 0.5)
@@ -122,7 +125,7 @@ def test_report_with_prices_states_money_and_the_models_without_a_price() -> Non
         "currency": "USD",
         "amount": 12.579,  # 0.6 * 2.5 + 0.4 * 1.25 + 10 + 10 * 0.0079 + 0.5
         "unpriced_models": ["gpt-new"],
-        "unpriced_segments": 0,
+        "unpriced_channels": ["whatsapp"],
     }
 
 
@@ -163,4 +166,4 @@ def test_report_counts_each_sms_once_when_its_job_and_its_status_are_repeated() 
         world.deliver(job)
     world.later(job, seconds=61)
     report = reported(world, by="agent")
-    assert (report["total"]["texts"], report["total"]["segments"]) == (1, 2)
+    assert report["total"]["channels"] == {"sms": {"texts": 1, "units": 2}}

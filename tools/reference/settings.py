@@ -101,7 +101,7 @@ STACK = """
 - **`quiet_hours`** is an object such as `{"from": "21:00", "to": "08:00"}`
   ([runs.md](runs.md#quiet-hours)).
 - **`prices`** is an object such as `{"currency": "USD", "models": {"gpt-4o": {"input": 2.5,
-  "cached": 1.25, "output": 10}}, "sms_segment": 0.0079}`, with prices for a million tokens.
+  "cached": 1.25, "output": 10}}, "channels": {"sms": 0.0079}}`, with prices for a million tokens.
   `cached` defaults to `input`. At most 50 models have a price. A dated version such as
   `gpt-4o-2024-08-06` has the price of its model, unless it has its own ([api.md](api.md#usage)).
 

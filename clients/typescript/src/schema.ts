@@ -2826,8 +2826,8 @@ export interface components {
             amount: number;
             /** @description The models without a price, which the amount lacks. Default: `[]`. */
             unpriced_models?: string[];
-            /** @description The SMS segments that the amount lacks, because they have no price. Default: `0`. */
-            unpriced_segments?: number;
+            /** @description The channels without a price, whose messages the amount lacks. Default: `[]`. */
+            unpriced_channels?: string[];
         };
         /**
          * Myself
@@ -3935,6 +3935,16 @@ export interface components {
             statuses: {
                 [key: string]: number;
             };
+        };
+        /**
+         * ChannelUsage
+         * @description The messages of one channel.
+         */
+        ChannelUsage: {
+            /** @description Messages that the provider accepted. Default: `0`. */
+            texts?: number;
+            /** @description The units of these messages: segments of SMS, else messages. Default: `0`. */
+            units?: number;
         };
         /**
          * ChatOverridesChange
@@ -5281,10 +5291,12 @@ export interface components {
             models: {
                 [key: string]: components["schemas"]["ModelUsage"];
             };
-            /** @description SMS that the provider accepted. */
+            /** @description Messages that the provider accepted. */
             texts: number;
-            /** @description The segments of these SMS. */
-            segments: number;
+            /** @description These messages by the name of the channel. */
+            channels: {
+                [key: string]: components["schemas"]["ChannelUsage"];
+            };
             /** @description The calls of tools of the tenant. */
             tools: {
                 [key: string]: number;
@@ -5408,8 +5420,10 @@ export interface components {
             models?: {
                 [key: string]: components["schemas"]["ModelPrice"];
             };
-            /** @description Price of a segment of an SMS; null: not known. */
-            sms_segment?: number | null;
+            /** @description The price of a unit by the name of the channel: of a segment of `sms`, or a message of `whatsapp`. */
+            channels?: {
+                [key: string]: number;
+            };
         };
         /**
          * ProfileChangeResource
@@ -6444,10 +6458,12 @@ export interface components {
             cached_tokens: number;
             /** @description Tokens of answers. */
             output_tokens: number;
-            /** @description SMS that the provider accepted. */
+            /** @description Messages that the provider accepted. */
             texts: number;
-            /** @description The segments of these SMS. */
-            segments: number;
+            /** @description These messages by the name of the channel. */
+            channels: {
+                [key: string]: components["schemas"]["ChannelUsage"];
+            };
             /** @description Calls of tools of the tenant. */
             tool_calls: number;
             /** @description What these calls cost, by `cost_per_call`; `money` contains it. */

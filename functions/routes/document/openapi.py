@@ -363,7 +363,11 @@ def _name_enums(document: dict[str, Any]) -> None:
             if values not in names:
                 raise ValueError(f"give the values {values} a name in skein")
             name = names[values]
-            schemas[name] = {"title": name, "type": schema["type"], "enum": list(values)}
+            schemas[name] = {
+                "title": name,
+                "type": schema.get("type", "string"),
+                "enum": list(values),
+            }
             kept = {each: schema[each] for each in ("description", "default") if each in schema}
             holder[key] = {"$ref": f"#/components/schemas/{name}", **kept}
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from skein.channels.registry import reached_by_address
 from skein.errors import ConditionFailed
 from skein.events.erasing import erase_events
 from skein.models.chats.consent import Consent
@@ -15,7 +16,7 @@ from skein.models.directory.address_index import AddressChat, AddressOwner, addr
 from skein.models.directory.name_index import NameWord
 from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import Merge
-from skein.models.quotas.limit import Allowance, owner_of_user
+from skein.models.quotas.limit import Allowance, owner_of_user, owner_on_channel
 from skein.models.quotas.usage import days_of_user_usage
 from skein.ports import Clock, Table
 from skein.privacy.erasure_sweep import Sweep
@@ -46,12 +47,14 @@ class LookUpEraser:
             yield f"address {len(sweep.subject.addresses)}"
         for user_id in sweep.subject.ids:
             merge = Merge.key_of(sweep.tenant, user_id)
-            allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
+            sent = (owner_on_channel(name, user_id) for name in reached_by_address())
+            owners = (owner_of_user(user_id), *sent)
+            allowances = [Allowance.key_of(sweep.tenant, owner) for owner in owners]
             for chat, _ in invitations_of(self.table, sweep.tenant, user_id):
                 end_invitation(self.table, self.clock, sweep.tenant, chat.id, user_id)
                 sweep.unsaved.counts["invitations"] += 1
             choices = PersonChoices.key_of(sweep.tenant, user_id)
-            for key in self.table.get_many([merge, allowance, choices]):
+            for key in self.table.get_many([merge, *allowances, choices]):
                 self._delete(sweep, Delete(key))
             for prefix in OF_USER:
                 for item in items_under(self.table, merge.pk, prefix):

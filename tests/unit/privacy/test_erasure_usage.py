@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from skein.models.common.storage import Key, Put
-from skein.models.quotas.usage import Payer, agent_usage_key, sms_counts, user_usage_key
+from skein.models.quotas.usage import Payer, agent_usage_key, channel_counts, user_usage_key
 from skein.models.runs.completion import TokenUsage
 from skein.services.quotas.usage_reports import UsageReports
 from tests.support.api_client import everything, operator
@@ -22,12 +22,12 @@ def add(world: World, user_id: str) -> None:
     """Count a call and an SMS of an agent for a person, now."""
     payer, usage = Payer("agt_a", user_id), world.app.usage
     usage.add(TENANT, USED, spread_by="run_1", model="large", payer=payer)
-    usage.add_sms(TENANT, payer, texts=1, segments=2, spread_by="run_1")
+    usage.add_texts(TENANT, payer, "sms", texts=1, units=2, spread_by="run_1")
 
 
 def put(world: World, user_id: str, day: datetime) -> None:
     """Store a counter of another day."""
-    counter = {"counted_for": user_id, **sms_counts(1, 1)}
+    counter = {"counted_for": user_id, **channel_counts("sms", 1, 1)}
     world.table.write(Put(user_usage_key(TENANT, day, user_id), counter))
 
 
@@ -61,7 +61,7 @@ def test_erasure_of_a_person_deletes_the_usage_counters_of_all_their_ids(world: 
 def test_erasure_of_a_person_keeps_the_usage_counters_of_the_agent(world: World) -> None:
     add(world, ZOE.id)
     before = world.app.get(UsageReports).report(TENANT, "agent", first=NOON.date())
-    assert before.total.usage.segments == 2
+    assert before.total.usage.channels["sms"].units == 2
     erase(world)
     after = world.app.get(UsageReports).report(TENANT, "agent", first=NOON.date())
     assert after.total.usage == before.total.usage
@@ -78,11 +78,12 @@ def test_export_has_the_usage_of_all_ids_by_day(world: World) -> None:
         "day": "2026-02-15",
         "models": {},
         "texts": 1,
-        "segments": 1,
+        "channels": {"sms": {"texts": 1, "units": 1}},
         "tools": {},
         "tool_cost": 0.0,
     }
-    assert (today["day"], today["texts"], today["segments"]) == ("2026-02-18", 2, 4)
+    assert (today["day"], today["texts"]) == ("2026-02-18", 2)
+    assert today["channels"] == {"sms": {"texts": 2, "units": 4}}
     assert today["models"] == {
         "large": {"calls": 2, "input_tokens": 200, "cached_tokens": 40, "output_tokens": 20}
     }

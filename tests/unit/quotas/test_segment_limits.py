@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from skein.models.common.address import route_on
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Put
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.user import User
 from skein.settings import Settings
-from tests.support.builders import NOON, PHONE, TENANT, bot, person
+from tests.support.builders import LINE, NOON, PHONE, TENANT, bot, person
 from tests.support.routes import sms_route
 from tests.support.sms import Texting, after
 
@@ -132,3 +133,13 @@ def test_long_queue_is_told_to_the_person_once() -> None:
     assert len([body for body in bodies if body.startswith("Many")]) == 1
     assert len(bodies) == 10
     assert {each.status for each in world.deliveries()} == {"sent"}
+
+
+def test_each_channel_has_limits_of_its_own() -> None:
+    world = Texting(settings=Settings(user_segments_per_day=1, line_segments_per_day=1))
+    husam = person().ref
+    for channel in ("sms", "whatsapp", "sms", "whatsapp"):
+        world.post("Hi", husam, route=route_on(channel, line=LINE, person=PHONE))
+        world.deliver(world.say("Hello!"))
+    assert [sms.channel for sms, _ in world.sms.taken] == ["sms", "whatsapp"]
+    assert {each.reason for each in world.deliveries()} == {None, Reason.SEGMENT_LIMIT}

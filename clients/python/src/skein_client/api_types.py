@@ -109,7 +109,7 @@ class Money(TypedDict):
     currency: str
     amount: float
     unpriced_models: NotRequired[list[str]]
-    unpriced_segments: NotRequired[int]
+    unpriced_channels: NotRequired[list[str]]
 
 
 class NewAnswer(TypedDict):
@@ -289,6 +289,15 @@ EnabledTools: TypeAlias = str
 
 
 ProfileField: TypeAlias = str
+
+
+class ChannelUsage(TypedDict):
+    """
+    The messages of one channel.
+    """
+
+    texts: NotRequired[int]
+    units: NotRequired[int]
 
 
 ContextResetPhrase: TypeAlias = str
@@ -704,7 +713,7 @@ class PersonUsageResource(TypedDict):
     day: str
     models: dict[str, ModelUsage]
     texts: int
-    segments: int
+    channels: dict[str, ChannelUsage]
     tools: dict[str, int]
     tool_cost: float
 
@@ -724,7 +733,7 @@ class Prices(TypedDict):
 
     currency: str
     models: NotRequired[dict[str, ModelPrice]]
-    sms_segment: NotRequired[float | None]
+    channels: NotRequired[dict[ReachingChannel, float]]
 
 
 class PythonCall(TypedDict):
@@ -943,7 +952,7 @@ class UsageRowResource(TypedDict):
     cached_tokens: int
     output_tokens: int
     texts: int
-    segments: int
+    channels: dict[str, ChannelUsage]
     tool_calls: int
     tool_cost: float
     money: Money | None

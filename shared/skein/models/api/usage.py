@@ -7,7 +7,7 @@ from pydantic import Field
 
 from skein.models.api.base import Resource
 from skein.models.quotas.prices import Money
-from skein.models.quotas.usage import ModelUsage, Usage
+from skein.models.quotas.usage import ChannelUsage, ModelUsage, Usage
 
 
 class UsageResource(Resource):
@@ -34,8 +34,10 @@ class UsageRowResource(Resource):
         int, Field(description="Input tokens that the provider's prefix cache served.")
     ]
     output_tokens: Annotated[int, Field(description="Tokens of answers.")]
-    texts: Annotated[int, Field(description="SMS that the provider accepted.")]
-    segments: Annotated[int, Field(description="The segments of these SMS.")]
+    texts: Annotated[int, Field(description="Messages that the provider accepted.")]
+    channels: Annotated[
+        dict[str, ChannelUsage], Field(description="These messages by the name of the channel.")
+    ]
     tool_calls: Annotated[int, Field(description="Calls of tools of the tenant.")]
     tool_cost: Annotated[
         float, Field(description="What these calls cost, by `cost_per_call`; `money` contains it.")
@@ -51,7 +53,7 @@ class UsageRowResource(Resource):
         return cls(
             key=key,
             texts=usage.texts,
-            segments=usage.segments,
+            channels=usage.channels,
             tool_calls=sum(usage.tools.values()),
             tool_cost=usage.tool_cost,
             money=money,
@@ -66,8 +68,10 @@ class PersonUsageResource(Resource):
     models: Annotated[
         dict[str, ModelUsage], Field(description="The calls of each model, and their tokens.")
     ]
-    texts: Annotated[int, Field(description="SMS that the provider accepted.")]
-    segments: Annotated[int, Field(description="The segments of these SMS.")]
+    texts: Annotated[int, Field(description="Messages that the provider accepted.")]
+    channels: Annotated[
+        dict[str, ChannelUsage], Field(description="These messages by the name of the channel.")
+    ]
     tools: Annotated[dict[str, int], Field(description="The calls of tools of the tenant.")]
     tool_cost: Annotated[float, Field(description="What these calls cost.")]
 
@@ -78,7 +82,7 @@ class PersonUsageResource(Resource):
             day=day,
             models=usage.models,
             texts=usage.texts,
-            segments=usage.segments,
+            channels=usage.channels,
             tools=usage.tools,
             tool_cost=usage.tool_cost,
         )

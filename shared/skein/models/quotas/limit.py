@@ -87,13 +87,13 @@ class Allowance(Stored):
     """The buckets and permits of one owner.
 
     Attributes:
-        owner: `user:{id}`, `line:{number}`, `all:{shard}`, `agent:{id}`, `number:{hash}`, or
-            `codes` for the codes of a tenant.
+        owner: `user:{id}`, `all:{shard}`, `agent:{id}`, `number:{hash}`, or `codes` for the codes
+            of a tenant. For what is sent, `user:{id}` or `line:{number}` after a channel's name.
         messages_full_at: When the bucket of messages is full again; None if it is full.
         tokens_full_at: The same for the bucket of model tokens.
         changes_full_at: The same for the bucket of opened chats and changed members.
         reads_full_at: The same for the bucket of reads.
-        segments_full_at: The same for the bucket of SMS segments.
+        segments_full_at: The same for the bucket of segments, or other units of the channel.
         sending_full_at: For a line, the same for the segments that it sends per minute; later than
             the minute if SMS wait for their turn.
         notices_full_at: For a line, the same for notices of a long queue. For a person, when the
@@ -170,9 +170,14 @@ def owner_of_agent(agent_id: str) -> str:
     return f"agent:{key_part(agent_id)}"
 
 
-def owner_of_line(number: str) -> str:
-    """Return the owner id of a line."""
-    return f"line:{number}"
+def owner_on_channel(channel: str, user_id: str) -> str:
+    """Return the owner id of what a person is sent on a channel."""
+    return f"{channel}:{owner_of_user(user_id)}"
+
+
+def owner_of_line(channel: str, number: str) -> str:
+    """Return the owner id of what a line sends on a channel."""
+    return f"{channel}:line:{number}"
 
 
 def owner_of_shard(shard: int) -> str:

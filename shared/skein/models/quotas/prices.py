@@ -1,4 +1,4 @@
-"""Prices of model tokens and SMS, which operators set, and the money that they lead to."""
+"""Prices of model tokens and messages, which operators set, and the money that they lead to."""
 
 import re
 from decimal import Decimal
@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from skein.models.common.address import ChannelName
 from skein.models.common.base import Value
 from skein.models.common.json_types import NUMBER
 from skein.models.quotas.usage import ModelUsage, Usage
@@ -46,9 +47,13 @@ class Prices(BaseModel):
         dict[ModelName, ModelPrice],
         Field(max_length=MAX_PRICED_MODELS, description="The prices by the name of the model."),
     ] = {}
-    sms_segment: Annotated[
-        Price | None, Field(description="Price of a segment of an SMS; null: not known.")
-    ] = None
+    channels: Annotated[
+        dict[ChannelName, Price],
+        Field(
+            description="The price of a unit by the name of the channel: of a segment of `sms`, or "
+            "a message of `whatsapp`."
+        ),
+    ] = {}
 
     def price_of(self, model: str) -> ModelPrice | None:
         """Return the price of a model; None if it has none.
@@ -63,14 +68,17 @@ class Prices(BaseModel):
         priced = [(self.price_of(name), used) for name, used in usage.models.items()]
         unpriced = sorted(name for name in usage.models if self.price_of(name) is None)
         amounts = [_cost(price, used) for price, used in priced if price is not None]
-        if self.sms_segment is not None:
-            amounts.append(Decimal(str(self.sms_segment)) * usage.segments)
+        amounts += [
+            Decimal(str(self.channels[name])) * sent.units
+            for name, sent in usage.channels.items()
+            if name in self.channels
+        ]
         amounts.append(Decimal(usage.tool_micros) / MILLION)
         return Money(
             currency=self.currency,
             amount=float(round(sum(amounts, Decimal(0)), DIGITS)),
             unpriced_models=tuple(unpriced),
-            unpriced_segments=usage.segments if self.sms_segment is None else 0,
+            unpriced_channels=tuple(sorted(usage.channels.keys() - self.channels.keys())),
         )
 
 
@@ -81,13 +89,13 @@ class Money(Value):
         currency: The code of the currency (ISO 4217).
         amount: The amount, with up to six digits after the point.
         unpriced_models: The models without a price, which the amount lacks.
-        unpriced_segments: The SMS segments that the amount lacks, because they have no price.
+        unpriced_channels: The channels without a price, whose messages the amount lacks.
     """
 
     currency: str
     amount: float
     unpriced_models: tuple[str, ...] = ()
-    unpriced_segments: int = 0
+    unpriced_channels: tuple[str, ...] = ()
 
 
 def _cost(price: ModelPrice, used: ModelUsage) -> Decimal:

@@ -17,6 +17,7 @@ OF_AGENT, OF_USER = SortKeyPrefix("AGENT#"), SortKeyPrefix("USER#")
 NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
 COST_OF_TOOLS = "tool_cost#micros"
 MILLION = 1_000_000
+OF_CHANNEL, UNITS = "texts#", "units#"  # of a channel
 OF_TOOL = "tool_calls#"  # begins the name of the count of a tool of the tenant
 MAX_PAYERS = 20  # of one answer; the part of all others falls to those who wrote most
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
@@ -88,20 +89,30 @@ class ModelUsage(Value):
         return ModelUsage(**{name: getattr(self, name) + getattr(other, name) for name in fields})
 
 
+class ChannelUsage(Value):
+    """The messages of one channel."""
+
+    texts: Annotated[int, Field(description="Messages that the provider accepted.")] = 0
+    units: Annotated[
+        int, Field(description="The units of these messages: segments of SMS, else messages.")
+    ] = 0
+
+    def __add__(self, other: "ChannelUsage") -> "ChannelUsage":
+        return ChannelUsage(texts=self.texts + other.texts, units=self.units + other.units)
+
+
 class Usage(Value):
     """The usage of one row of a report.
 
     Attributes:
         models: The calls by model.
-        texts: The SMS that the provider accepted.
-        segments: The segments of these SMS.
+        channels: The messages by channel.
         tools: The calls of tools of the tenant, by name.
         tool_micros: What these calls cost, in millionths.
     """
 
     models: dict[str, ModelUsage] = Field(default_factory=dict)
-    texts: int = 0
-    segments: int = 0
+    channels: dict[str, ChannelUsage] = Field(default_factory=dict)
     tools: dict[str, int] = Field(default_factory=dict)
     tool_micros: int = 0
 
@@ -109,13 +120,20 @@ class Usage(Value):
         models = dict(self.models)
         for name, usage in other.models.items():
             models[name] = models.get(name, ModelUsage()) + usage
+        channels = dict(self.channels)
+        for name, sent in other.channels.items():
+            channels[name] = channels.get(name, ChannelUsage()) + sent
         return Usage(
             models=models,
-            texts=self.texts + other.texts,
-            segments=self.segments + other.segments,
+            channels=channels,
             tools=dict(Counter(self.tools) + Counter(other.tools)),
             tool_micros=self.tool_micros + other.tool_micros,
         )
+
+    @property
+    def texts(self) -> int:
+        """The messages of all channels together."""
+        return sum(each.texts for each in self.channels.values())
 
     @property
     def tool_cost(self) -> float:
@@ -154,7 +172,13 @@ class UsageCounter(NamedTuple):
             if kind == NAMED and group:
                 counts = {each: int(item.get(f"{each}#{group}", 0)) for each in (CALLS, *TOKENS)}
                 models[str(model)] = ModelUsage(**counts)
-        texts, segments = (int(item.get(name, 0)) for name in sms_counts(0, 0))
+        channels = {
+            name.removeprefix(OF_CHANNEL): ChannelUsage(
+                texts=int(texts), units=int(item[UNITS + name.removeprefix(OF_CHANNEL)])
+            )
+            for name, texts in item.items()
+            if name.startswith(OF_CHANNEL)
+        }
         tools = {
             name.removeprefix(OF_TOOL): int(n)
             for name, n in item.items()
@@ -162,8 +186,7 @@ class UsageCounter(NamedTuple):
         }
         usage = Usage(
             models=models,
-            texts=texts,
-            segments=segments,
+            channels=channels,
             tools=tools,
             tool_micros=int(item.get(COST_OF_TOOLS, 0)),
         )
@@ -210,9 +233,9 @@ def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str],
     return {f"{NAMED}#{group}": model}, {f"{name}#{group}": n for name, n in counts.items()}
 
 
-def sms_counts(texts: int, segments: int) -> dict[str, int]:
-    """Return the counts of SMS as attributes of a counter; their names end in the channel."""
-    return {"texts#sms": texts, "segments#sms": segments}
+def channel_counts(channel: str, texts: int, units: int) -> dict[str, int]:
+    """Return the counts of messages as attributes of a counter; their names end in the channel."""
+    return {f"{OF_CHANNEL}{channel}": texts, f"{UNITS}{channel}": units}
 
 
 def tool_counts(names: Iterable[str], cost: float = 0) -> dict[str, int]:

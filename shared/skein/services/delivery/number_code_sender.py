@@ -112,5 +112,7 @@ class NumberCodeSender:
         segments = SMS.units(body)
         self.metrics.count("SegmentsSent", segments)
         payer = Payer(None, known.user_id)
-        self.usage.add_sms(known.tenant, payer, texts=1, segments=segments, spread_by=known.id)
+        self.usage.add_texts(
+            known.tenant, payer, SMS.name, texts=1, units=segments, spread_by=known.id
+        )
         return True

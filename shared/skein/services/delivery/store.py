@@ -241,11 +241,12 @@ class DeliveryStore:
         ]
         texts = sum(number for number, _ in new)
         if texts:
-            self.usage.add_sms(
+            self.usage.add_texts(
                 after.tenant,
                 Payer(after.agent_id, after.user_id),
+                after.to.channel,
                 texts=texts,
-                segments=sum(number * segments for number, segments in new),
+                units=sum(number * units for number, units in new),
                 spread_by=after.id,
             )
 

@@ -1,4 +1,4 @@
-"""Limits of SMS segments per day, and the pace at which a line sends.
+"""Limits of SMS segments, or other units of a channel, per day, and the pace at which a line sends.
 
 All are token buckets (`models/quotas/limit.py`). A delivery is charged once, before its first post,
 to its person and its line. A line's bucket of sending may be overdrawn: the delivery then waits
@@ -23,7 +23,7 @@ from skein.models.quotas.limit import (
     Allowance,
     Rate,
     owner_of_line,
-    owner_of_user,
+    owner_on_channel,
 )
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import known_first, optimistic
@@ -67,12 +67,20 @@ class Turn(NamedTuple):
     announced: bool
 
 
-def segment_keys(delivery: Delivery) -> tuple[Key, Key, Key]:
+def segment_keys(delivery: Delivery) -> tuple[Key, ...]:
     """Return the keys of the person's buckets, the line's buckets and the person."""
     return (
-        Allowance.key_of(delivery.tenant, owner_of_user(delivery.user_id)),
-        Allowance.key_of(delivery.tenant, owner_of_line(delivery.to.line.address)),
+        *(Allowance.key_of(delivery.tenant, owner) for owner in _owners_of(delivery)),
         User.key_of(delivery.tenant, delivery.user_id),
+    )
+
+
+def _owners_of(delivery: Delivery) -> tuple[str, str]:
+    """Return the owners of the buckets of a delivery's person and line."""
+    channel = delivery.to.channel
+    return (
+        owner_on_channel(channel, delivery.user_id),
+        owner_of_line(channel, delivery.to.line.address),
     )
 
 
@@ -126,12 +134,11 @@ class SegmentLimiter:
     def _take_once(
         self, delivery: Delivery, rates: SegmentRates, found: Mapping[Key, Item]
     ) -> Turn | None:
-        owners = owner_of_user(delivery.user_id), owner_of_line(delivery.to.line.address)
         person, line = (
             Allowance.from_optional(
                 found.get(Allowance.key_of(delivery.tenant, owner)), delivery.tenant, owner
             )
-            for owner in owners
+            for owner in _owners_of(delivery)
         )
         now = self.clock.now()
         segments = sum(part.segments for part in delivery.parts)

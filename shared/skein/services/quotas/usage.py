@@ -28,8 +28,8 @@ from skein.models.quotas.usage import (
     Payer,
     Words,
     agent_usage_key,
+    channel_counts,
     model_counts,
-    sms_counts,
     tool_counts,
     usage_expires_at,
     usage_key,
@@ -123,20 +123,21 @@ class UsageCounters:
             counts.pop(BACKGROUND, None)
             self._lost(tenant, counts)
 
-    def add_sms(
-        self, tenant: str, payer: Payer, *, texts: int, segments: int, spread_by: str
+    def add_texts(
+        self, tenant: str, payer: Payer, channel: str, *, texts: int, units: int, spread_by: str
     ) -> None:
-        """Add SMS that the provider accepted to the counters of today.
+        """Add messages that the provider accepted to the counters of today.
 
         A count that cannot be written is dropped, as in `add`.
 
         Args:
             payer: The agent that wrote the message, and the person who gets it.
-            texts: The number of SMS.
-            segments: Their segments.
+            channel: The channel of the messages.
+            texts: The number of messages.
+            units: Their units, such as segments.
             spread_by: The delivery's id, by which the counter is chosen.
         """
-        counts = sms_counts(texts, segments)
+        counts = channel_counts(channel, texts, units)
         shard = stable_hash(spread_by) % USAGE_SHARDS
         try:
             self.table.transact(self._by_payer(tenant, payer, shard, {}, counts))
