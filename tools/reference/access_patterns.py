@@ -7,6 +7,7 @@ from tests.patterns import (
     agents,
     chats,
     consolidation,
+    desk,
     events,
     live,
     recall,
@@ -44,6 +45,7 @@ GROUPS: Mapping[str, ModuleType] = {
     "Recall": recall,
     "The live channel": live,
     "Events": events,
+    "The desk": desk,
 }
 
 
