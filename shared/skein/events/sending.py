@@ -14,11 +14,13 @@ from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
 from skein.models.common.base import rfc3339
 from skein.models.common.http import HttpRequest
 from skein.models.common.storage import Delete, Is, Put, Query, Update, Write, all_of
+from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import EventJob
 from skein.own_tools.signed_context import signature_headers
 from skein.ports import Clock, Metrics, OutboundHttp, Secrets, Table
 from skein.services.config.services_key import services_key
+from skein.services.config.tenant_settings import reading_allowed
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
@@ -178,12 +180,14 @@ class EventSender:
         return None if answer.status in OK else f"it answered with the status {answer.status}"
 
     def _body(self, endpoint: EventEndpoint, queued: QueuedEvent) -> bytes:
-        """Return an event as JSON; its words, if wanted, are as they are now."""
+        """Return an event as JSON; its words, if wanted and allowed, are as they are now."""
         event = queued.event
         data = dict(event.data)
         if endpoint.words and event.words_of is not None:
-            item = self.table.get(event.words_of)
-            data["text"] = str(item.get("text", "")) if item is not None else ""
+            settings = TenantSettings.key_of(event.tenant)
+            found = self.table.get_many([event.words_of, settings])
+            if reading_allowed(TenantSettings.from_optional(found.get(settings))):
+                data["text"] = str(found.get(event.words_of, {}).get("text", ""))
         if event.type == "help.requested":
             base = self.settings.public_base_url.rstrip("/")
             data["link"] = f"{base}/console/#/desk/{quote(event.lane, safe='')}"

@@ -19,6 +19,7 @@ from skein.feed.events import events_of
 from skein.models.common.http import HttpAnswer
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put, Update
+from skein.models.config.overrides import TenantOverridesChange
 from skein.models.outbox.changes import ItemChange
 from skein.settings import Settings
 from skein_client import verify_event
@@ -92,6 +93,16 @@ def test_words_are_those_of_the_moment_of_sending() -> None:
     world.later(minutes=2)
     first = [event for event in world.sent if event["data"]["seq"] == 1]
     assert [event["data"]["text"] for event in first] == [SECRET, ""]
+
+
+def test_tenant_whose_operators_may_not_read_chats_tells_services_no_words() -> None:
+    world = Told()
+    world.endpoint(words=True)
+    change = TenantOverridesChange(operators_read_chats=False)
+    world.app.tenant_settings.change(TENANT, change)
+    world.post(SECRET, person())
+    world.drain()
+    assert ["text" in event["data"] for event in world.sent] == [False, False]
 
 
 def test_failing_event_holds_the_later_ones_of_its_chat_only() -> None:
