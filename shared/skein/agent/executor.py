@@ -151,13 +151,15 @@ class ToolExecutor:
         }
 
     def _ask_a_person(self, activation: Activation, step: Step, reading: Reading) -> None:
-        """Put the chat on the desk after a call that went wrong, if the tenant wants that.
+        """Put the run's own chat on the desk after a call that went wrong, if the tenant wants it.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
         run, chat, desk = activation.run, reading.chat, self.services.get(DeskRequests)
-        if chat is None or not desk.settings_of(run.tenant).desk_on_tool_failure:
+        if chat is None or chat.id != run.own_chat_id:
+            return
+        if not desk.settings_of(run.tenant).desk_on_tool_failure:
             return
         request = DeskRequest(reason_code="tool", agent_id=run.agent_id)
         cause, guard = f"{run.id}:{step.n}", activation.claim.guard

@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
 from skein.models.chats.desk_stay import DeskStay, is_current
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Update
 from skein.models.config.desk import DeskSettings
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.outbox.jobs import DeskJob
@@ -23,6 +22,7 @@ from skein.services.chats.desk_requests import DeskRequests
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.common.optimistic import revise
 
+UNLISTED = {"gsi1pk": None, "gsi1sk": None} | NOT_DUE
 STILL_LATE = timedelta(hours=1)  # between two counts of a chat that is late
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,8 @@ class WaitingStays:
         settings, now = self.requests.settings_of(job.tenant), self.clock.now()
         with suppress(ConditionFailed, ExtraWriteFailed):  # another worker was faster, or a holder
             if snapshot.chat.discarded_at is not None or not is_current(stay, snapshot.chat):
-                self.table.write(Update(stay.key, set=dict(NOT_DUE)))
+                ended = {"ended_at": now, "ended_by": "discarded"}
+                self.table.write(revise(stay, ended, also=UNLISTED)[1])
             elif stay.noticed_at is None:
                 self._tell(stay, snapshot, settings, now)
             elif now >= (late := late_at(stay.since, settings)):

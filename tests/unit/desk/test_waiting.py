@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.desk.tools import ASKED, BEFORE
-from skein.errors import ModelRejected, Unavailable
+from skein.errors import Conflict, ModelRejected, Unprocessable
 from skein.models.chats.chat import Message
 from skein.models.chats.desk import DeskReason
 from skein.models.chats.desk_stay import DeskStay
@@ -15,6 +15,7 @@ from skein.models.config.desk import DeskSettings
 from skein.models.config.overrides import TenantSettings
 from skein.services.chat_state.desk_stays import DeskRequest
 from skein.services.chats.desk_requests import DeskRequests
+from tests.fakes.outbound_http import json_answer
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World
 from tests.support.fakes import calls
@@ -137,15 +138,26 @@ def test_failed_answers_in_a_row_put_chat_on_the_desk() -> None:
     assert found == [[], [], [], ["failed_answers"]]
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_failing_tool_of_the_tenant_puts_chat_on_the_desk(*, wanted: bool) -> None:
-    looks = calls(("order_status", {"order": "17"}))
-    world = desk_world(looks, "Sorry.", desk_on_tool_failure=wanted)
+@pytest.mark.parametrize(
+    ("wanted", "given", "status", "asks"),
+    [
+        (True, {"order": "17"}, 500, True),
+        (True, {"order": "17"}, 404, True),
+        (True, {"order": "17"}, 200, False),
+        (True, {"number": "17"}, 200, False),  # our own check refuses it
+        (False, {"order": "17"}, 500, False),
+    ],
+    ids=["failed", "refused", "done", "wrong", "not wanted"],
+)
+def test_failing_tool_of_the_tenant_puts_chat_on_the_desk(
+    given: dict[str, str], status: int, *, wanted: bool, asks: bool
+) -> None:
+    world = desk_world(calls(("order_status", given)), "So.", desk_on_tool_failure=wanted)
     world.agent(enabled_tools=("order_status",))
     own_tool(world, LOOK_UP)
-    world.service.errors = [Unavailable("down")] * 2
+    world.service.answer = lambda _: json_answer({}, status)
     world.post("Where is my order?", HUSAM)
-    assert reasons(world) == ["tool"] * wanted
+    assert reasons(world) == ["tool"] * asks
 
 
 @pytest.mark.parametrize(("hours", "told"), [({}, None), (CLOSED, RETURN)])
@@ -185,3 +197,25 @@ def test_request_with_the_same_cause_begins_one_stay() -> None:
     asked = [requests.ask(TENANT, "chat_1", request, cause=cause) for cause in ("1", "1", "2")]
     assert [each.before for each in asked] == [False, False, True]
     assert reasons(world) == ["operator"]
+
+
+def test_chat_that_is_over_or_has_no_agent_is_not_put_on_the_desk() -> None:
+    world, request = desk_world(), DeskRequest(reason_code="operator")
+    world.chat(HUSAM, AHMAD, chat_id="chat_2")
+    world.chat(HUSAM, COACH, chat_id="chat_3", discarded_at=NOON)
+    for chat_id, error in (("chat_2", Unprocessable), ("chat_3", Conflict)):
+        with pytest.raises(error):
+            world.app.get(DeskRequests).ask(TENANT, chat_id, request, cause="1")
+
+
+def test_chat_that_is_discarded_leaves_the_desk_without_a_notice() -> None:
+    world = desk_world(chat={"kind": "group"})
+    world.app.get(DeskRequests).ask(
+        TENANT, "chat_1", DeskRequest(reason_code="operator"), cause="1"
+    )
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
+    world.drain()
+    [stay] = stays(world)
+    assert (stay.ended_by, notices(world)) == ("discarded", [])
+    later(world, days=30)
+    assert world.metrics.counts["DeskLate"] == 0
