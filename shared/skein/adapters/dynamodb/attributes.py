@@ -98,7 +98,8 @@ def unmarshal_item(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Convert the attribute values of an item to Python values."""
     # Most values are strings, for which a call of `unmarshal` takes four times as long.
     return {
-        name: value["S"] if "S" in value else unmarshal(value) for name, value in stored.items()
+        name: value["S"] if "S" in value and len(value) == 1 else unmarshal(value)
+        for name, value in stored.items()
     }
 
 
