@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from skein.desk.queue import DeskQueue
 from skein.desk.tools import ASKED, BEFORE
 from skein.errors import Conflict, ModelRejected, Unprocessable
 from skein.models.chats.chat import Message
@@ -13,6 +14,7 @@ from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.storage import Put, Query
 from skein.models.config.desk import DeskSettings
 from skein.models.config.overrides import TenantSettings
+from skein.models.delivery.sms import InboundSms
 from skein.services.chat_state.desk_stays import DeskRequest
 from skein.services.chats.desk_requests import DeskRequests
 from tests.fakes.outbound_http import json_answer
@@ -120,6 +122,19 @@ def test_words_of_the_tenant_put_chat_on_the_desk(
         world.post(text, HUSAM, overrides=overrides)
         assert reasons(world) == ["words"] * asks
     assert len(notices(world)) == asks
+
+
+def test_word_in_a_first_sms_puts_its_chat_on_the_desk() -> None:
+    world = desk_world("Hello!", desk_words=["human"])
+    world.line()
+    sms = InboundSms(
+        account_sid="AC1", message_sid="SM1", sender=PHONE, recipient=LINE, body="A human!"
+    )
+    world.app.sms_receiver.receive(sms)
+    world.drain()
+    [entry] = world.app.get(DeskQueue).list(TENANT)
+    assert entry.stay.reason_code == "words"
+    assert DeskSettings().desk_notice in [text.body for text, _ in world.sms.taken]
 
 
 def test_word_in_an_agents_message_asks_for_nobody() -> None:
