@@ -264,6 +264,7 @@ def _ended(
         "ended_at": now,
         "ended_by": end,
         "briefing": words.text or None,
+        "authors": stay.authors.joined(words.authors),
         "answered_at": desk.answered_at,
     }
     due = NOT_DUE if end == "handed_back" else due_pointer("desk", stay.key, now + OUTBOX_GRACE)

@@ -1,10 +1,41 @@
-"""DESK: that the chat waits for a person of the team, so that its agent does not ask again.
+"""DESK and HANDED BACK: that the chat waits for a person of the team, and who has held it.
 
-A chat that somebody has taken over has no prompts.
+DESK is shown so that the agent does not ask again; a chat that somebody has taken over has no
+prompts. HANDED BACK is shown while the history begins before the return, unless a reset hides it.
 """
 
-from skein.interface.section import Section, SectionInput, one_line
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from skein.interface.reading import SectionItems, SectionReads
+from skein.interface.section import Section, SectionInput, around, one_line
+from skein.models.chats.desk import Briefing
+from skein.models.common.audience import may_show
+from skein.models.common.provenance import Authors
 from skein.prompts import render
+from skein.services.common.quoting import minute_of, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack(SectionItems):
+    """The briefing of the newest return of the active chat, if it may be shown."""
+
+    briefing: Briefing | None = None
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "HandedBack":
+        """Keep the briefing while the history shows messages from before the return."""
+        chat = read.chat
+        briefing = chat.briefing if chat is not None else None
+        if chat is None or briefing is None or chat.hides(briefing.seq, briefing.at, here=chat):
+            return cls()
+        first = min((message.seq for message in read.messages), default=0)
+        shown = may_show(briefing.audience, read.readers) and read.insiders.admit(briefing.authors)
+        return cls(briefing if shown and first <= briefing.seq else None)
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people whose words the briefing may hold."""
+        return [self.briefing.authors] if self.briefing is not None else []
 
 
 def desk(given: SectionInput) -> Section | None:
@@ -15,3 +46,19 @@ def desk(given: SectionInput) -> Section | None:
     since = chat.desk.since.astimezone(given.context.zone)
     text = render("desk_waiting", {"since": f"{since:%Y-%m-%d %H:%M %Z}"})
     return one_line("DESK", text, given.counter)
+
+
+def handed_back(given: SectionInput) -> Section | None:
+    """Render who held the chat and what they told its agents; None if nobody did."""
+    briefing = given.reading.of(HandedBack).briefing
+    if briefing is None:
+        return None
+    who = given.names[briefing.holder.sender]
+    how = "was silent for long, so the chat came back" if briefing.silent else "handed it back"
+    head = f"HANDED BACK: {who} held this chat after msg:{briefing.from_seq} and {how}"
+    head += f" at {minute_of(briefing.at)}."
+
+    def frame(words: str) -> str:
+        return f"{head} {who} told you: {quoted(words)}" if words else head
+
+    return around("HANDED BACK", briefing.text, frame, given.counter)

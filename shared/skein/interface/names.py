@@ -157,7 +157,7 @@ def _entry(
     elif with_ids and member.kind == "user":
         facts.append(f"id {quoted_id(member.id)}")
     name = plain_name(member) if own else names[member]
-    if with_full_name and plain_name(member) != member.name:
+    if with_full_name and plain_name(member) != member.name and member.kind != "team":
         facts.append(f"named {quoted(member.name)}")
     if former := former_names(chat, member)[-MAX_FORMERLY:]:
         facts.append(f"formerly {' and '.join(former)}")

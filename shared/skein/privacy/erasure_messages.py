@@ -9,6 +9,7 @@ from skein.errors import ConditionFailed, NotFound
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.chats.consent import Consent
+from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.provenance import MadeFrom, Span, digest_of
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
@@ -54,6 +55,7 @@ class ChatEraser:
         self._passages = passages
         self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
             BorrowedContext.PREFIX.kind: self._borrowed,
+            DeskStay.PREFIX.kind: self._stay,
             IdempotencyRecord.PREFIX.kind: self._idempotency_record,
             Delivery.PREFIX.kind: self._delivery,
             Message.PREFIX.kind: self._message,
@@ -87,6 +89,8 @@ class ChatEraser:
         item = self._table.get(Message.key_of(sweep.tenant, chat_id, last.seq)) if last else None
         if item is not None:
             change["last_message"] = Message.from_item(item).preview()
+        if chat.briefing is not None and chat.briefing.authors.may_include(sweep.digests):
+            change["briefing"] = None
         _, write = revise(chat, change)
         self._table.write(write)
 
@@ -163,6 +167,14 @@ class ChatEraser:
         staged = BorrowedContext.from_item(item)
         self._runs.unborrow(sweep, chat_id, staged.agent_id)
 
+    def _stay(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+        """Remove the words of a stay on the desk that may hold the person's."""
+        del chat_id
+        stay = DeskStay.from_item(item)
+        if stay.has_words and stay.authors.may_include(sweep.digests):
+            self._table.write(stay.without_words)
+            sweep.unsaved.counts["desk_stays"] += 1
+
     def _passage(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         del chat_id
         sweep.unsaved.counts["recall_lines"] += self._passages.prune(item)
@@ -220,6 +232,7 @@ class DeletedMessageEraser:
         self._forget(sweep, snapshot, message)
         self._forget_consent(sweep, message)
         self._forget_sms(sweep, message)
+        self._forget_stays(sweep, message)
         self._forget_profile(sweep, message)
         sweep.unsaved.counts["recall_lines"] += self._passages.prune_message(
             sweep.tenant, message.chat_id, message.seq, agents
@@ -290,6 +303,14 @@ class DeletedMessageEraser:
         item = self._table.get(Message.key_of(sweep.tenant, message.chat_id, message.seq))
         if item is not None:
             self._runs.rewriter.rewrite_deliveries(sweep, Message.from_item(item))
+
+    def _forget_stays(self, sweep: Sweep, message: DeletedMessage) -> None:
+        """Remove the words of the chat's stays on the desk that were made about its time."""
+        pk = chat_partition(sweep.tenant, message.chat_id)
+        for stay in map(DeskStay.from_item, items_under(self._table, pk, DeskStay.PREFIX)):
+            if stay.has_words and stay.is_about(message.posted_at):
+                self._table.write(stay.without_words)
+                sweep.unsaved.counts["desk_stays"] += 1
 
     def _forget_profile(self, sweep: Sweep, message: DeletedMessage) -> None:
         """Remove values of the person's profile that were made from deleted messages alone."""

@@ -18,6 +18,7 @@ from skein.memory.models.records import REFLECTED
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import Invited
 from skein.models.chats.consent import Consent
+from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import Audience, may_show
@@ -43,7 +44,8 @@ from skein.services.common.pagination import (
 from skein.workspace.models.thread import ACTIVE_THREAD, Thread
 
 MAX_READ = 5_000  # items read for one page
-PERSONAL_PREFIXES = (Delivery.PREFIX, Message.PREFIX)  # of a chat's items, in table order
+# Of the items of a chat, in table order.
+PERSONAL_PREFIXES = tuple(sorted((Delivery.PREFIX, DeskStay.PREFIX, Message.PREFIX)))
 BOOKKEEPING = (EFFECT, REVISION, ACTIVE_THREAD)  # in an agent's partition; not exported
 RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # the hour, `#`, the chat's id
 HIDDEN_ATTRIBUTES = frozenset(
@@ -224,7 +226,6 @@ class Exports:
 
         Other people's items are read, too, and yielded as None.
         """
-        direct = chat.kind == "direct"
         pk, done = chat.key.pk, at.key or "-"
         for prefix in PERSONAL_PREFIXES:
             if done > prefix.last:
@@ -232,7 +233,7 @@ class Exports:
             after = done if done.startswith(prefix) else None
             for found in items_under(self.table, pk, prefix, after=after):
                 position = at.model_copy(update={"key": found["sk"]})
-                yield position, _theirs(user, found, direct=direct)
+                yield position, _theirs(user, found, chat)
         for key, made in self._made(user, made_relation(user.tenant, chat.id), done):
             yield at.model_copy(update={"key": key}), made
 
@@ -297,7 +298,12 @@ def _is(user: User, member: MemberRef) -> bool:
     return member.kind == "user" and member.id in {user.id, *user.former_ids}
 
 
-def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
+def _theirs(user: User, item: Item, chat: Chat) -> Thing:
+    direct = chat.kind == "direct"
+    if DeskStay.PREFIX.holds(item):
+        agents = (member.id for member in chat.roster if member.kind == "agent")
+        agent_id = DeskStay.from_item(item).agent_id or next(agents, "")
+        return KeptItem(agent_id, "desk_stay", _shown_attributes(item)) if direct else None
     if Delivery.PREFIX.holds(item):
         delivery = Delivery.from_item(item)
         return delivery if delivery.user_id in {user.id, *user.former_ids} else None

@@ -42,6 +42,8 @@ def chat_changed(chat: Chat, seq: int, now: datetime, *, preview: str = "") -> U
         change |= chat.without_made_title()
     if covers(chat.summary, seq):
         change |= FORGOTTEN
+    if chat.briefing is not None and seq <= chat.briefing.seq:
+        change["briefing"] = None
     renew = chat.discarded_at is None and chat.last_seq > 0
     _, write = revise(chat, change, also=chat.upkeep(now) if renew else None)
     return write

@@ -24,7 +24,7 @@ from skein.agent.sections.your_chats import (
     all_your_chats,
     your_newest_chats,
 )
-from skein.desk.sections import desk
+from skein.desk.sections import HandedBack, desk, handed_back
 from skein.interface.history import History, conversation_summary
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
@@ -64,6 +64,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     open_questions,
     active_runs,
     desk,
+    handed_back,
     trigger,
     now,
 )
@@ -71,7 +72,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
 GIVE_WAY = (
     ("GLOBAL DOCUMENTS", "ACTIVE THREAD"),
     ("YOUR CHATS", "OTHER ACTIVE CONVERSATIONS", "RECALLED"),
-    ("PLANS", "OPEN QUESTIONS"),
+    ("PLANS", "OPEN QUESTIONS", "HANDED BACK"),
     ("ACTIVE RUNS",),
     (
         *("GOALS", "PENDING THREADS", "SKILLS", "JOURNAL", "USER PROFILE", "PARTICIPANTS"),
@@ -93,5 +94,6 @@ ITEMS: tuple[type[SectionItems], ...] = (
     OtherSummaries,
     BorrowedItems,
     OpenQuestions,
+    HandedBack,
     OwnToolItems,
 )

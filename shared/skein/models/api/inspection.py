@@ -86,6 +86,11 @@ PROVENANCES: dict[str, Provenance] = {
         "Older messages of all the agent's chats that match the new ones, by chat and day.", PRESENT
     ),
     "PLANS": Provenance("The agent's plans, the next one first.", PRESENT),
+    "HANDED BACK": Provenance(
+        "Who of the team held this chat, and what they told the agent, while the history begins "
+        "before the return.",
+        PRESENT,
+    ),
     "OPEN QUESTIONS": Provenance(
         "In a direct chat, the agent's questions that the person can answer now.", READERS
     ),

@@ -1,5 +1,6 @@
 """A stay of a chat on the desk, with the words that only the holder is shown."""
 
+from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -9,10 +10,12 @@ from skein.models.chats.desk import DeskReason, Holder
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
 from skein.models.common.ownership import StoredAuthors, StoredMadeFrom
 from skein.models.common.provenance import NO_AUTHORS, NOTHING
-from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
 
-DeskEnd = Literal["handed_back", "silence", "discarded"]
-"""Why a stay ended: the holder handed the chat back, the holder was silent, or it was discarded."""
+ABOUT = timedelta(days=1)  # before a stay, of what its words may tell
+WORDS = ("reason", "summary", "briefing")
+DeskEnd = Literal["handed_back", "silence"]
+"""Why a stay ended: the holder handed the chat back, or was silent for too long."""
 
 
 class DeskStay(Stored):
@@ -26,7 +29,7 @@ class DeskStay(Stored):
         agent_id: The agent that asked for a person; None if no agent did.
         reason: Why the agent asks, in its words; only the holder is shown it.
         summary: What the agent says the matter is; only the holder is shown it.
-        authors: The people whose words reason and summary may hold, by digest.
+        authors: The people whose words reason, summary and briefing may hold, by digest.
         made_from: The messages of the chat from which the agent made them.
         noticed_at: When the people of the chat were told that a person was asked for; None before.
         holder: Who holds or held the chat; None before.
@@ -70,6 +73,20 @@ class DeskStay(Stored):
     def key(self) -> Key:
         """The key of this stay."""
         return self.key_of(self.tenant, self.chat_id, self.id)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the stay has a reason, a summary or a briefing."""
+        return any(getattr(self, name) is not None for name in WORDS)
+
+    @property
+    def without_words(self) -> Update:
+        """The write that removes the reason, the summary and the briefing."""
+        return Update(self.key, set=dict.fromkeys(WORDS), condition=Exists())
+
+    def is_about(self, at: datetime) -> bool:
+        """Tell whether its words may tell of a message of this time: a day before it, or later."""
+        return self.since - ABOUT <= at and (self.ended_at is None or at <= self.ended_at)
 
     def to_item(self) -> Item:
         """Return the stay as table attributes, listed while it lasts."""
