@@ -123,6 +123,7 @@ OTHERS = {
     "privacy/erasure_runs.py": "what is taken away",
     "privacy/erasure_run_search.py": "what is taken away",
     "privacy/export.py": "what is the person's own, for operators",
+    "desk/drafts.py": "the session of one chat, from which all its readers were present",
     "desk/live_runs.py": "runs that are stopped",
     "desk/returning.py": "the messages of one chat that its agents are to answer there",
     "planning/firing.py": "the plan whose run starts with its audience",

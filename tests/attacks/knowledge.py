@@ -134,7 +134,7 @@ class Knowledge:
         for message in sorted(self._news(), key=lambda message: message.id):
             if message.via is not None:
                 self._posted(message)
-            elif self.tells(message.text) and message.sender.kind == "agent":
+            elif self.tells(message.text) and message.sender.kind != "user":
                 self._heard(message)
         for chat_id in self.chat_ids():
             chat = self._world.stored_chat(chat_id)

@@ -12,10 +12,15 @@ from itertools import count
 from typing import Any
 
 from skein.agent.tools import TOOLS
+from skein.desk.drafts import Drafts
+from skein.desk.messages import TeamMessages
+from skein.desk.returning import Returns
+from skein.desk.taking import Taking
 from skein.errors import Rejected, Unavailable
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, OwnChange, UserChange
 from skein.models.chats.chat import Message
+from skein.models.chats.desk import DraftKind, Holder
 from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner
@@ -80,6 +85,7 @@ from tests.attacks.steps import (
     Story,
     Tactic,
     TakeName,
+    TakeOver,
     Text,
 )
 from tests.support.agents import actor, asked_by_service
@@ -188,6 +194,7 @@ class Stage(World):
         self._meanwhile: tuple[int, tuple[Step, ...]] = (0, ())
         self._down_until: datetime = self.clock.now()
         self._job: RunJob | None = None
+        self._drafts: Prompt | None = None  # where the draft that is asked for would be sent
         self._leak: Leak | None = None  # found while a run asks the model; the run catches it
         self._places: dict[tuple[str, int], Prompt] = {}
         self.for_outsiders: Counter[Prompt] = Counter()
@@ -394,6 +401,7 @@ class Stage(World):
             Discard: self._discard,
             Merge: self._merge,
             Erase: self._erase,
+            TakeOver: self._take_over,
         }
         doings[type(step)](step)
 
@@ -569,6 +577,24 @@ class Stage(World):
         for _ in range(4):
             self._time_passes(15)
 
+    def _take_over(self, step: TakeOver) -> None:
+        chat_id, holder = step.chat, Holder(id="op_mia", name="Mia")
+        self.app.get(Taking).take(TENANT, chat_id, holder)
+        for kind in ("summary", "answer"):
+            draft = self._draft(chat_id, holder, kind)
+        self.app.get(TeamMessages).post(TENANT, chat_id, holder.id, draft, f"desk {self.step}")
+        if step.returns:
+            briefing = self._draft(chat_id, holder, "briefing")
+            self.app.get(Returns).hand_back(TENANT, chat_id, holder.id, briefing)
+
+    def _draft(self, chat_id: str, holder: Holder, kind: DraftKind) -> str:
+        """What an agent of the chat drafts, for everybody who reads the chat."""
+        self._drafts = Prompt(self.step, kind, chat_id, self.knowledge.readers(chat_id))
+        try:
+            return self.app.get(Drafts).draft(TENANT, chat_id, holder.id, kind).text
+        finally:
+            self._drafts = None
+
     def _say(self, step: Say) -> None:
         if step.word == "secret" and not self._confides(step.chat):
             return
@@ -640,15 +666,13 @@ class Stage(World):
         if request.answer_schema is not None:
             return Calls((), thief.structured(seen, str(request.answer_schema)))
         check_paired(request)
+        if self._drafts is not None:
+            self._note_prompt(self._drafts, request, seen)
+            return thief.answer(seen, Tactic(speaks=True))
         run = self._run()
         place = self._place(run, fresh=seen.answered == 0)
         self._insiders.setdefault((run.id, run.activation), self._people_in(_chats_of(run)))
-        self.prompts[place].append(_shown(request))
-        if self.knowledge.outside(place.readers):
-            self.for_outsiders[place] += 1
-            if self.knowledge.tells(seen.text):
-                self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
-                raise self._leak
+        self._note_prompt(place, request, seen)
         for (chat_id, person), at in self._invited.items():
             fresh = self.clock.now() < at + INVITED_FOR
             if fresh and person in place.readers and chat_id in seen.text:
@@ -659,6 +683,20 @@ class Stage(World):
             self._meanwhile = (0, ())
             Context().run(self._happen, steps)  # not with the worker's permissions
         return thief.answer(seen, self._tactic)
+
+    def _note_prompt(self, place: Prompt, request: ModelRequest, seen: thief.Seen) -> None:
+        """Note down what the model is shown for a place.
+
+        Raises:
+            Leak: Outsiders read the place, and the prompt shows the secret.
+        """
+        self.prompts[place].append(_shown(request))
+        if not self.knowledge.outside(place.readers):
+            return
+        self.for_outsiders[place] += 1
+        if self.knowledge.tells(seen.text):
+            self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
+            raise self._leak
 
     def _check_tags(self, seen: thief.Seen) -> None:
         """Check that the model is shown a chosen name with its tag only."""

@@ -465,6 +465,24 @@ class Outage(Step):
 
 
 @dataclass(frozen=True)
+class TakeOver(Step):
+    """A person of the team holds a chat, and sends what its agent drafts.
+
+    Attributes:
+        returns: The chat goes back at once, with a drafted briefing; else after an hour of silence.
+    """
+
+    chat: str = ""
+    returns: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        back = "hands it back with a drafted briefing" if self.returns else "keeps it"
+        return f"A person of the team takes over {titled(self.chat)}, sends a draft and {back}."
+
+
+@dataclass(frozen=True)
 class Consolidate(Step):
     """An operator has a chat consolidated."""
 

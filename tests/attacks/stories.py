@@ -50,6 +50,7 @@ from tests.attacks.steps import (
     Story,
     Tactic,
     TakeName,
+    TakeOver,
     Text,
     given_by,
     says_secret,
@@ -193,6 +194,7 @@ _others: st.SearchStrategy[Step] = st.one_of(
     st.builds(Consolidate, tactics, _groups),
     st.builds(Discard, who=_people, chat=_groups),
     st.builds(Merge, who=_people),
+    st.builds(TakeOver, tactics, _rooms, st.booleans()),
 )
 _time = st.builds(Pass, tactics, st.sampled_from([6, 12, 12, 120, 600]))
 _rare: st.SearchStrategy[Step] = st.one_of(

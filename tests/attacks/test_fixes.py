@@ -11,13 +11,14 @@ from routes.app import ROLES, Principal
 from skein.account_linking import phone_links
 from skein.agent import training_export as training
 from skein.agent.sections.your_chats import YourChats
+from skein.desk import drafts
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import QueuedEvent
 from skein.events.sending import EventSender
 from skein.live.answer_frames import ListenerFinder
 from skein.live.models.connection import PersonConnections
 from skein.live.pushes import Listener, Pushes
-from skein.models.chats.chat import Chat, Message
+from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.consent import Consent
 from skein.models.common.address import phone_address
 from skein.models.common.audience import Audience
@@ -31,6 +32,7 @@ from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import Merge, User
 from skein.models.runs.run import Run
 from skein.own_tools import rights
+from skein.ports import Table
 from skein.privacy import erasure_rules
 from skein.recall import indexing
 from skein.recall import search as recall_search
@@ -45,7 +47,7 @@ from skein.workspace import document_edits
 from skein.workspace.document_edits import check_listed
 from skein.workspace.models.document import DocumentReach
 from skein.workspace.models.thread import Thread
-from tests.attacks.cast import PEOPLE
+from tests.attacks.cast import ALICES, PEOPLE
 from tests.attacks.integrity import breach_in
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, ORDERED
@@ -113,7 +115,20 @@ def _with_words(sender: EventSender, endpoint: EventEndpoint, queued: QueuedEven
     return _body_of(sender, endpoint.model_copy(update={"words": True}), queued)
 
 
+def _of_another_chat(table: Table, chat: Chat) -> list[Message]:
+    own = (Message.from_item(item) for item in items_under(table, chat.key.pk, Message.PREFIX))
+    pk = chat_partition(TENANT, ALICES.id)
+    others = (Message.from_item(item) for item in items_under(table, pk, Message.PREFIX))
+    return [*own, *others]
+
+
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
+    "drafts for the team are made of one chat": (
+        drafts,
+        "session_of",
+        _of_another_chat,
+        "team_answers_bob",
+    ),
     "a service learns for whom it may keep": (
         Audience,
         "reader_ids",

@@ -645,6 +645,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chats/{chat_id}/desk/drafts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Draft an answer, a briefing or a summary
+         * @description An agent of the chat writes it; the holder edits and sends it.
+         *
+         *     The model is shown the current session of this chat alone. Nothing is posted, and only the
+         *     usage is stored.
+         */
+        post: operations["make_draft"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents/{agent_id}/documents": {
         parameters: {
             query?: never;
@@ -4303,6 +4326,32 @@ export interface components {
             version?: number | null;
         };
         /**
+         * DraftRequest
+         * @description A wish for a draft.
+         */
+        DraftRequest: {
+            /** @description What to draft. */
+            kind: components["schemas"]["DraftKind"];
+            /** @description An agent of the chat; omitted: the one that asked, or the first. */
+            agent_id?: string | null;
+        };
+        /**
+         * DraftResource
+         * @description A draft for the holder of a chat, who edits and sends it.
+         */
+        DraftResource: {
+            /** @description What was drafted. */
+            kind: components["schemas"]["DraftKind"];
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The text. */
+            text: string;
+            /** @description The first message that the model was shown. */
+            from_seq: number;
+            /** @description The last message that the model was shown. */
+            to_seq: number;
+        };
+        /**
          * EffectiveSettingPage
          * @description All settings in force, in one page.
          */
@@ -6866,6 +6915,12 @@ export interface components {
          */
         DeskReason: "agent" | "words" | "failed_answers" | "tool" | "operator";
         /**
+         * DraftKind
+         * @description What an agent drafts for the holder of a chat.
+         * @enum {string}
+         */
+        DraftKind: "answer" | "briefing" | "summary";
+        /**
          * SettingType
          * @description The type of the values of a setting in JSON.
          * @enum {string}
@@ -8819,6 +8874,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MessageResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    make_draft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kind": "answer"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DraftRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftResource"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -7,7 +7,16 @@ from routes.audited import note_seen
 from routes.router import ApiRouter, no_content
 from routes.scope import WhyPrivate, check_chat
 from skein.bootstrap import app, service
-from skein.desk.api import DeskList, DeskResource, NewHolder, NewTeamMessage, Return
+from skein.desk.api import (
+    DeskList,
+    DeskResource,
+    DraftRequest,
+    DraftResource,
+    NewHolder,
+    NewTeamMessage,
+    Return,
+)
+from skein.desk.drafts import Drafts
 from skein.desk.messages import TeamMessages
 from skein.desk.queue import DeskQueue
 from skein.desk.returning import Returns
@@ -134,6 +143,26 @@ def post_team_message(chat_id: ChatId, new: NewTeamMessage) -> tuple[MessageReso
     )
     message = MessageResource.of(posted.message, app().ports.clock.now())
     return message, 201 if posted.created else 200
+
+
+@router.post(
+    "/v1/chats/<chat_id>/desk/drafts",
+    "Draft an answer, a briefing or a summary",
+    409,
+    status=200,
+    instead="privacy",
+)
+def make_draft(chat_id: ChatId, body: DraftRequest) -> DraftResource:
+    """An agent of the chat writes it; the holder edits and sends it.
+
+    The model is shown the current session of this chat alone. Nothing is posted, and only the
+    usage is stored.
+    """
+    caller = router.caller
+    draft = service(Drafts).draft(
+        caller.tenant, chat_id, caller.user_id, body.kind, agent_id=body.agent_id
+    )
+    return DraftResource.of(draft)
 
 
 def _shown(chat_id: str) -> DeskResource:

@@ -26,6 +26,7 @@ ENUMS = {
     "DeskReason": "What put a chat on the desk: an `agent`, a rule of the operator (`words`, "
     "`failed_answers`, `tool`), or an `operator`.",
     "DeskStatus": "Whether a chat waits for a person of the team, or one holds it.",
+    "DraftKind": "What an agent drafts for the holder of a chat.",
     "DueWork": "What becomes of plans and calls of services in a chat that a person of the team "
     "holds: they `wait` for its return, or are dropped.",
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "

@@ -7,6 +7,7 @@ Others use `taking.Taking`, `messages.TeamMessages`, `returning.Returns`, `waiti
 
 __all__ = [
     "api",
+    "drafts",
     "messages",
     "queue",
     "returning",

@@ -4,11 +4,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field
 
-from skein.models.api.base import IdOfChat, Page, Request, Resource
+from skein.models.api.base import IdOfAgent, IdOfChat, Page, Request, Resource
 from skein.models.chats.chat import MAX_TEXT, Chat, Visibility
-from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, Holder
+from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, DraftKind, Holder
 from skein.models.chats.desk_stay import DeskStay
-from skein.models.common.base import Instant, Name
+from skein.models.common.base import EntityId, Instant, Name
 
 
 class NewHolder(Request):
@@ -30,6 +30,28 @@ class Return(Request):
         str,
         Field(max_length=MAX_BRIEFING, description="What the agents are to know; may be empty."),
     ] = ""
+
+
+class DraftRequest(Request):
+    """A wish for a draft."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"kind": "answer"}})
+
+    kind: Annotated[DraftKind, Field(description="What to draft.")]
+    agent_id: Annotated[
+        EntityId | None,
+        Field(description="An agent of the chat; omitted: the one that asked, or the first."),
+    ] = None
+
+
+class DraftResource(Resource):
+    """A draft for the holder of a chat, who edits and sends it."""
+
+    kind: Annotated[DraftKind, Field(description="What was drafted.")]
+    agent_id: IdOfAgent
+    text: Annotated[str, Field(description="The text.")]
+    from_seq: Annotated[int, Field(description="The first message that the model was shown.")]
+    to_seq: Annotated[int, Field(description="The last message that the model was shown.")]
 
 
 class NewTeamMessage(Request):

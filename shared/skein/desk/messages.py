@@ -1,16 +1,24 @@
 """The messages of a person of the team: only the holder of a chat posts them."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from skein.errors import Conflict
-from skein.models.chats.chat import Message
-from skein.models.common.base import MemberRef
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.provenance import Authors
 from skein.models.common.reason import Reason
-from skein.ports import Metrics, Table
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.models.config.overrides import TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.ports import Clock, Metrics, Table
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.config.resolution import effective_in
+from skein.services.delivery.enqueue import why_not_sent
+from skein.services.directory.time_zones import zone_of_person
 from skein.services.quotas.rate_limits import RateLimiter
+from skein.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +29,8 @@ class TeamMessages:
     chats: Chats
     rate_limiter: RateLimiter
     metrics: Metrics
+    clock: Clock
+    settings: Settings
 
     def post(
         self, tenant: str, chat_id: str, holder_id: str, text: str, client_id: str
@@ -35,8 +45,8 @@ class TeamMessages:
 
         Raises:
             NotFound: The chat does not exist.
-            Conflict: The operator does not hold the chat, it is discarded, or its person has opted
-                out of SMS, so that nobody would read the message.
+            Conflict: The operator does not hold the chat, it is discarded, its person has opted out
+                of SMS, so that nobody would read the message, or the person has quiet hours.
             RateLimited: The operator has posted too many messages.
             Unprocessable: The text is empty or too long.
         """
@@ -55,9 +65,43 @@ class TeamMessages:
             return PostedMessage(earlier, created=False)
         if snapshot.opted_out:
             raise Conflict(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
+        until = self._quiet_until(snapshot)
+        if until is not None:
+            details = {"until": rfc3339(until)}
+            why = "the person has quiet hours and has not written"
+            raise Conflict(why, details=details, reason=Reason.QUIET_HOURS)
         self.rate_limiter.admit(tenant, holder_id)
         posted, desk = self.chats.post_message(new, known=snapshot), snapshot.chat.desk
         if posted.created and desk is not None and desk.answered_at is None:
             waited = (posted.message.created_at - desk.since).total_seconds()
             self.metrics.count("DeskAnswerSeconds", waited, unit="Seconds")
         return posted
+
+    def _quiet_until(self, snapshot: ChatSnapshot) -> datetime | None:
+        """Return the end of the person's quiet hours, if a message would break them.
+
+        A person on a phone who has written in this session gets its answers at any time.
+        """
+        chat, now = snapshot.chat, self.clock.now()
+        people = [each for each in snapshot.members if each.member.kind == "user"]
+        person = next((each.member for each in people if why_not_sent(each) is None), None)
+        if chat.kind != "direct" or person is None or _is_talking(chat, now, self.settings):
+            return None
+        user_key = User.key_of(chat.tenant, person.id)
+        tenant_key = TenantSettings.key_of(chat.tenant)
+        agents = [Agent.key_of(chat.tenant, each.member.id) for each in snapshot.agents]
+        found = self.table.get_many([user_key, tenant_key, *agents])
+        user = User.from_item(found[user_key]) if user_key in found else None
+        zones = [Agent.from_item(found[key]).time_zone for key in agents if key in found]
+        settings = self.settings.overridden(TenantSettings.from_optional(found.get(tenant_key)))
+        hours = (user.quiet_hours if user is not None else None) or settings.quiet_hours
+        zone = zone_of_person(user) if user is not None else None
+        return hours.end_after(now, zone or next(iter(zones), "UTC"))
+
+
+def _is_talking(chat: Chat, now: datetime, settings: Settings) -> bool:
+    """Tell whether the person of a direct chat has written in a session that is not over."""
+    if chat.session is None or chat.last_message_at is None:
+        return False
+    gap = timedelta(minutes=effective_in(chat, settings).conversation_gap_minutes)
+    return chat.person_seq >= chat.session.first_seq and now - chat.last_message_at < gap

@@ -17,13 +17,13 @@ from skein.services.common.quoting import minute_of, quoted
 
 
 @dataclass(frozen=True, slots=True)
-class HandedBack(SectionItems):
+class Briefings(SectionItems):
     """The briefing of the newest return of the active chat, if it may be shown."""
 
     briefing: Briefing | None = None
 
     @classmethod
-    def found(cls, read: SectionReads) -> "HandedBack":
+    def found(cls, read: SectionReads) -> "Briefings":
         """Keep the briefing while the history shows messages from before the return."""
         chat = read.chat
         briefing = chat.briefing if chat is not None else None
@@ -50,7 +50,7 @@ def desk(given: SectionInput) -> Section | None:
 
 def handed_back(given: SectionInput) -> Section | None:
     """Render who held the chat and what they told its agents; None if nobody did."""
-    briefing = given.reading.of(HandedBack).briefing
+    briefing = given.reading.of(Briefings).briefing
     if briefing is None:
         return None
     who = given.names[briefing.holder.sender]

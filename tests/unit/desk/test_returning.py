@@ -78,5 +78,13 @@ def test_sms_of_the_team_has_the_holders_name_and_stop_holds_for_it() -> None:
     assert mia.say("It **comes** today").status == 201
     world.drain()
     assert world.sms.bodies[-1] == "Mia from Acme: It comes today"
+    world.clock.advance(10 * 3_600)
+    refused = mia.say("Good night")
+    assert (refused.status, refused.body["error"]["details"]) == (
+        409,
+        {"until": "2026-02-19T08:00:00.000Z"},
+    )
+    phone.text("Hello?")
+    assert mia.say("I am here").status == 201
     phone.text("STOP")
     assert mia.say("Hello?").status == 409

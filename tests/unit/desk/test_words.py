@@ -1,6 +1,7 @@
 """The words of the team: how prompts, memories and recall show them, and how they are erased."""
 
 import json
+from typing import Any
 
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import COACH, settle
@@ -12,7 +13,7 @@ from tests.support.erasure import BEN, MARK, ZOE, erase, indexed, lines_of, worl
 CHAT = "chat_1"
 
 
-def held(world: World, **chat: object) -> Desk:
+def held(world: World, **chat: Any) -> Desk:
     world.known(BEN)
     world.chat(ZOE, *([] if chat.get("kind") == "direct" else [BEN]), COACH, **chat)
     world.post(f"Do you know {MARK}?", ZOE)

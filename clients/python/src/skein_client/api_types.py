@@ -1098,6 +1098,9 @@ DeskStatus: TypeAlias = Literal['waiting', 'held']
 DeskReason: TypeAlias = Literal['agent', 'words', 'failed_answers', 'tool', 'operator']
 
 
+DraftKind: TypeAlias = Literal['answer', 'briefing', 'summary']
+
+
 SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'array', 'object']
 
 
@@ -1764,6 +1767,27 @@ class DirectChatPage(TypedDict):
 
     items: list[DirectChatResource]
     next_cursor: str | None
+
+
+class DraftRequest(TypedDict):
+    """
+    A wish for a draft.
+    """
+
+    kind: DraftKind
+    agent_id: NotRequired[str | None]
+
+
+class DraftResource(TypedDict):
+    """
+    A draft for the holder of a chat, who edits and sends it.
+    """
+
+    kind: DraftKind
+    agent_id: str
+    text: str
+    from_seq: int
+    to_seq: int
 
 
 class EffectiveSettingResource(TypedDict):

@@ -24,7 +24,7 @@ from skein.agent.sections.your_chats import (
     all_your_chats,
     your_newest_chats,
 )
-from skein.desk.sections import HandedBack, desk, handed_back
+from skein.desk.sections import Briefings, desk, handed_back
 from skein.interface.history import History, conversation_summary
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
@@ -94,6 +94,6 @@ ITEMS: tuple[type[SectionItems], ...] = (
     OtherSummaries,
     BorrowedItems,
     OpenQuestions,
-    HandedBack,
+    Briefings,
     OwnToolItems,
 )

@@ -16,6 +16,7 @@ from skein.models.config.desk import DueWork
 
 MAX_BRIEFING = 4_000  # characters
 DeskStatus = Literal["waiting", "held"]
+DraftKind = Literal["answer", "briefing", "summary"]
 DeskReason = Literal["agent", "words", "failed_answers", "tool", "operator"]
 """What put a chat on the desk: an agent's tool, a rule of the operator, or an operator."""
 
