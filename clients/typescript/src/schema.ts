@@ -6952,6 +6952,7 @@ export interface components {
         HttpMethod: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
         /**
          * ReachingChannel
+         * @description A channel by which messages reach people outside of the app.
          * @enum {string}
          */
         ReachingChannel: "sms" | "whatsapp";
@@ -7017,6 +7018,7 @@ export interface components {
         DueWork: "wait" | "drop";
         /**
          * Weekday
+         * @description A day of the week.
          * @enum {string}
          */
         Weekday: "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";

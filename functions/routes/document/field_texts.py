@@ -67,6 +67,7 @@ ENUMS = {
     "PostStatus": "Whether words to which a person agreed are posted in a chat.",
     "ProfileChangeMadeBy": "What changed the profile: consolidation, or the agent's tool.",
     "PromptMark": "A note on how a prompt was built, for example that content was left out.",
+    "ReachingChannel": "A channel by which messages reach people outside of the app.",
     "ReplyMode": "How an agent answers: only with the tool `send_message`, or with its text.",
     "RespondMode": "Which messages the agents of a chat answer: every message, those that "
     "mention them, or none until a person asks.",
@@ -87,6 +88,7 @@ ENUMS = {
     "UsageBy": "What each row of a usage report stands for.",
     "Visibility": "Content of `open` chats may be shown to everyone in the tenant; content of "
     "`private` chats only to people who were present.",
+    "Weekday": "A day of the week.",
     "WhoMayAdd": "Who may add an agent to chats: anyone, or operators only.",
     "WarningCode": "The kind of warning, for programs. More may be added.",
 }
