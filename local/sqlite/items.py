@@ -151,11 +151,11 @@ def _size(spelled: AttributeValue) -> int:
     ((kind, value),) = spelled.items()
     if kind == "S":  # most values are strings
         return _text_size(value)
+    if kind == "N":  # as the hundreds of components of a vector are
+        return (_digits(value) + 1) // 2 + 1
     match kind:
         case "B":
             return len(value)
-        case "N":
-            return (_digits(value) + 1) // 2 + 1
         case "M":
             inner = sum([_text_size(n) + _size(v) + ELEMENT_OVERHEAD for n, v in value.items()])
             return COLLECTION_OVERHEAD + inner

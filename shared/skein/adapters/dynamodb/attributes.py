@@ -34,11 +34,12 @@ def marshal(value: Any) -> AttributeValue:
             pair, or a name in a mapping is empty.
         TypeError: DynamoDB has no type for the value.
     """
-    # Most values are strings and whole numbers.
-    if type(value) is str:
+    # Most values are strings, whole numbers, and components of vectors.
+    kind = type(value)
+    if kind is str:
         return {"S": _unicode(value)}
-    if type(value) is int and abs(value) < _EXACT:
-        return {"N": str(value)}
+    if kind is float or kind is int:
+        return {"N": _number(value)}
     match value:
         case None:
             spelled: AttributeValue = {"NULL": True}
@@ -64,11 +65,11 @@ def unmarshal(spelled: Mapping[str, Any]) -> Any:
     ((kind, value),) = spelled.items()
     if kind == "S":  # most values are strings
         return value
+    if kind == "N":
+        return int(value) if value.isdecimal() else _to_python(value)
     match kind:
         case "NULL":
             return None
-        case "N":
-            return int(value) if value.isdecimal() else _to_python(Decimal(value))
         case "M":
             return {name: unmarshal(inner) for name, inner in value.items()}
         case "L":
@@ -103,8 +104,12 @@ def unmarshal_item(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _to_python(number: Decimal) -> float:
-    return int(number) if number == number.to_integral_value() else float(number)
+def _to_python(text: str) -> float:
+    number = float(text)
+    if not number.is_integer():
+        return number
+    exact = Decimal(text)  # a float has too few digits for some whole numbers
+    return int(exact) if exact == exact.to_integral_value() else number
 
 
 def _unicode(text: str) -> str:
@@ -120,9 +125,10 @@ def _name(name: str) -> str:
 
 
 def _number(value: float | Decimal) -> str:
-    # Most of these are components of vectors. Python writes them without an exponent.
     if type(value) is float and _SMALLEST_PLAIN <= abs(value) < 1:
-        return repr(value)
+        return repr(value)  # Python writes these without an exponent
+    if type(value) is int and abs(value) < _EXACT:
+        return str(value)
     try:
         # Through `str`, 0.1 stays 0.1; its exact binary value has too many digits.
         number = _NUMBERS.create_decimal(str(value))
