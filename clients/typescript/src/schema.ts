@@ -588,7 +588,7 @@ export interface paths {
         };
         /**
          * Get a chat on the desk
-         * @description A chat that is not on the desk gets 404.
+         * @description If it is not there, 404 tells in `details` who held the chat last, and how that ended.
          */
         get: operations["get_desk"];
         /**

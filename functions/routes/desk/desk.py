@@ -45,7 +45,7 @@ def list_desk() -> DeskList:
 
 @router.get("/v1/chats/<chat_id>/desk", "Get a chat on the desk", instead="privacy")
 def get_desk(chat_id: ChatId) -> DeskResource:
-    """A chat that is not on the desk gets 404."""
+    """If it is not there, 404 tells in `details` who held the chat last, and how that ended."""
     return _shown(chat_id)
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from skein.errors import Conflict, NotFound
 from skein.models.chats.chat import Chat
-from skein.models.chats.desk_stay import DeskStay, desk_relation, is_current
+from skein.models.chats.desk_stay import DeskEnd, DeskStay, desk_relation, is_current
+from skein.models.common.base import rfc3339
 from skein.models.common.storage import Key
 from skein.ports import Table
 from skein.services.chat_state.desk_stays import read_stay
@@ -57,12 +59,13 @@ class DeskQueue:
         """Return a chat on the desk.
 
         Raises:
-            NotFound: The chat does not exist, or is not on the desk.
+            NotFound: The chat does not exist, or is not on the desk; the details tell of its newest
+                return.
         """
         chat = read_chat(self.table, tenant, chat_id)
         stay = read_stay(self.table, chat)
         if stay is None:
-            raise NotFound("the chat is not on the desk")
+            raise NotFound("the chat is not on the desk", details=_newest_return(chat))
         return DeskEntry(chat, stay)
 
     def held_by(self, tenant: str, chat_id: str, holder_id: str) -> Chat:
@@ -70,10 +73,19 @@ class DeskQueue:
 
         Raises:
             NotFound: The chat does not exist.
-            Conflict: The operator does not hold it.
+            Conflict: The operator does not hold it; the details tell of its newest return.
         """
         chat = read_chat(self.table, tenant, chat_id)
         desk = chat.desk
         if desk is None or desk.holder is None or desk.holder.id != holder_id:
-            raise Conflict("you do not hold the chat")
+            raise Conflict("you do not hold the chat", details=_newest_return(chat))
         return chat
+
+
+def _newest_return(chat: Chat) -> dict[str, Any]:
+    """Return who handed a chat back, for an error that tells of it; nothing if nobody did."""
+    last = chat.briefing
+    if last is None or chat.held:
+        return {}
+    ended_by: DeskEnd = "silence" if last.silent else "handed_back"
+    return {"holder": last.holder.id, "ended_by": ended_by, "ended_at": rfc3339(last.at)}

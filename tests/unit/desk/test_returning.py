@@ -5,6 +5,7 @@ import pytest
 from skein.models.common.reason import Reason
 from skein.models.config.desk import DueWork
 from skein.planning.models.plan import Plan
+from skein.settings import Settings
 from tests.support.agents import AHMAD, COACH, HUSAM, settle, stage
 from tests.support.api_client import operator
 from tests.support.builders import World
@@ -66,7 +67,8 @@ def test_holder_who_is_silent_loses_the_chat_and_people_are_told_once() -> None:
     texts = [message.text for message in world.messages()]
     assert sorted(texts[1:]) == sorted(["And?", LEFT, "I can help"])
     assert mia.say("Sorry").status == 409
-    assert mia.get().status == 404
+    gone = mia.get()
+    assert (gone.status, gone.body["error"]["details"]["ended_by"]) == (404, "silence")
 
 
 def test_sms_of_the_team_has_the_holders_name_and_stop_holds_for_it() -> None:
@@ -88,3 +90,11 @@ def test_sms_of_the_team_has_the_holders_name_and_stop_holds_for_it() -> None:
     assert mia.say("I am here").status == 201
     phone.text("STOP")
     assert mia.say("Hello?").status == 409
+
+
+def test_limits_hold_for_the_team() -> None:
+    world = stage(settings=Settings(user_messages_per_minute=2))
+    world.chat(HUSAM, AHMAD, COACH)
+    mia = held(world)
+    answers = [mia.say("One", "1"), mia.say("Two", "2"), mia.say("Three", "3"), mia.say("Two", "2")]
+    assert [answer.status for answer in answers] == [201, 201, 429, 200]

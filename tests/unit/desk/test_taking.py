@@ -1,16 +1,21 @@
 """Take-overs: whatever agents do in the chat, they say nothing after it, and nothing is lost."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from skein.desk.taking import Taking
+from skein.errors import Conflict
+from skein.models.chats.chat import MessageKind
 from skein.models.chats.desk import Holder
+from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.config.desk import DueWork
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
+from skein.services.chats.post_message import NewMessage
 from tests.support.agents import (
     AHMAD,
     COACH,
@@ -31,6 +36,7 @@ from tests.support.desk import Desk
 from tests.support.fakes import Said, says
 from tests.support.live import connect
 
+MIA = MemberRef(kind="team", id="op_mia")
 WORDS = "Here is what I think."
 
 
@@ -203,3 +209,31 @@ def test_second_person_who_takes_the_chat_at_the_same_time_is_refused() -> None:
     rival(world).before = ("META", lambda: taking.take(TENANT, "chat_1", first))
     assert tom.take().status == 409
     assert mia.get().body["holder"]["name"] == "Mia"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sender", "posted"),
+    [
+        ("notice", COACH.ref, True),
+        ("text", HUSAM.ref, True),
+        ("text", COACH.ref, False),
+        ("text", MIA, False),
+        ("team", COACH.ref, False),
+        ("team", HUSAM.ref, False),
+        ("team", MemberRef(kind="team", id="op_tom"), False),
+        ("team", MIA, True),
+    ],
+)
+def test_only_the_holder_posts_for_the_team_and_agents_only_notices(
+    kind: MessageKind, sender: MemberRef, *, posted: bool
+) -> None:
+    world = stage()
+    world.chat(HUSAM, AHMAD, COACH)
+    taken(world)
+    new = NewMessage(
+        tenant=TENANT, chat_id="chat_1", sender=sender, kind=kind, text="Hello", client_id="1"
+    )
+    with nullcontext() if posted else pytest.raises(Conflict) as refused:
+        world.app.chats.post_message(new)
+    assert [message.kind for message in world.messages()] == ([kind] if posted else [])
+    assert refused is None or refused.value.reason == Reason.DESK
