@@ -1,4 +1,4 @@
-// A phone of the local stack: SMS with any line as any number, and chats as any local person.
+// A phone of the local stack: SMS and WhatsApp with any line as any number, and chats as any local person.
 import { ApiError } from "../api.js";
 import { Conversation, timeOf } from "../conversation.js";
 import { el, field, fill, select } from "../dom.js";
@@ -13,6 +13,8 @@ const NUMBER = "+15005550100", PERSON = { id: "ann", name: "Ann" };
 const E164 = /^\+[1-9][0-9]{6,14}$/;
 const PAUSE_MS = 2_000;
 const OTHER = "";
+const PREFIX = { sms: "", whatsapp: "whatsapp:" }; // of addresses, by channel
+const WINDOW_MS = 24 * 3_600_000; // in which WhatsApp takes any text
 const said = words.pages.phone;
 
 async function show(main, [kind = "sms"], context) {
@@ -20,23 +22,24 @@ async function show(main, [kind = "sms"], context) {
   const tab = (name) => el("a", { href: `#/phone/${name}`, "aria-current": name === kind ? "true" : null }, said.tabs[name]);
   fill(main,
     el("h1", {}, said.name),
-    el("nav", { class: "tabs", "aria-label": said.kinds }, tab("sms"), tab("app")),
-    el("p", { class: "about" }, kind === "app" ? said.aboutApp : said.about),
+    el("nav", { class: "tabs", "aria-label": said.kinds }, tab("sms"), tab("whatsapp"), tab("app")),
+    el("p", { class: "about" }, said.abouts[kind]),
     body);
   const operator = await operatorApi();
-  return kind === "app" ? showApp(body, operator, context) : showSms(body, operator, context);
+  return kind === "app" ? showApp(body, operator, context) : showTexts(body, operator, context, kind);
 }
 
-// ---------------------------------------------------------------------- SMS
+// ---------------------------------------------------------------------- SMS and WhatsApp
 
-async function showSms(body, operator, context) {
-  const [lines, agents] = await Promise.all([operator.items("/v1/lines", 200), operator.items("/v1/agents", 200)]);
+async function showTexts(body, operator, context, channel) {
+  const [all, agents] = await Promise.all([operator.items("/v1/lines", 200), operator.items("/v1/agents", 200)]);
+  const lines = all.filter((each) => each.channels.includes(channel));
   if (lines.length === 0) {
-    fill(body, el("p", { class: "empty" }, said.noLine));
+    fill(body, el("p", { class: "empty" }, said.noLines[channel]));
     return null;
   }
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
-  const phone = new SmsPhone(context, NUMBER, lines[0].phone);
+  const phone = new TextPhone(context, channel, NUMBER, lines[0].phone);
   const number = el("input", { type: "tel", value: NUMBER, autocomplete: "off", required: true,
     on: { change: () => phone.become(number.value.trim(), line.value) } });
   const line = select(lines.map((each) => [each.phone, said.lineOf(each.phone, names.get(each.agent_id) ?? each.agent_id)]),
@@ -49,8 +52,9 @@ async function showSms(body, operator, context) {
   return () => phone.stop();
 }
 
-class SmsPhone {
+class TextPhone {
   #context;
+  #channel;
   #number;
   #line;
   #list;
@@ -61,15 +65,16 @@ class SmsPhone {
   #shown = false;
   #sending = Promise.resolve();
 
-  constructor(context, number, line) {
+  constructor(context, channel, number, line) {
     this.#context = context;
+    this.#channel = channel;
     this.#number = number;
     this.#line = line;
-    this.#list = new WindowList(said.messages, bubble);
+    this.#list = new WindowList(said.messages, (item) => bubble(item, channel, (button) => this.#tap(button)));
     this.status = el("p", { class: "state", role: "status" }, said.empty);
     this.count = el("p", { class: "hint", id: "segments" });
     this.text = el("textarea", {
-      rows: 2, placeholder: said.placeholder, "aria-label": said.compose, "aria-describedby": "segments",
+      rows: 2, placeholder: said.placeholder, "aria-label": said.composes[channel], "aria-describedby": "segments",
       on: { input: () => this.#counted(), keydown: (event) => this.#key(event) },
     });
     this.form = el("form", { class: "composer", on: { submit: (event) => this.#submit(event) } },
@@ -85,7 +90,7 @@ class SmsPhone {
       let version = null;
       try {
         while (!abort.signal.aborted) {
-          const { items, version: next, no_answer: silence } = await phoneSms(this.#number, this.#line, version, abort.signal);
+          const { items, version: next, no_answer: silence } = await phoneSms(this.#address(this.#number), this.#address(this.#line), version, abort.signal);
           if (version === null) this.#list.reset([]);
           version = next;
           this.#take(items, silence);
@@ -102,6 +107,8 @@ class SmsPhone {
     this.#ended = true;
     this.#abort.abort();
   }
+
+  #address(number) { return `${PREFIX[this.#channel]}${number}`; }
 
   /** Be another number, or write to another line. */
   become(number, line) {
@@ -140,9 +147,15 @@ class SmsPhone {
       : silence !== null ? said.noAnswers[silence.reason] ?? said.noAnswer(silence.meaning)
       : waits ? said.waiting : "";
     this.status.classList.toggle("dots", waits);
+    this.#counted();
   }
 
   #counted() {
+    if (this.#channel === "whatsapp") {
+      const heard = [...this.#known.values()].filter((sms) => sms.direction === "inbound").at(-1);
+      this.count.textContent = heard === undefined ? "" : said.window(timeOf(new Date(Date.parse(heard.created_at) + WINDOW_MS).toISOString()));
+      return;
+    }
     const { segments, left } = segmentsOf(this.text.value);
     this.count.textContent = this.text.value === "" ? "" : said.segments(segments, left);
   }
@@ -160,6 +173,13 @@ class SmsPhone {
     if (text === "") return;
     this.text.value = "";
     this.#counted();
+    this.#write(text);
+  }
+
+  /** Answer with a quick reply. */
+  #tap({ title, id }) { this.#write(title, id); }
+
+  #write(text, button) {
     const sid = `SM${crypto.randomUUID().replaceAll("-", "")}`;
     const { segments } = segmentsOf(text);
     const sms = { sid, body: text, direction: "inbound", status: "sending", segments, created_at: new Date().toISOString() };
@@ -167,7 +187,7 @@ class SmsPhone {
     this.#pending.push(item);
     this.#list.append([item]);
     this.#list.toEnd();
-    const to = { from: this.#number, to: this.#line };
+    const to = { from: this.#address(this.#number), to: this.#address(this.#line), button };
     // One after the other: otherwise a START could arrive after the message that follows it.
     this.#sending = this.#sending.then(() => this.#post(item, to));
   }
@@ -183,13 +203,16 @@ class SmsPhone {
   }
 }
 
-function bubble({ sms }) {
+function bubble({ sms }, channel, tap) {
+  const state = said.states[sms.status] ?? sms.status;
   const mine = sms.direction === "inbound";
   return el("li", { class: `bubble ${mine ? "mine" : "theirs"}`, "data-status": sms.status },
     el("p", { class: "text" }, sms.body),
+    sms.buttons?.length > 0 ? el("p", { class: "row" },
+      ...sms.buttons.map((button) => el("button", { type: "button", on: { click: () => tap(button) } }, button.title))) : null,
     el("p", { class: "meta" },
       el("time", { datetime: sms.created_at }, timeOf(sms.created_at)), " ",
-      said.state(said.states[sms.status] ?? sms.status, sms.segments)));
+      channel === "sms" ? said.state(state, sms.segments) : state));
 }
 
 // ---------------------------------------------------------------------- the app

@@ -155,3 +155,14 @@ def test_question_by_sms_is_answered_with_a_number(
     assert number is not None
     driver.send(number[1])
     expect(theirs.last).to_have_text("Booked.", timeout=20_000)
+
+
+def test_message_of_whatsapp_is_answered_and_its_receipt_shown(driver: Driver) -> None:
+    driver.open("#/phone/whatsapp")
+    become_another_number(driver)
+    driver.page.get_by_label("Your message").fill("What is a good exercise for my back?")
+    driver.page.get_by_label("Your message").press("Enter")
+    theirs = driver.page.locator(".bubble.theirs")
+    expect(theirs).to_contain_text("Try the plank", timeout=20_000)
+    expect(theirs).to_contain_text("Read")
+    expect(driver.page.locator("#segments")).to_contain_text("Any text may come until")
