@@ -4,7 +4,7 @@ import json
 import threading
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from local.files import read_whole, write_whole
 
@@ -148,8 +148,10 @@ class SmsLog:
 
 
 def _by_sid(data: bytes) -> dict[str, Sms]:
-    values = (json.loads(line) for line in data.splitlines())
-    stored = (
-        Sms(**value | {"buttons": tuple(map(tuple, value.get("buttons", ())))}) for value in values
-    )
+    stored = (_read(json.loads(line)) for line in data.splitlines())
     return {sms.sid: sms for sms in stored}
+
+
+def _read(value: Any) -> Sms:
+    sms = Sms(**value)
+    return replace(sms, buttons=tuple((title, code) for title, code in sms.buttons))

@@ -319,7 +319,7 @@ def test_sms_that_is_rejected_is_named(stage: Stage) -> None:
 
 
 def test_sms_that_is_rejected_is_not_named_by_invalid_fields(stage: Stage) -> None:
-    webhook = SMS.but(To=f"whatsapp:{LINE}", MessageSid=f"SM 1 {WORD}")
+    webhook = SMS.but(To=f"messenger:{LINE}", MessageSid=f"SM 1 {WORD}")
     assert invoke(sms_webhook, stage.world, webhook.signed())["statusCode"] == 422
     [line] = stage.told("request rejected")
     assert not {"sid", "line"} & line.keys()

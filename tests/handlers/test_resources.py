@@ -129,10 +129,10 @@ KINDS = {
     "line": Kind(
         path="/v1/lines",
         new={"phone": "+1 500 555 0006", "agent_id": "agt_a"},
-        shown={"phone": LINE, "agent_id": "agt_a", "settings": {}},
+        shown={"phone": LINE, "agent_id": "agt_a", "channels": ["sms"], "settings": {}},
         id_field="phone",
-        change={"settings": {"apology": False}},
-        after={"settings": {"apology": False}},
+        change={"settings": {"apology": False}, "channels": ["whatsapp", "sms"]},
+        after={"settings": {"apology": False}, "channels": ["whatsapp", "sms"]},
         again=409,
     ),
     "service": Kind(
