@@ -27,6 +27,7 @@ def load(module: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
     done = load("bench.load")
     told = done.stdout
