@@ -65,4 +65,6 @@ def test_ticket_system_of_the_page_takes_a_chat_answers_and_hands_it_back(
     assert ("team", "Mia", "Your money is on its way.") in lines
     assert lines[-1] == ("text", "Coach", "You're welcome.")
     assert client.ok("GET", "/v1/desk", token=token)["items"] == []
-    assert "Your money is on its way." in str(model.calls[-1].body)
+    prompt = str(model.calls[-1].body)
+    assert "Your money is on its way." in prompt
+    assert "Refunded 20 euros." in prompt

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
-from skein.models.chats.desk_stay import DeskStay, is_current
+from skein.models.chats.desk_stay import DeskEnd, DeskStay, is_current
 from skein.models.common.base import MemberRef
 from skein.models.config.desk import DeskSettings
 from skein.models.outbox.due import NOT_DUE, due_pointer
@@ -51,7 +51,8 @@ class WaitingStays:
         settings, now = self.requests.settings_of(job.tenant), self.clock.now()
         with suppress(ConditionFailed, ExtraWriteFailed):  # another worker was faster, or a holder
             if snapshot.chat.discarded_at is not None or not is_current(stay, snapshot.chat):
-                ended = {"ended_at": now, "ended_by": "discarded"}
+                end: DeskEnd = "discarded"
+                ended = {"ended_at": now, "ended_by": end}
                 self.table.write(revise(stay, ended, also=UNLISTED)[1])
             elif stay.noticed_at is None:
                 self._tell(stay, snapshot, settings, now)
