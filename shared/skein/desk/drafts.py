@@ -12,6 +12,7 @@ from skein.errors import Conflict, ModelRejected, NotFound, Unavailable, Unproce
 from skein.interface.names import Names, speakers
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.desk import MAX_BRIEFING, DraftKind, Holder
+from skein.models.chats.names import TEAM
 from skein.models.common.base import Value
 from skein.models.common.storage import Query
 from skein.models.config.overrides import TenantSettings
@@ -189,7 +190,7 @@ def _prompt(
         f"- {names.speaker(message)}: {quoted(message.text[:MESSAGE_CHARACTERS])}"
         for message in messages
     ]
-    variables = {"identity": agent.identity, "name": names[holder.sender]}
+    variables = {"identity": agent.identity, "name": names[holder.sender].removesuffix(TEAM)}
     shown = {"speakers": speakers(names, chat, messages), "messages": "\n".join(lines)}
     return (
         ModelMessage(role="system", content=render(f"desk_{kind}", variables)),
