@@ -23,6 +23,7 @@ from skein.recall.models.stored import (
     Posting,
     PostingRef,
     RecallPassage,
+    person_of_author,
     recall_partition,
 )
 from skein.recall.query import people_named
@@ -146,10 +147,10 @@ class RecallRequest:
         """The people of a private chat, whose messages have no limit; see `few_of_strangers`."""
         return members_of(self.chat)
 
-    def may_hold(self, sender_id: str) -> bool:
-        """Tell whether the words of a sender may be held, as far as that is known from the id."""
-        by_agent = sender_id.startswith(AGENT)
-        return by_agent or self.insiders.admit(Authors.in_digests([sender_id]))
+    def may_hold(self, author: str) -> bool:
+        """Tell whether the words of an author may be held, as far as that is known from the id."""
+        person_id = person_of_author(author)
+        return person_id is None or self.insiders.admit(Authors.in_digests([person_id]))
 
     def in_time(self, at: float) -> bool:
         """Tell whether a time lies in the requested range."""

@@ -25,7 +25,7 @@ from skein.models.outbox.jobs import RecallJob
 from skein.models.quotas.usage import Payer, Words
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Embeddings, Table, Vocabulary
-from skein.recall.models.stored import RecallPassage, recall_partition
+from skein.recall.models.stored import RecallPassage, author_of, recall_partition
 from skein.recall.passage_commit import PassageChange, PassageCommits, Passages, alike
 from skein.recall.passages import MAX_VECTORS, passages_of
 from skein.recall.rare_words import rare_stems
@@ -286,7 +286,7 @@ class RecallIndexing:
                     answers=answers,
                 ),
                 recall_model=self.embeddings.name,
-                recall_author=message.sender.id,
+                recall_author=author_of(message.sender),
                 recall_month=f"{message.created_at.astimezone(UTC):%Y-%m}",
                 weight=0.0,
                 name=message.sender.name,

@@ -37,7 +37,7 @@ from skein.recall.candidates import (
 )
 from skein.recall.changes import with_newer
 from skein.recall.layout import RecalledEntry, fitting
-from skein.recall.models.stored import AGENT, Posting
+from skein.recall.models.stored import Posting, author_of, person_of_author
 from skein.recall.passages import Passage, passages_of
 from skein.recall.query import PreparedQuery, QueryReader
 from skein.recall.questions import ends_with_question
@@ -313,15 +313,15 @@ def month_of(first_at: int | None, last_at: int | None) -> str | None:
 
 def _line_of(message: Message, part: int, parts: int, passage: Passage) -> Line:
     """Return a passage of a message that was read, without a cosine."""
-    sender_id = message.sender.id
+    author = author_of(message.sender)
     return Line(
         message.chat_id,
         message.seq,
         part,
-        sender_id,
+        author,
         frozenset(stems_of(passage.text)),
         int(message.created_at.timestamp()),
-        is_long_answer(sender_id, parts),
+        is_long_answer(author, parts),
     )
 
 
@@ -334,7 +334,7 @@ def _is_wanted(request: RecallRequest, line: Line, name: str) -> bool:
 def _sender_of_hit(hit: Hit) -> Authors:
     """Return the person who wrote a passage, by id; nobody for an agent."""
     sender_id = hit.line.sender_id
-    return Authors.of([None if sender_id.startswith(AGENT) else sender_id])
+    return Authors.of([person_of_author(sender_id)])
 
 
 def _strong(hits: Sequence[Hit], prepared: PreparedQuery) -> list[Hit]:

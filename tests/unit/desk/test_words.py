@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from skein.models.runs.completion import ModelRequest
+from skein.recall.models.stored import RecallPassage
 from tests.support.agents import COACH, settle
 from tests.support.api_client import WHY, operator
 from tests.support.builders import TENANT, World
@@ -81,6 +82,10 @@ def test_words_of_the_team_are_recalled_under_their_name() -> None:
     found = operator(world).get(path, chat_id=CHAT, **query)
     [sender] = [each["sender"] for each in found.body["items"] if "4711" in each["text"]]
     assert sender == {"kind": "team", "id": "op_mia", "name": "Mia"}
+    passages = [item for item in world.table.all_items().values() if "recall_author" in item]
+    [made] = [p for p in map(RecallPassage.from_item, passages) if p.name == "Mia"]
+    assert made.recall_author == "team:op_mia"
+    assert made.made_from.writers.none
 
 
 def test_erasure_of_a_person_takes_what_the_team_told_them_and_the_briefing() -> None:

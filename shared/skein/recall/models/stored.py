@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field
 
 from skein.models.chats.chat import chat_partition
-from skein.models.common.base import Identifier, Stored, Tenant, key_part
+from skein.models.common.base import Identifier, MemberRef, Stored, Tenant, key_part
 from skein.models.common.embedding import Vector
 from skein.models.common.ownership import owned_partition
 from skein.models.common.provenance import MadeFrom
@@ -21,6 +21,17 @@ from skein.models.common.storage import Item, Key, SortKeyPrefix
 MAX_REFS = 64  # of a posting; a stem of more messages says little
 DIGITS = 4  # of a component of a vector after the point; more would take more bytes
 AGENT = "agt_"  # how the ids of agents begin
+TEAM = "team:"  # before the id of a person of the team, who may also be a person in chats
+
+
+def author_of(sender: MemberRef) -> str:
+    """Return the author of a passage: the sender's id, with a mark for a person of the team."""
+    return f"{TEAM}{sender.id}" if sender.kind == "team" else sender.id
+
+
+def person_of_author(author: str) -> str | None:
+    """Return the id of the person who wrote a passage; None for an agent and the team."""
+    return None if author.startswith((AGENT, TEAM)) else author
 
 
 class RecallPassage(Stored):
@@ -35,7 +46,7 @@ class RecallPassage(Stored):
         version: The optimistic lock.
         recall_scope: The partition of the vector index; see `recall_partition`.
         recall_model: The name of the embeddings' model.
-        recall_author: The id of the sender.
+        recall_author: The sender; see `author_of`.
         recall_month: The month of the message by UTC, such as `2026-02`.
         vector: The embedding, a unit vector; empty if the item was read without it.
         weight: How much the passage counts in the mean of several; see `Embedding`.
@@ -90,7 +101,7 @@ class RecallPassage(Stored):
     @property
     def made_from(self) -> MadeFrom:
         """The message that the passage and its vector were made from."""
-        author = None if self.recall_author.startswith(AGENT) else self.recall_author
+        author = person_of_author(self.recall_author)
         return MadeFrom.messages(self.chat_id, self.seq, self.seq, [author])
 
     @classmethod
