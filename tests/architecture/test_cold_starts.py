@@ -4,6 +4,7 @@ No clock is read here: which modules a fresh container holds is the same on ever
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,12 @@ def scene_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@cache
+def started(function: str, scene_path: Path) -> ColdStart:
+    """Start a function and let it handle an event, once for all tests in this process."""
+    return cold_start(function, scene_path)
+
+
 def own(names: frozenset[str]) -> set[str]:
     """Return the modules that are Skein's; a package itself holds nothing."""
     ours = {name for name in names if name.split(".")[0] == "skein"}
@@ -90,7 +97,7 @@ def own(names: frozenset[str]) -> set[str]:
     [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in modules()],
 )
 def test_a_cold_start_loads_what_the_function_uses(function: str, scene_path: Path) -> None:
-    start = cold_start(function, scene_path)
+    start = started(function, scene_path)
     loaded = {name for name in LOADED_BY if name in start.in_all}
     assert loaded == {name for name, users in LOADED_BY.items() if function in users}
     assert len(own(start.in_all)) <= MOST[function]
@@ -131,7 +138,7 @@ def test_import_of_the_run_worker_loads_the_code_of_recall_but_none_of_its_libra
     scene_path: Path,
 ) -> None:
     """The embeddings, their tokenizer and the stemmer come with the first recall."""
-    start = cold_start("run_worker", scene_path)
+    start = started("run_worker", scene_path)
     files = [SHARED / Path(*name.split(".")) for name in own(start.at_import) if "recall" in name]
     sizes = [path.with_suffix(".py").stat().st_size for path in files]
     assert len(sizes) <= 20

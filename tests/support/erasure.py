@@ -3,6 +3,7 @@
 import json
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from skein.models.api.directory import NewUser
@@ -130,7 +131,22 @@ def group(world: World, chat_id: str, *people: Any, **fields: Any) -> None:
 
 
 def plant() -> World:
-    """Marked words in every place that they can come to, through the real doors."""
+    """Marked words in every place that they can come to, through the real doors.
+
+    The world is set up once, and each caller gets a copy, in which nothing has been asked or sent.
+    """
+    first, world = _planted(), world_of()
+    summed_up(world)
+    world.table.copy(first.table)
+    world.register.copy(first.register)
+    world.clock.set(first.clock.now())
+    world.ids._last = first.ids._last
+    world.queues._waiting = list(first.queues._waiting)
+    return world
+
+
+@cache
+def _planted() -> World:
     world = world_of()
     summed_up(world)
     group(world, OPEN, ZOE, BEN, DESIGNER, consolidate=True)
