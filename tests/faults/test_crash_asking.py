@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+import admin_api
 from skein.errors import ModelRejected
 from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
@@ -12,15 +13,20 @@ from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.storage import Put, Query
 from skein.models.config.overrides import TenantSettings
 from skein.models.runs.completion import ModelRequest
+from tests.fakes.outbound_http import json_answer
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep
+from tests.support.api_client import Answer, Client
 from tests.support.builders import NOON, TENANT, bot, person
 from tests.support.fakes import Said, ScriptedModel, calls
+from tests.support.own_tools import LOOK_UP, own_tool
 
 ALICE, COACH = person("alice", "Alice"), bot()
 A_WEEK = 10_080  # minutes; a chat that is late sooner is due each hour
 NOTICE = "A person comes."
+EVENTS = "https://shop.example/events"
+WHY = {"reason": "The customer is angry, says the shop."}
 
 
 def asking(request: ModelRequest) -> Said:
@@ -33,6 +39,13 @@ def asking(request: ModelRequest) -> Said:
 def answering(request: ModelRequest) -> Said:
     """Answer."""
     return "Here I am" if request.messages else ""
+
+
+def looking_up(request: ModelRequest) -> Said:
+    """Look an order up once, then answer."""
+    if any(message.role == "tool" for message in request.messages):
+        return "It does not work"
+    return calls(("order_status", {"order": "17"}))
 
 
 def refusing(request: ModelRequest) -> Said:
@@ -54,7 +67,7 @@ class ByTool(Deployment):
         own = {"desk_notice": NOTICE, "desk_late_minutes": A_WEEK} | self.rules
         settings = TenantSettings(tenant=TENANT, settings=own, changed_at=NOON)
         self.table.write(Put(settings.key, settings.to_item()))
-        new = NewEndpoint(url="https://shop.example/events", types=("help.requested",))
+        new = NewEndpoint(url=EVENTS, types=("help.requested",))
         self.app.get(EventEndpoints).create(TENANT, new)
         self.attach_feed()
         self.phone = Phone(self, sub=ALICE.id)
@@ -70,7 +83,8 @@ class ByTool(Deployment):
         assert desk is not None
         assert (desk.session, desk.state, stay.reason_code) == (stay.id, "waiting", self.reason)
         assert self.texts().count(NOTICE) == 1
-        events = [json.loads(each.body) for each in self.service.requests]
+        sent = [each for each in self.service.requests if each.url == EVENTS]
+        events = [json.loads(each.body) for each in sent]
         assert len({event["id"] for event in events}) == 1
         assert len(events) <= 1 + self.deaths
         link = "http://127.0.0.1:8787/console/#/desk/chat_1"
@@ -95,9 +109,43 @@ class ByFailure(ByTool):
     rules: ClassVar[dict[str, Any]] = {"desk_failed_answers": 1}
 
 
+class ByOwnTool(ByTool):
+    """The service of a tool is out of order."""
+
+    reason = "tool"
+    model_says = staticmethod(looking_up)
+    rules: ClassVar[dict[str, Any]] = {"desk_on_tool_failure": True}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.agent(enabled_tools=("order_status",))
+        own_tool(self, LOOK_UP)
+        self.service.answer = lambda request: json_answer({}, 200 if request.url == EVENTS else 500)
+
+
+class Operator(Client):
+    """An operator who sends a request until it is answered."""
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        assert isinstance(self.world, Deployment)
+        self.world.webhook(admin_api, event)
+        return Answer(200, None, {})
+
+
+class ByClick(ByTool):
+    """An operator puts the chat on the desk."""
+
+    reason = "operator"
+
+    def play(self) -> None:
+        operator = Operator(self, api=admin_api, scope="admin")
+        operator.post("/v1/chats/chat_1/desk", {}, **WHY)
+        self.live()
+
+
 SWEEPS = {
     story.__name__: Sweep(story, play=story.play, check=story.check)
-    for story in (ByTool, ByWords, ByFailure)
+    for story in (ByTool, ByWords, ByFailure, ByOwnTool, ByClick)
 }
 
 
