@@ -6,15 +6,21 @@ from datetime import datetime, timedelta
 import pytest
 
 from skein.channels.segments import MAX_PART_UNITS
-from skein.errors import Ambiguous, Unavailable
+from skein.channels.whatsapp import WINDOW_CLOSED
+from skein.errors import Ambiguous, SmsRejected, Unavailable
+from skein.models.common.address import route_on
 from skein.models.common.base import rfc3339
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
+from skein.models.config.overrides import TenantOverridesChange
+from skein.models.config.templates import MessageTemplate
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import DeliveryJob
+from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.delivery import policy
 from skein.services.delivery.sender import SmsSender
 from tests.fakes.sms import Fault
-from tests.support.builders import NOON
+from tests.support.builders import LINE, NOON, PHONE, TENANT, person
 from tests.support.fakes import Fuse, Killed
 from tests.support.sms import TIME_OUT, Texting, after, parts
 
@@ -157,9 +163,11 @@ def test_of_two_unclear_posts_of_the_same_words_each_gets_its_own(
 # ---------------------------------------------------------------------- dead and slow workers
 
 
-def killed(strike: int, text: str, *, after_effect: bool) -> tuple[Texting, DeliveryJob, Fuse]:
+def killed(
+    strike: int, text: str, *, after_effect: bool, world: Texting | None = None
+) -> tuple[Texting, DeliveryJob, Fuse]:
     """Kill the worker at one call to the outside, and let everything else do its work."""
-    world, fuse = Texting(), Fuse()
+    world, fuse = world or Texting(), Fuse()
     job = world.say(text)
     fused = SmsSender(
         table=fuse.guard(world.table, "table", ("get", "get_many", "query", "write")),
@@ -186,6 +194,41 @@ def test_wherever_a_worker_dies_each_part_goes_out_once(text: str, after_effect:
         world, job, _ = killed(strike, text, after_effect=after_effect)
         assert world.delivery(job).status == "sent"
         assert [body[0] for body in world.sms.bodies] == sorted(set(text))
+        assert world.due_at(job) is None
+
+
+def outside_the_window(*, known: bool) -> Texting:
+    """A person on WhatsApp, whose window is closed; or Twilio alone knows that it is."""
+    world = Texting()
+    template = MessageTemplate(content_sid="HX" + "0" * 32, text="Note: {{1}}", approved=True)
+    change = TenantOverridesChange(message_templates=(template,))
+    TenantSettingsService(table=world.table, clock=world.clock).change(TENANT, change)
+    route = route_on("whatsapp", line=LINE, person=PHONE)
+    world.post("Hi", person(), route=route, no_run_reason=Reason.RATE_LIMITED)
+    if known:
+        world.clock.advance(25 * 3_600)
+    send = world.sms.send
+
+    def refuse(sms: OutgoingSms) -> SentSms:
+        if sms.content is None:
+            raise SmsRejected("closed", code=WINDOW_CLOSED)
+        return send(sms)
+
+    world.sms.send = refuse  # type: ignore[method-assign]
+    return world
+
+
+@pytest.mark.parametrize("after_effect", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_wherever_a_worker_dies_a_template_goes_out_once(known: bool, after_effect: bool) -> None:
+    _, _, fuse = killed(0, "a", after_effect=after_effect, world=outside_the_window(known=known))
+    for strike in range(1, len(fuse.calls) + 1):
+        closed = outside_the_window(known=known)
+        world, job, _ = killed(strike, "a", after_effect=after_effect, world=closed)
+        assert world.delivery(job).status == "sent"
+        assert [(sms.body, sms.content is not None) for sms, _ in world.sms.taken] == [
+            ("Note: a", True)
+        ]
         assert world.due_at(job) is None
 
 

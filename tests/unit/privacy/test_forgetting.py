@@ -5,13 +5,22 @@ from typing import Any
 
 import pytest
 
+from skein.channels.whatsapp import WINDOW_CLOSED
+from skein.errors import SmsRejected
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import NO, YES
+from skein.models.common.address import route_on
 from skein.models.common.ownership import private_scope
+from skein.models.common.storage import Put
+from skein.models.config.overrides import TenantOverridesChange
+from skein.models.config.templates import MessageTemplate
+from skein.models.directory.address_index import AddressOwner
 from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.config.tenant_settings import TenantSettingsService
+from tests.fakes.sms import Fault
 from tests.support.agents import COACH, actor
-from tests.support.builders import TENANT, World
+from tests.support.builders import LINE, PHONE, TENANT, World
 from tests.support.erasure import (
     BEN,
     ZOE,
@@ -122,6 +131,29 @@ def test_restored_table_holds_nothing_of_what_was_forgotten() -> None:
     assert traces(world)
     # The request and the question are not in the backup.
     assert set(restoration(world).run()) == {"done", "nothing_to_erase"}
+    assert traces(world) == []
+
+
+def test_words_in_a_template_that_was_sent_are_forgotten() -> None:
+    world = world_of(f"I keep {CODE}", ASKS)
+    route = route_on("whatsapp", line=LINE, person=PHONE)
+    owner = AddressOwner(tenant=TENANT, address=route.person, user_id=ZOE.id)
+    world.table.write(Put(owner.key, owner.to_item()))
+    template = MessageTemplate(content_sid="HX" + "0" * 32, text="{{1}}", approved=True)
+    change = TenantOverridesChange(message_templates=(template,))
+    TenantSettingsService(table=world.table, clock=world.clock).change(TENANT, change)
+    world.sms.plan(Fault(SmsRejected("closed", code=WINDOW_CLOSED)))
+    world.post(f"My PIN is {CODE}", ZOE, chat_id=HOME, route=route)
+    settle(world)
+    indexed(world)
+    world.clock.advance(120)
+    world.tick()
+    settle(world)
+    [delivery] = world.deliveries(HOME)
+    assert CODE in str(delivery.parts[0].content)
+    world.post("Forget my PIN", ZOE, chat_id=HOME)
+    settle(world)
+    answer(world, YES)
     assert traces(world) == []
 
 
