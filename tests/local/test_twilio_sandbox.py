@@ -17,7 +17,8 @@ from skein.adapters.twilio.signature import TwilioSignature
 from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import SmsRejected
 from skein.models.common.base import rfc3339
-from skein.models.delivery.sms import OutgoingSms
+from skein.models.config.templates import MessageTemplate
+from skein.models.delivery.sms import Content, OutgoingSms
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 
@@ -26,6 +27,17 @@ ACCOUNT = {"account_sid": "AC" + "0" * 32, "auth_token": "f" * 32}
 LINE = "+15005550006"
 PHONE = "+14155550100"
 PATIENCE_SECONDS = 10.0
+
+
+TEMPLATES = {
+    each.content_sid: each
+    for each in (
+        MessageTemplate(content_sid="HX" + "0" * 32, text="Note: {{1}}", approved=True),
+        MessageTemplate(content_sid="HX" + "1" * 32, text="{{1}}", buttons=2),
+    )
+}
+APPROVED, BUTTONS = TEMPLATES
+RECEIPTS = ["queued", "sent", "delivered", "read"]
 
 
 class Secrets:
@@ -53,6 +65,8 @@ class World:
             webhooks=TwilioWebhooks(ACCOUNT, base_url=self.url, send=self._receive),
             clock=FixedClock(NOW),
             on_sms=lambda _sms: None,
+            senders=lambda: [LINE],
+            templates=lambda _number, sid: TEMPLATES.get(sid),
         )
 
     def _answer(self, request: Request) -> Response:
@@ -91,6 +105,50 @@ def test_sms_is_accepted_and_reported_until_it_is_delivered(world: World) -> Non
     assert [fields["MessageStatus"] for fields in told] == ["queued", "sent", "delivered"]
     assert {fields["MessageSid"] for fields in told} == {sent.sid}
     assert world.log.find()[0].status == "delivered"
+
+
+@pytest.mark.parametrize(
+    ("sid", "heard", "statuses"),
+    [
+        (None, timedelta(hours=23), RECEIPTS),
+        (None, timedelta(hours=25), ["queued", "failed"]),
+        (None, None, ["queued", "failed"]),
+        (BUTTONS, timedelta(hours=25), ["queued", "failed"]),
+        (APPROVED, None, RECEIPTS),
+    ],
+)
+def test_whatsapp_has_a_window_outside_of_which_it_takes_approved_templates(
+    world: World, sid: str | None, heard: timedelta | None, statuses: list[str]
+) -> None:
+    if heard is not None:
+        ends, at = (f"whatsapp:{PHONE}", f"whatsapp:{LINE}"), rfc3339(NOW - heard)
+        world.log.put(Sms("SM0", *ends, "Hi", "received", at, 1, "", direction="inbound"))
+    variables = {"1": "Run?", "2": "Yes", "3": "No", "4": "123456", "5": "654321"}
+    content = Content(sid=sid, variables=variables) if sid is not None else None
+    update = {"channel": "whatsapp", "content": content}
+    world.client().send(world.sms(body="Run?").model_copy(update=update))
+    assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
+    told = [dict(parse_qsl(request.body.decode())) for request in world.webhooks]
+    assert [fields["MessageStatus"] for fields in told] == statuses
+    assert {fields.get("ErrorCode") for fields in told[1:]} == (
+        {"63016"} if statuses[-1] == "failed" else {None}
+    )
+    assert world.log.find()[0].body == ("Note: Run?" if sid == APPROVED else "Run?")
+    assert world.log.find()[0].buttons == (
+        (("Yes", "123456"), ("No", "654321")) if sid == BUTTONS else ()
+    )
+
+
+def test_unknown_template_is_refused(world: World) -> None:
+    content = Content(sid="HX" + "9" * 32, variables={})
+    unknown = world.sms().model_copy(update={"channel": "whatsapp", "content": content})
+    with pytest.raises(SmsRejected, match="21655"):
+        world.client().send(unknown)
+
+
+def test_account_sends_by_whatsapp_from_its_senders_only(world: World) -> None:
+    assert world.client().has_number(LINE, "whatsapp")
+    assert not world.client().has_number(PHONE, "whatsapp")
 
 
 def test_account_has_every_number_but_those_of_phones(world: World) -> None:

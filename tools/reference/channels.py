@@ -53,6 +53,9 @@ Twilio whether the account has such a sender.
   `twilio/quick-reply`. Inside the window, it needs no approval. A tap answers like [the number of
   the answer](runs.md#questions-by-sms). Without a template, the question has numbers, as by SMS.
 - **Receipts.** A delivery becomes `read` when the person has seen it, if they allow receipts.
+- **Once.** A post with an unknown outcome is [looked up](operations.md#guarantees) as an SMS is, by
+  its addresses, body and time; of a template, by the body that results from its `text`. So keep
+  `text` as it is at Twilio.
 - **STOP** works as by SMS. Twilio answers it only with Advanced Opt-Out; otherwise, Skein
   confirms it.
 

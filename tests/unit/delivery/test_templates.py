@@ -7,6 +7,7 @@ import pytest
 from skein.channels.whatsapp import MAX_ANSWER, WINDOW_CLOSED
 from skein.errors import SmsRejected
 from skein.models.chats.choice import Option
+from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.config.templates import MAX_BODY, MessageTemplate
@@ -202,3 +203,14 @@ def test_a_long_answer_is_cut_by_characters(world: Whatsapp) -> None:
     assert sum(map(len, bodies)) <= MAX_ANSWER
     assert bodies[-1].endswith(MORE_HINT)
     assert {part.segments for part in world.deliveries(chat)[-1].parts} == {1}
+
+
+def test_the_message_of_a_plan_goes_out_by_a_template(world: Whatsapp) -> None:
+    world.templates(NOTE)
+    chat = world.receive("Hi")
+    owner = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id=chat, by_operator=True)
+    world.app.plans.set(owner, "Check", "Ask how it goes", run_after="2 days")
+    world.clock.advance(2 * DAY + 60)
+    world.tick()
+    world.drain()
+    assert [sms.body for sms in world.sent] == ["Hello!", "A note from Coach: Hello! Bye!"]

@@ -185,7 +185,7 @@ class Reason(StrEnum):
     # An answer that reached no phone, or not yet.
     GROUP_CHAT = "group_chat", "SMS goes to direct chats only."
     IN_APP = "in_app", "The person's last message here came from the app, or there is none."
-    OPTED_OUT = "opted_out", "The person has opted out of SMS."
+    OPTED_OUT = "opted_out", "The person has opted out of the channel."
     PERSON_LEFT = "person_left", "The person is not, or no longer, a member of the chat."
     NUMBER_LOST = "number_lost", "The phone number does not belong to the person any more."
     NUMBER_NOT_ANSWERED = (
