@@ -67,6 +67,18 @@ def test_private_chat_takes_the_role_privacy_and_a_reason(world: World) -> None:
     assert support.take().status == 403
 
 
+def test_people_see_who_of_the_team_has_taken_their_chat_over_and_why(world: World) -> None:
+    mia = Desk(world)
+    mia.take()
+    mia.say("Hello")
+    mia.read()
+    mia.client.post(f"{mia.path}/drafts", {"kind": "answer"})
+    seen = Client(world, sub=ANN.id).get("/v1/me/access").body["items"]
+    assert [(each["who"], each["kind"], each["reason"]) for each in seen] == [
+        ("op_mia", "desk", WHY)
+    ]
+
+
 def test_queue_lists_chats_without_words_and_the_summary_for_the_holder_only(world: World) -> None:
     mia, tom = Desk(world), Desk(world, sub="op_tom", name="Tom")
     mia.take()

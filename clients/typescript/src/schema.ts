@@ -597,7 +597,8 @@ export interface paths {
          *
          *     The chat need not be on the desk. A private chat takes the role `privacy` and a reason. If
          *     somebody else holds the chat, the answer is 409, and `details` name them. The call is
-         *     idempotent. The holder may read the chat until its return, without another reason.
+         *     idempotent. The holder may read the chat until its return, without another reason: people see
+         *     the take-over among those who have seen their chats.
          */
         put: operations["take_over"];
         /**

