@@ -158,11 +158,13 @@ def test_chats_of_a_user_are_direct_chats_with_line_and_phone_without_text(
     answer = admin.get(f"/v1/users/{user['id']}/chats")
     assert (answer.status, answer.body["next_cursor"]) == (200, None)
     by_sms = next(chat for chat in answer.body["items"] if chat["phone"] is not None)
-    by_app = {"chat_id": "chat_app", "agent_id": "agt_a", "line": None, "phone": None}
+    nothing = {"line": None, "channel": None, "phone": None}
+    by_app = {"chat_id": "chat_app", "agent_id": "agt_a", **nothing}
     assert by_sms == {
         "chat_id": by_sms["chat_id"],
         "agent_id": "agt_a",
         "line": LINE,
+        "channel": "sms",
         "phone": PHONE,
         "last_seq": 2,
     }

@@ -4115,7 +4115,7 @@ export interface components {
         };
         /**
          * DeliveryResource
-         * @description An SMS to the person.
+         * @description A message to the person's phone.
          */
         DeliveryResource: {
             /** @description The id, an opaque text. */
@@ -4124,6 +4124,8 @@ export interface components {
             chat_id: string;
             /** @description The `seq` of the message that was delivered. */
             seq: number;
+            /** @description The channel by which it is sent. */
+            channel: components["schemas"]["ReachingChannel"];
             /** @description A phone number in E.164 form, such as +15005550100. */
             phone: string;
             /** @description The phone number of the line. */
@@ -4211,9 +4213,11 @@ export interface components {
             chat_id: string;
             /** @description Null after the agent has left. */
             agent_id: string | null;
-            /** @description Null for a chat that never had SMS. */
+            /** @description Null for a chat that was always in the app. */
             line: string | null;
-            /** @description Null if the user's last message did not come by SMS. */
+            /** @description The channel of the user's last message; null for the app. */
+            channel: components["schemas"]["ReachingChannel"] | null;
+            /** @description The user's number there; null for the app. */
             phone: string | null;
             /** @description The `seq` of the newest message; 0 without one. */
             last_seq: number;
@@ -6904,6 +6908,12 @@ export interface components {
          */
         DeliveryStatus: "queued" | "sending" | "sent" | "delivered" | "read" | "failed" | "canceled";
         /**
+         * ReachingChannel
+         * @description A channel by which messages reach people outside of the app.
+         * @enum {string}
+         */
+        ReachingChannel: "sms" | "whatsapp";
+        /**
          * DeskStatus
          * @description Whether a chat waits for a person of the team, or one holds it.
          * @enum {string}
@@ -6951,12 +6961,6 @@ export interface components {
          * @enum {string}
          */
         HttpMethod: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-        /**
-         * ReachingChannel
-         * @description A channel by which messages reach people outside of the app.
-         * @enum {string}
-         */
-        ReachingChannel: "sms" | "whatsapp";
         /**
          * MadeBy
          * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.

@@ -367,18 +367,6 @@ class Credentials(TypedDict):
     header: str
 
 
-class DirectChatResource(TypedDict):
-    """
-    A direct chat of a user, without any text.
-    """
-
-    chat_id: str
-    agent_id: str | None
-    line: str | None
-    phone: str | None
-    last_seq: int
-
-
 DocumentChange = TypedDict(
     'DocumentChange',
     {
@@ -1092,6 +1080,9 @@ BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', '
 DeliveryStatus: TypeAlias = Literal['queued', 'sending', 'sent', 'delivered', 'read', 'failed', 'canceled']
 
 
+ReachingChannel: TypeAlias = Literal['sms', 'whatsapp']
+
+
 DeskStatus: TypeAlias = Literal['waiting', 'held']
 
 
@@ -1114,9 +1105,6 @@ ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'r
 
 
 HttpMethod: TypeAlias = Literal['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
-
-ReachingChannel: TypeAlias = Literal['sms', 'whatsapp']
 
 
 MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
@@ -1727,12 +1715,13 @@ class DeliveryReasonResource(TypedDict):
 
 class DeliveryResource(TypedDict):
     """
-    An SMS to the person.
+    A message to the person's phone.
     """
 
     id: str
     chat_id: str
     seq: int
+    channel: ReachingChannel
     phone: str
     line: str
     status: DeliveryStatus
@@ -1760,13 +1749,17 @@ class DeskResource(TypedDict):
     summary: str | None
 
 
-class DirectChatPage(TypedDict):
+class DirectChatResource(TypedDict):
     """
-    A page of a user's direct chats, the one with the newest message first.
+    A direct chat of a user, without any text.
     """
 
-    items: list[DirectChatResource]
-    next_cursor: str | None
+    chat_id: str
+    agent_id: str | None
+    line: str | None
+    channel: ReachingChannel | None
+    phone: str | None
+    last_seq: int
 
 
 class DraftRequest(TypedDict):
@@ -2727,6 +2720,15 @@ class DeskList(TypedDict):
     """
 
     items: list[DeskResource]
+    next_cursor: str | None
+
+
+class DirectChatPage(TypedDict):
+    """
+    A page of a user's direct chats, the one with the newest message first.
+    """
+
+    items: list[DirectChatResource]
     next_cursor: str | None
 
 

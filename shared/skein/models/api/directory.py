@@ -19,6 +19,7 @@ from skein.models.api.base import (
 )
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
+from skein.models.common.address import ChannelName
 from skein.models.common.base import NULL, EntityId, Instant, NamedModel
 from skein.models.common.free_fields import Profile
 from skein.models.common.person_names import NameSource, PersonName
@@ -366,10 +367,12 @@ class DirectChatResource(Resource):
 
     chat_id: IdOfChat
     agent_id: Annotated[str | None, Field(description="Null after the agent has left.")]
-    line: Annotated[str | None, Field(description="Null for a chat that never had SMS.")]
-    phone: Annotated[
-        str | None, Field(description="Null if the user's last message did not come by SMS.")
+    line: Annotated[str | None, Field(description="Null for a chat that was always in the app.")]
+    channel: Annotated[
+        ChannelName | None,
+        Field(description="The channel of the user's last message; null for the app."),
     ]
+    phone: Annotated[str | None, Field(description="The user's number there; null for the app.")]
     last_seq: Annotated[int, Field(description="The `seq` of the newest message; 0 without one.")]
 
     @classmethod
@@ -382,6 +385,7 @@ class DirectChatResource(Resource):
             chat_id=chat.id,
             agent_id=next(agents, None),
             line=line.address if line is not None else None,
+            channel=route.channel if route is not None else None,
             phone=route.person.address if route is not None else None,
             last_seq=chat.last_seq,
         )

@@ -12,6 +12,7 @@ from skein.models.api.usage import PersonUsageResource
 from skein.models.chats.chat import Chat, ChatKind, Visibility
 from skein.models.chats.choice import Invited
 from skein.models.chats.membership import Membership
+from skein.models.common.address import ChannelName
 from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
 from skein.privacy.erasure_preview import ErasurePreview, NamedText
@@ -170,11 +171,12 @@ class PlaceResource(Resource):
 
 
 class DeliveryResource(Resource):
-    """An SMS to the person."""
+    """A message to the person's phone."""
 
     id: Id
     chat_id: IdOfChat
     seq: Annotated[int, Field(description="The `seq` of the message that was delivered.")]
+    channel: Annotated[ChannelName, Field(description="The channel by which it is sent.")]
     phone: Annotated[str, Field(description="A phone number in E.164 form, such as +15005550100.")]
     line: Annotated[str, Field(description="The phone number of the line.")]
     status: Annotated[DeliveryStatus, Field(description="The current state.")]
@@ -189,6 +191,7 @@ class DeliveryResource(Resource):
             id=delivery.id,
             chat_id=delivery.chat_id,
             seq=delivery.seq,
+            channel=delivery.to.channel,
             phone=delivery.to.person.address,
             line=delivery.to.line.address,
             status=delivery.status,
