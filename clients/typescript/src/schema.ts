@@ -5840,7 +5840,7 @@ export interface components {
             team_name?: string | null;
             /** @description Minutes without a message of the holder after which a chat that a person of the team holds goes back to its agents. */
             desk_silence_minutes?: number | null;
-            /** @description Whether plans and calls of services that are due while a person of the team holds their chat `wait` for the return or are dropped. */
+            /** @description Whether plans, calls of services and ends of waits that are due while a person of the team holds their chat `wait` for the return or are dropped. */
             desk_due_work?: components["schemas"]["DueWork"] | null;
             /** @description Words of people that put their chat on the desk, such as `human`: whole words, without case. */
             desk_words?: string[] | null;
@@ -6046,7 +6046,7 @@ export interface components {
             team_name?: string | null;
             /** @description Minutes without a message of the holder after which a chat that a person of the team holds goes back to its agents. */
             desk_silence_minutes?: number | null;
-            /** @description Whether plans and calls of services that are due while a person of the team holds their chat `wait` for the return or are dropped. */
+            /** @description Whether plans, calls of services and ends of waits that are due while a person of the team holds their chat `wait` for the return or are dropped. */
             desk_due_work?: components["schemas"]["DueWork"] | null;
             /** @description Words of people that put their chat on the desk, such as `human`: whole words, without case. */
             desk_words?: string[] | null;

@@ -1,7 +1,7 @@
 """Find and stop the live runs of a chat that a person of the team takes over."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -27,20 +27,24 @@ logger = logging.getLogger(__name__)
 def slot_runs(table: Table, agents: Sequence[Membership]) -> dict[str, Run]:
     """Read the runs that are running or about to resume in a chat, by id."""
     ids = [run_id for agent in agents for run_id in (agent.running_run, *agent.resuming) if run_id]
-    keys = [Run.key_of(agents[0].tenant, run_id) for run_id in dict.fromkeys(ids)]
-    found = read_items(table, keys)
-    return {run.id: run for run in map(Run.from_item, found.values())}
+    return {run.id: run for run in runs_of(table, agents[0].tenant, ids)}
+
+
+def runs_of(table: Table, tenant: str, run_ids: Iterable[str]) -> list[Run]:
+    """Read runs by their ids."""
+    keys = [Run.key_of(tenant, run_id) for run_id in dict.fromkeys(run_ids)]
+    return [Run.from_item(item) for item in read_items(table, keys).values()]
 
 
 def background_runs(table: Table, chat: Chat) -> list[Run]:
     """Read the live runs of plans and services that belong to a chat."""
-    keys = [
-        Run.key_of(chat.tenant, item["run_id"])
+    ids = [
+        item["run_id"]
         for member in chat.roster
         if member.kind == "agent"
         for item in items_under(table, owned_partition(chat.tenant, member.id, None), LIVE_RUN)
     ]
-    runs = (Run.from_item(item) for item in read_items(table, keys).values())
+    runs = runs_of(table, chat.tenant, ids)
     return [run for run in runs if run.for_chat_id == chat.id and not run.ended]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from skein.desk.live_runs import background_runs
+from skein.desk.live_runs import background_runs, runs_of
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.desk import Briefing, DeskState, Holder
@@ -138,7 +138,9 @@ class Returns:
         if stay is not None:
             stay, ended = _ended(stay, desk, words, end, now)
             writes.append(ended)
-        jobs: list[Job] = [run.job for run in background_runs(self.table, chat)]
+        waited = [run_id for agent in snapshot.agents for run_id in agent.resuming]
+        held_back = [*background_runs(self.table, chat), *runs_of(self.table, chat.tenant, waited)]
+        jobs: list[Job] = [run.job for run in held_back]
         runs: dict[int, tuple[Message, dict[str, str]]] = {}
         for agent, asked in self._unanswered(snapshot._replace(chat=returned), desk):
             enqueued = enqueue(

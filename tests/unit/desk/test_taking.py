@@ -133,6 +133,21 @@ def test_run_of_another_chat_that_waits_resumes_there_without_a_reply() -> None:
     assert [message.text for message in world.messages("chat_1")][1:] == ["Sales do not answer"]
 
 
+@pytest.mark.parametrize(("due_work", "said"), [("wait", ["They say 4"]), ("drop", [])])
+def test_run_that_waited_elsewhere_resumes_after_the_return_or_is_dropped(
+    due_work: DueWork, said: list[str]
+) -> None:
+    world = waiting_elsewhere(says("They say 4", chat_id="chat_1"))
+    settings_of(world, desk_due_work=due_work)
+    mia = taken(world)
+    world.post("The figure is 4", AHMAD, chat_id="chat_2")
+    settle(world)
+    assert [message.text for message in world.messages()] == ["Pull the numbers"]
+    mia.hand_back()
+    settle(world)
+    assert [message.text for message in world.messages()][1:] == said
+
+
 def test_agent_asked_elsewhere_cannot_post_in_a_chat_that_is_held() -> None:
     world = stage(says("Look", chat_id="chat_2"), says("I may not"))
     world.chat(HUSAM, COACH)

@@ -43,8 +43,8 @@ class DeskSettings(BaseModel):
     desk_due_work: Annotated[
         DueWork,
         Field(
-            description="Whether plans and calls of services that are due while a person of the "
-            "team holds their chat `wait` for the return or are dropped."
+            description="Whether plans, calls of services and ends of waits that are due while a "
+            "person of the team holds their chat `wait` for the return or are dropped."
         ),
     ] = "wait"
     desk_words: Annotated[

@@ -158,12 +158,17 @@ class RunLeases(ABC):
         return paused
 
     def _waits_for_return(self, found: Claim, now: datetime) -> bool:
-        """Hold the run of a plan or a service back while a person of the team holds its chat."""
-        run = found.run
-        if run.for_chat_id is None:
+        """Hold a run back while a person of the team holds its chat.
+
+        This is the run of a plan or a service, or one that has waited for a reply elsewhere.
+        """
+        run, chat = found.run, found.chat
+        if run.for_chat_id is not None:
+            item = self.table.get(Chat.key_of(run.tenant, run.for_chat_id))
+            chat = Chat.from_item(item) if item is not None else None
+        elif run.resumed is None or run.resumed.chat_id == run.chat_id:
             return False
-        item = self.table.get(Chat.key_of(run.tenant, run.for_chat_id))
-        desk = Chat.from_item(item).desk if item is not None else None
+        desk = chat.desk if chat is not None else None
         if desk is None or not desk.held or desk.due_work == "drop":
             return False
         self.table.write(held_back(run, now))
