@@ -300,7 +300,6 @@ class _Furnisher:
         """A chat with the designer that an operator holds."""
         self.world.chat(self.ben, self.designer, chat_id=chat_id, title="Desk", **OPEN)
         self.world.post(f"Where is citron{self.words}?", self.ben, chat_id=chat_id)
-        settle(self.world)
         holder = Holder(id="usr_op", name=f"citron{self.words}")
         self.world.app.get(Taking).take(TENANT, chat_id, holder)
 
