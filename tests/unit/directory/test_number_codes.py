@@ -119,6 +119,15 @@ def test_code_comes_from_the_line_that_the_number_knows(world: World) -> None:
     assert world.sms.taken[-1][0].line == SECOND_LINE
 
 
+def test_code_comes_from_a_line_with_sms(world: World) -> None:
+    world.line(channels=("whatsapp",))
+    with pytest.raises(Conflict, match="no line"):
+        ask(world)
+    world.line(phone=SECOND_LINE)
+    ask(world)
+    assert [(sms.channel, sms.line) for sms, _ in world.sms.taken] == [("sms", SECOND_LINE)]
+
+
 def test_wrong_tries_at_once_are_counted_before_they_are_compared(world: World) -> None:
     """A try is taken before the comparison, so that parallel tries have five in all."""
     code = prove(world.table, world.clock, ANN, PHONE)

@@ -76,7 +76,7 @@ class NumberCodeSender:
         """Return whether the line is the tenant's, and sends SMS to such a number."""
         keys = [Line.key_of(known.line), TenantSettings.key_of(known.tenant)]
         line, overrides = map(self.table.get_many(keys).get, keys)
-        if line is None or line["tenant"] != known.tenant:
+        if line is None or line["tenant"] != known.tenant or SMS.name not in line["channels"]:
             return False
         tenant = TenantSettings.from_optional(overrides)
         settings = effective_settings(None, Line.from_item(line), tenant, self.settings, chat=None)

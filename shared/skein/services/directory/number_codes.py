@@ -3,8 +3,11 @@
 The worker that sends the SMS makes the code, so that the code itself is never stored or queued.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
+from skein.channels.sms import SMS
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.address import Address, phone_address
 from skein.models.common.storage import Delete, Is, Put, Query, Update, all_of
@@ -43,7 +46,7 @@ class NumberCodes:
         Raises:
             NotFound: The user does not exist or is being erased.
             Unprocessable: The number is a line.
-            Conflict: The tenant has no line.
+            Conflict: The tenant has no line with SMS.
             RateLimited: The user, the number or the tenant has had too many codes.
             Transient: The job was not queued; the request can be repeated.
         """
@@ -95,18 +98,26 @@ class NumberCodes:
         return tried
 
     def _line_to(self, tenant: str, address: Address) -> Address:
-        """Return the line to send from: one that knows the number, or else the first."""
+        """Return the line to send the SMS from: one that knows the number, or else the first."""
         chats = Query.under(address_partition(tenant, address), AddressChat.PREFIX)
         known = [AddressChat.from_item(item).line for item in self.table.query(chats).items]
         found = self.table.get_many([Line.key_of(each) for each in (address, *known)])
         if Line.key_of(address) in found:
             raise Unprocessable("this phone number is a line")
         lines = [line for line in map(Line.from_item, found.values()) if line.tenant == tenant]
-        if not lines:
-            lines = list(self.lines.list(tenant, limit=1).items)
-        if not lines:
-            raise Conflict("there is no line to send a code from")
-        return lines[0].address
+        for line in chain(lines, self._all_lines(tenant)):
+            if SMS.name in line.channels:
+                return line.address
+        raise Conflict("there is no line to send a code from")
+
+    def _all_lines(self, tenant: str) -> Iterator[Line]:
+        cursor: str | None = None
+        while True:
+            page = self.lines.list(tenant, cursor=cursor)
+            yield from page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
 
 def read_code(table: Table, tenant: str, user_id: str, phone: str) -> NumberCode | None:
