@@ -276,6 +276,7 @@ class _Furnisher:
         # What Ben can see of it anyway, and so may be told.
         chat_admin.change(TENANT, chat("joined"), ann.ref, ChatChange(title="On trees"))
         self.world.add(ben, by=ann, chat_id=chat("joined"))
+        self._hold(chat("desk"))  # which plays all that is queued so far
         for name in ("team", "anns", "pair", "designers"):
             place = self.places[name]
             agent = self.designer if name == "designers" else coach
@@ -293,7 +294,6 @@ class _Furnisher:
         question = ask(self.world, ann, **in_pair, **proposed).message
         consent = Consent.of(question, user_id=ann.id, at=self.world.clock.now())
         self.world.table.write(Put(consent.key, consent.attributes()))
-        self._hold(chat("desk"))
         self._index()
 
     def _hold(self, chat_id: str) -> None:
