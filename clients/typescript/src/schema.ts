@@ -6948,7 +6948,7 @@ export interface components {
          * @description What an event tells of.
          * @enum {string}
          */
-        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "erasure.done" | "limit.reached";
+        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "help.ended" | "erasure.done" | "limit.reached";
         /**
          * ErasureStage
          * @description The stage of a sweep, in this order. Between two sweeps, an erasure is `resting`.

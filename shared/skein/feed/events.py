@@ -155,17 +155,18 @@ def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_stay(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the event of a chat that waits on the desk; nobody asks for one that is taken."""
-    if change.before is not None:
-        return
+    """Yield the events of a chat that waits on the desk, and of its return.
+
+    Nobody asks for a chat that is taken at once.
+    """
     stay = DeskStay.from_item(change.after or {})
-    if stay.holder is None:
-        data = {
-            "chat_id": stay.chat_id,
-            "stay_id": stay.id,
-            "reason_code": stay.reason_code,
-            "agent_id": stay.agent_id,
-        }
+    ids: dict[str, Any] = {"chat_id": stay.chat_id, "stay_id": stay.id}
+    if stay.ended_by is not None and change.alters("ended_by"):
+        holder = stay.holder.id if stay.holder is not None else None
+        data = ids | {"ended_by": stay.ended_by, "holder": holder}
+        yield _EventParts("help.ended", stay.tenant, stay.chat_id, data)
+    if change.before is None and stay.holder is None:
+        data = ids | {"reason_code": stay.reason_code, "agent_id": stay.agent_id}
         yield _EventParts("help.requested", stay.tenant, stay.chat_id, data)
 
 

@@ -25,6 +25,7 @@ from skein.settings import Settings
 from skein_client import verify_event
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.choices import answer, ask
+from tests.support.desk import Desk
 from tests.support.sms import Texting
 
 URL = "https://shop.example/events"
@@ -307,6 +308,12 @@ def erase_person(world: World) -> None:
         world.drain()
 
 
+def hand_back(world: World) -> None:
+    mia = Desk(world)
+    mia.take()
+    mia.hand_back(SECRET)
+
+
 @pytest.mark.parametrize(
     ("type_", "act", "state"),
     [
@@ -314,6 +321,7 @@ def erase_person(world: World) -> None:
         ("choice.answered", answer_choice, {"person": person().id}),
         ("memory.changed", remember, {"status": "live"}),
         ("erasure.done", erase_person, {}),
+        ("help.ended", hand_back, {"ended_by": "handed_back", "holder": "op_mia"}),
     ],
 )
 def test_each_type_is_told_with_states_and_without_words(

@@ -1098,7 +1098,7 @@ SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'arra
 SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environment']
 
 
-EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'help.requested', 'erasure.done', 'limit.reached']
+EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'help.requested', 'help.ended', 'erasure.done', 'limit.reached']
 
 
 ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']

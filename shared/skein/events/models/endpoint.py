@@ -18,6 +18,7 @@ EventType = Literal[
     "member.changed",
     "memory.changed",
     "help.requested",
+    "help.ended",
     "erasure.done",
     "limit.reached",
 ]
