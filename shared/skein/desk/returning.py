@@ -19,6 +19,7 @@ from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.desk_stay import DeskEnd, DeskStay, is_current
 from skein.models.chats.membership import Membership
 from skein.models.common.provenance import Authors
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Query, Update, Write
 from skein.models.config.desk import DeskSettings
 from skein.models.config.overrides import TenantSettings
@@ -181,6 +182,7 @@ class Returns:
                 each
                 for each in asked
                 if each.seq >= firsts[agent.member.id]
+                and _may_be_answered(each, desk)
                 and agent in woken_by(each, chat, snapshot.agents, max_chain_depth=limit)
             ]
             if theirs:
@@ -222,6 +224,12 @@ class Returns:
                 self.chats.post_message(notice, extra_writes=lambda _: (write,))
             except (NotFound, Conflict):
                 self.table.write(write)
+
+
+def _may_be_answered(message: Message, desk: DeskState) -> bool:
+    """Tell whether only the desk kept a message from starting a run, and no limit did."""
+    reasons = {message.reason, *message.reasons.values()}
+    return message.seq <= desk.from_seq or Reason.DESK in reasons
 
 
 def _trigger_of(asked: Sequence[Message]) -> Trigger:

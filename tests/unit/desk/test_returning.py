@@ -5,10 +5,11 @@ import pytest
 from skein.models.common.reason import Reason
 from skein.models.config.desk import DueWork
 from skein.planning.models.plan import Plan
+from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
-from tests.support.agents import AHMAD, COACH, HUSAM, settle, stage
+from tests.support.agents import AHMAD, COACH, DESIGNER, HUSAM, actor, settle, stage
 from tests.support.api_client import operator
-from tests.support.builders import World
+from tests.support.builders import TENANT, World
 from tests.support.desk import Desk
 from tests.support.fakes import says
 from tests.support.sms_choices import Phone
@@ -98,3 +99,29 @@ def test_limits_hold_for_the_team() -> None:
     mia = held(world)
     answers = [mia.say("One", "1"), mia.say("Two", "2"), mia.say("Three", "3"), mia.say("Two", "2")]
     assert [answer.status for answer in answers] == [201, 201, 429, 200]
+
+
+def test_return_starts_runs_of_the_agents_that_were_asked_and_of_no_others() -> None:
+    world = stage()
+    actor(world, DESIGNER)
+    world.chat(HUSAM, AHMAD, COACH, DESIGNER, respond="mention")
+    world.post("@Designer, draw", HUSAM)
+    mia = held(world)
+    world.post("@Coach, help", HUSAM)
+    world.post("Good morning", AHMAD)
+    over = NewMessage(
+        tenant=TENANT,
+        chat_id="chat_1",
+        sender=AHMAD.ref,
+        text="@Designer, and @Coach",
+        client_id="over",
+        no_run_reason=Reason.RATE_LIMITED,
+    )
+    world.app.chats.post_message(over)
+    mia.hand_back()
+    settle(world)
+    done = [run for run in world.runs() if run.status == "done"]
+    assert {run.agent_id: run.trigger.seqs for run in done} == {
+        DESIGNER.id: range(1, 2),
+        COACH.id: range(2, 3),
+    }
