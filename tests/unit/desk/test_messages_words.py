@@ -6,10 +6,11 @@ from typing import Any
 from skein.models.runs.completion import ModelRequest
 from skein.recall.models.stored import RecallPassage
 from tests.support.agents import COACH, settle
-from tests.support.api_client import WHY, operator
+from tests.support.api_client import WHY, Client, operator
 from tests.support.builders import TENANT, World
 from tests.support.desk import Desk
 from tests.support.erasure import BEN, MARK, ZOE, erase, indexed, lines_of, world_of
+from tests.support.live import connect
 
 CHAT = "chat_1"
 
@@ -121,3 +122,21 @@ def test_export_of_a_person_has_the_team_and_the_briefing_of_their_direct_chat()
     senders = [message["sender"]["name"] for message in exported["messages"]]
     assert senders == [ZOE.name, "Mia"]
     assert "I promised Friday" in json.dumps(exported["kept"])
+
+
+def test_people_receive_words_of_the_team_over_the_live_channel() -> None:
+    world = world_of()
+    world.attach_feed()
+    mia = held(world, kind="direct", visibility="private")
+    connect(world, ZOE.id, "phone")
+    world.drain()
+    mia.say("Your parcel comes on Friday")
+    world.drain()
+    [frame] = [each for each in world.sockets.frames("phone") if each["type"] == "message"]
+    message = frame["message"]
+    assert (message["kind"], message["text"]) == ("team", "Your parcel comes on Friday")
+    assert message["sender"] == {"kind": "team", "id": "op_mia", "name": "Mia"}
+    own = Client(world, sub=ZOE.id).get("/v1/chats").body["items"]
+    assert [(chat["unread"], chat["last_message"]["sender"]["kind"]) for chat in own] == [
+        (1, "team")
+    ]
