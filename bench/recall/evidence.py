@@ -240,8 +240,14 @@ class Stand:
             if entry.chat.id == known.chat_id
         }
 
-    def find(self, known: Conversation, question: str, budget: int) -> RecallResult:
-        """Recall what was said in any conversation, for a question in one of them."""
+    def find(
+        self, known: Conversation, question: str, budget: int, *, thorough: bool = False
+    ) -> RecallResult:
+        """Recall what was said in any conversation, for a question in one of them.
+
+        Args:
+            thorough: Whether to search like the tool, not like a prompt.
+        """
         request = RecallRequest(
             tenant=TENANT,
             agent_id=AGENT.id,
@@ -252,6 +258,7 @@ class Stand:
             tokens=budget,
             now=known.times[-1] + timedelta(days=1),
             zone=ZoneInfo("UTC"),
+            thorough=thorough,
         )
         begun, processor = time.perf_counter(), time.process_time()
         recalled = self.recall.find(request)

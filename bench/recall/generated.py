@@ -338,11 +338,16 @@ def shares(
 
 def by_recall(known: GeneratedSet, stand: Stand) -> Kept:
     """Store and index a set, and return what recall shows of it."""
-    numbers = {chat.chat_id: number for number, chat in enumerate(known.chats)}
     stand.load(known.chats)
+    return shown_by(known, stand)
+
+
+def shown_by(known: GeneratedSet, stand: Stand, *, thorough: bool = False) -> Kept:
+    """Return what recall shows of an indexed set, in a prompt or by the tool (`thorough`)."""
+    numbers = {chat.chat_id: number for number, chat in enumerate(known.chats)}
 
     def kept(asked_in: Conversation, question: str, budget: int) -> dict[int, str]:
-        entries = stand.find(asked_in, question, budget).entries
+        entries = stand.find(asked_in, question, budget, thorough=thorough).entries
         return {
             known.positions[numbers[entry.chat.id], entry.message.seq - 1]: entry.text
             for entry in entries

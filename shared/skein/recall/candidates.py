@@ -35,6 +35,7 @@ from skein.services.chat_state.sessions import reset_in
 
 MAX_POSTED = 30  # messages that are read because of a rare word
 NEIGHBOURS = 2  # messages on each side of a found one that are read with it
+ELSEWHERE = 6  # best hits of which those in other chats have neighbours, too
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
 LARGE_BATCHES = 3
 
@@ -56,7 +57,8 @@ class RecallRequest:
         person: Only messages of this person or agent, by id or name.
         only_chat_id: Only messages of this chat.
         shown: The messages that the readers are shown anyway.
-        thorough: Whether the long messages of agents are searched by meaning, too.
+        thorough: Whether to search by meaning also for the long messages of agents, and for what a
+            person said whom the query names. A prompt does not, to make one search for each scope.
         insiders: The insiders of the run that recalls; they decide whose words it may be shown.
     """
 
@@ -149,6 +151,8 @@ class RecallRequest:
 
     def may_hold(self, author: str) -> bool:
         """Tell whether the words of an author may be held, as far as that is known from the id."""
+        if not self.insiders.alone:
+            return True
         person_id = person_of_author(author)
         return person_id is None or self.insiders.admit(Authors.in_digests([person_id]))
 
@@ -158,22 +162,19 @@ class RecallRequest:
             self.last_at is None or at <= self.last_at
         )
 
-    def present_for(self, chat: Chat, seq: int, items: Mapping[Key, Item]) -> bool:
-        """Tell whether the agent was present for a message.
+    def memberships_in(self, chat: Chat, items: Mapping[Key, Item]) -> Sequence[Membership]:
+        """Return the agent's memberships of a chat, open and closed, among items that were read."""
+        if self.chat is not None and self.chat.id == chat.id and self.member is not None:
+            return [self.member]
+        keys = membership_keys(chat.tenant, chat.id, self.agent)
+        return [Membership.from_item(items[key]) for key in keys if key in items]
 
-        Args:
-            chat: The chat of the message.
-            items: The items that were read, memberships among them.
-        """
-        here = self.chat is not None and self.chat.id == chat.id
-        if here and self.member is not None:
-            members = [self.member]
-        else:
-            keys = membership_keys(chat.tenant, chat.id, self.agent)
-            members = [Membership.from_item(items[key]) for key in keys if key in items]
+    def present_for(self, chat: Chat, seq: int, memberships: Sequence[Membership]) -> bool:
+        """Tell whether the agent was present for a message, by its memberships of the chat."""
+        del chat
         return any(
             member.joined_seq < seq and (member.left_seq is None or seq <= member.left_seq)
-            for member in members
+            for member in memberships
         )
 
     def audience_of(self, chat: Chat, seq: int) -> Audience:
@@ -227,9 +228,9 @@ class OwnRequest(RecallRequest):
         del seq, at
         return chat.id in self.own
 
-    def present_for(self, chat: Chat, seq: int, items: Mapping[Key, Item]) -> bool:
+    def present_for(self, chat: Chat, seq: int, memberships: Sequence[Membership]) -> bool:
         """See `RecallRequest`."""
-        del seq, items
+        del seq, memberships
         return chat.id in self.own
 
     def audience_of(self, chat: Chat, seq: int) -> Audience:
@@ -327,12 +328,14 @@ def chosen(
     batches = 1 if request.tokens <= ONE_BATCH_TOKENS else LARGE_BATCHES
     most_keys = MAX_BATCH_GET_KEYS * batches
     messages = dict.fromkeys(refs[: MAX_POSTED if hits else None])
-    for hit in hits:
+    for position, hit in enumerate(hits):
         chat_id, seq = hit.line.message
         messages.setdefault((chat_id, seq))
-        for away in range(1, NEIGHBOURS + 1):
-            messages.setdefault((chat_id, seq - away))
-            messages.setdefault((chat_id, seq + away))
+        here = request.chat is not None and request.chat.id == chat_id
+        if here or position < ELSEWHERE:
+            for away in range(1, NEIGHBOURS + 1):
+                messages.setdefault((chat_id, seq - away))
+                messages.setdefault((chat_id, seq + away))
     for chat_id, seq in messages:
         if seq < 1 or not request.counts(chat_id, seq, None):
             continue

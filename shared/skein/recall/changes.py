@@ -1,13 +1,15 @@
 """Changes of facts: a newer statement follows the older one that it replaces.
 
 An answer from an older statement alone would be wrong. A newer statement replaces an older one if
-both are of the same sender, share a rare word, and the newer one has a word of change, such as
-"now" or "no longer". The words are English.
+both are of the same sender and share a rare word, and the newer one has a word of change, such as
+"now" or "no longer", or another number before that word, as in "16 kilos" after "25 kilos". The
+words of change are English.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from skein.recall.layout import RecalledEntry
 from skein.recall.words import stems_of
@@ -16,48 +18,68 @@ FOLLOWED = 12  # best entries that a newer one may follow
 MAX_USES = 4  # statements of a person that hold a word by which two are about the same
 _CHANGE = re.compile(
     r"\b(now|no longer|any ?more|instead|from (now|today|then) on|gave up|changed?|moved|switched"
-    r"|cancell?ed|closed|takes longer|since then)\b",
+    r"|cancell?ed|closed|new|earlier|later|takes longer|since then)\b",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"(\d[\d.,:]*)[ -]?([^\W\d_]+(?:['\u2019][^\W\d_]+)?)")
 
 
-def with_newer(
-    shown: Sequence[RecalledEntry], read: Sequence[RecalledEntry]
-) -> list[RecalledEntry]:
+class Statement(NamedTuple):
+    """A passage that was read, as an entry, with the stems of its words."""
+
+    entry: RecalledEntry
+    stems: frozenset[str]
+
+
+def with_newer(shown: Sequence[Statement], read: Sequence[Statement]) -> list[RecalledEntry]:
     """Return entries, each with the newer statement that replaces it right after it.
 
     Args:
-        shown: The entries that match, best first, each with one passage.
-        read: All entries that were read, best first. A newer statement may be among them that does
+        shown: The statements that match, best first, each with one passage.
+        read: All statements that were read, best first. A newer one may be among them that does
             not match well enough on its own.
     """
-    stems = [frozenset(stems_of(entry.text)) for entry in read]
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for entry, one in zip(read, stems, strict=True):
-        counts[entry.message.sender.id].update(one)
-    changes = [number for number, entry in enumerate(read) if _CHANGE.search(entry.text)]
+    uses: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in read:
+        uses[one.entry.message.sender.id].update(one.stems)
     found: dict[tuple[str, int, int], RecalledEntry] = {}
-    for number, entry in enumerate(shown):
-        found.setdefault(_identity(entry), entry)
-        if number >= FOLLOWED:
-            continue
-        said = counts[entry.message.sender.id]
-        own = frozenset(stem for stem in stems_of(entry.text) if said[stem] <= MAX_USES)
-        about = [
-            (sum(1 / said[stem] for stem in own & stems[other]), -other)
-            for other in changes
-            if own & stems[other] and _is_newer(read[other], entry)
-        ]
-        if about:
-            newer = read[-max(about)[1]]
-            found.setdefault(_identity(newer), newer)
+    for number, older in enumerate(shown):
+        found.setdefault(_identity(older.entry), older.entry)
+        if number < FOLLOWED:
+            said = uses[older.entry.message.sender.id]
+            rare = frozenset(stem for stem in older.stems if said[stem] <= MAX_USES)
+            newer = [
+                (sum(1 / said[stem] for stem in rare & other.stems), -position)
+                for position, other in enumerate(read)
+                if _replaces(other, older, rare & other.stems)
+            ]
+            if newer:
+                entry = read[-max(newer)[1]].entry
+                found.setdefault(_identity(entry), entry)
     return list(found.values())
+
+
+def _replaces(newer: Statement, older: Statement, shared: frozenset[str]) -> bool:
+    """Tell whether a statement replaces an older one with which it shares rare stems."""
+    one, other = newer.entry, older.entry
+    same_sender = one.message.sender.id == other.message.sender.id
+    if not shared or not same_sender or one.message.created_at <= other.message.created_at:
+        return False
+    if _CHANGE.search(one.text):
+        return True
+    before, after = _numbers(other.text), _numbers(one.text)
+    counted = shared & before.keys() & after.keys()
+    return any(before[stem] != after[stem] for stem in counted)
+
+
+def _numbers(text: str) -> dict[str, str]:
+    """Return the first number before each word of a text, by the stem of the word."""
+    found: dict[str, str] = {}
+    for number, word in _NUMBER.findall(text):
+        for stem in stems_of(word):
+            found.setdefault(stem, number)
+    return found
 
 
 def _identity(entry: RecalledEntry) -> tuple[str, int, int]:
     return entry.message.chat_id, entry.message.seq, entry.parts[0].start
-
-
-def _is_newer(one: RecalledEntry, other: RecalledEntry) -> bool:
-    same = one.message.sender.id == other.message.sender.id
-    return same and one.message.created_at > other.message.created_at

@@ -15,13 +15,12 @@ from skein.recall.questions import names_time
 
 # The windows of the standardised parts: messages on each side. They find an answer beside its
 # question. The window of no messages puts the passage with the words before those beside it.
-MEANING, WORDS = (1, 3), (0, 1, 5)
+MEANING, WORDS = (1, 3), (0, 5)
 # The weights of all parts, in the order of `parts_of`. docs/recall.md says how they were fitted.
 WEIGHTS = {
     "meaning, 3 messages": 0.40,
     "meaning, 7 messages": 0.45,
-    "words of the passage": 0.30,
-    "words, 3 messages": 0.40,
+    "words of the passage": 0.20,
     "words, 11 messages": 0.60,
     "person": 1.4,
     "asks for a time": 2.2,

@@ -8,11 +8,13 @@ reads a batch anyway reads the postings with it.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from skein.errors import NoVectorIndex
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import may_show
 from skein.models.common.provenance import MAX_OF_STRANGER, Authors, few_of_strangers
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
@@ -35,7 +37,7 @@ from skein.recall.candidates import (
     is_of,
     readable_lines,
 )
-from skein.recall.changes import with_newer
+from skein.recall.changes import Statement, with_newer
 from skein.recall.layout import RecalledEntry, fitting
 from skein.recall.models.stored import Posting, author_of, person_of_author
 from skein.recall.passages import Passage, passages_of
@@ -258,11 +260,12 @@ class Recall:
             if hit.line.message in read and hit.line.part < len(passages[hit.line.message])
         ]
 
-        def entry_of(hit: Hit) -> RecalledEntry:
+        def statement(hit: Hit) -> Statement:
             part = passages[hit.line.message][hit.line.part]
-            return replace(read[hit.line.message], parts=(part,), score=hit.score)
+            entry = replace(read[hit.line.message], parts=(part,), score=hit.score)
+            return Statement(entry, hit.line.stems)
 
-        entries = with_newer([*map(entry_of, _strong(hits, prepared))], [*map(entry_of, hits)])
+        entries = with_newer([*map(statement, _strong(hits, prepared))], [*map(statement, hits)])
         few = few_of_strangers(
             _without_repeats(entries),
             lambda entry: Authors.of([entry.message.sender.person_id]),
@@ -294,10 +297,11 @@ def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None
     """Return the authors to search for; None stands for everybody.
 
     Passages of others with the same words may fill the nearest 100. So if the query names one
-    person, a search of its own finds that person's passages.
+    person, a thorough recall finds that person's passages by a search of its own. A prompt makes
+    one search for each scope.
     """
     named = prepared.query.sender_ids
-    if request.author is not None or len(named) != 1:
+    if request.author is not None or not request.thorough or len(named) != 1:
         return [request.author]
     return [None, *named]
 
@@ -360,25 +364,27 @@ class _Shown:
 
     request: RecallRequest
     items: Mapping[Key, Item]
+    places: dict[str, "_Place | None"] = field(default_factory=dict)
 
     def entry(self, ref: MessageRef) -> RecalledEntry | None:
         """Return a message as an entry; None if it is gone or may not be shown."""
         chat_id, seq = ref
         request = self.request
+        if chat_id not in self.places:
+            self.places[chat_id] = self._place(chat_id)
         item = self.items.get(Message.key_of(request.tenant, chat_id, seq))
-        chat = self._chat(chat_id)
-        if item is None or chat is None or chat.discarded_at is not None:
+        place = self.places[chat_id]
+        if item is None or place is None:
             return None
-        if chat.awaits(request.readers, request.now):
-            return None
+        chat = place.chat
         message = chat.as_now(Message.from_item(item))
         audience = request.audience_of(chat, seq)
-        present = request.present_for(chat, seq, self.items) and may_show(audience, request.readers)
+        present = request.present_for(chat, seq, place.memberships)
         reached = request.reaches(chat, seq, message.created_at)
-        if not present or not reached or not self._wanted(message):
+        shown = present and reached and may_show(audience, request.readers)
+        if not shown or not self._wanted(message):
             return None
-        titled = chat.titled_for(request.readers).titled_by(request.insiders)
-        return RecalledEntry(titled, message, (), 0.0, audience)
+        return RecalledEntry(place.titled, message, (), 0.0, audience)
 
     def _wanted(self, message: Message) -> bool:
         """Tell whether a message has a text and is one of those that the request asks for."""
@@ -387,11 +393,22 @@ class _Shown:
             return False
         if request.person is not None and not is_of(request.person, sender.id, sender.name):
             return False
-        if not request.insiders.admit(message.words):
+        if request.insiders.alone and not request.insiders.admit(message.words):
             return False
         at = int(message.created_at.timestamp())
         counts = request.counts(message.chat_id, message.seq, message.expires_at)
         return counts and request.in_time(at)
+
+    def _place(self, chat_id: str) -> "_Place | None":
+        """Return a chat with what is the same for all of its messages; None if none is shown."""
+        request = self.request
+        chat = self._chat(chat_id)
+        if chat is None or chat.discarded_at is not None:
+            return None
+        if chat.awaits(request.readers, request.now):
+            return None
+        titled = chat.titled_for(request.readers).titled_by(request.insiders)
+        return _Place(chat, titled, request.memberships_in(chat, self.items))
 
     def _chat(self, chat_id: str) -> Chat | None:
         if isinstance(self.request, OwnRequest):
@@ -400,3 +417,11 @@ class _Shown:
             return self.request.chat
         item = self.items.get(Chat.key_of(self.request.tenant, chat_id))
         return Chat.from_item(item) if item is not None else None
+
+
+class _Place(NamedTuple):
+    """A chat, the chat with a title that may be shown, and the agent's memberships there."""
+
+    chat: Chat
+    titled: Chat
+    memberships: Sequence[Membership]

@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from skein.models.common.base import MemberRef
-from skein.recall.changes import with_newer
+from skein.recall.changes import Statement, with_newer
 from skein.recall.layout import RecalledEntry
 from skein.recall.passages import passages_of
+from skein.recall.words import stems_of
 from tests.support.builders import World, bot, person
 from tests.support.recalling import indexed, recalled
 
@@ -16,8 +17,8 @@ HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
 OLD = "I bake with flour from the mill."
 
 
-def entries(*said: tuple[MemberRef, str]) -> list[RecalledEntry]:
-    """Return an entry for each message, oldest first."""
+def statements(*said: tuple[MemberRef, str]) -> list[Statement]:
+    """Return a statement for each message, oldest first."""
     world = World()
     world.agent()
     world.chat(HUSAM, LENA, COACH, respond="manual")
@@ -34,7 +35,8 @@ def entries(*said: tuple[MemberRef, str]) -> list[RecalledEntry]:
         }
         message = entry.message.model_copy(update=changes)
         [passage] = passages_of(text)
-        found.append(RecalledEntry(entry.chat, message, (passage,), 0.0, entry.audience))
+        shown = RecalledEntry(entry.chat, message, (passage,), 0.0, entry.audience)
+        found.append(Statement(shown, frozenset(stems_of(text))))
     return found
 
 
@@ -43,17 +45,28 @@ def texts(shown: Sequence[RecalledEntry]) -> list[str]:
 
 
 def test_newer_statement_that_matches_badly_follows_the_older_one() -> None:
-    old, other, new = entries(
+    old, other, new = statements(
         (HUSAM, OLD),
         (HUSAM, "The loaf was pale."),
         (HUSAM, "I gave up on the mill, all bread is of rye."),
     )
-    assert with_newer([old, other], [old, other, new]) == [old, new, other]
+    followed = with_newer([old, other], [old, other, new])
+    assert followed == [old.entry, new.entry, other.entry]
+
+
+@pytest.mark.parametrize(
+    "newer",
+    ["It may take 3 litres.", "I moved on: two litres are enough.", "The new litres are 4."],
+)
+def test_newer_statement_with_another_number_or_a_word_of_change_follows(newer: str) -> None:
+    old, new = statements((HUSAM, "The dough takes 2 litres."), (HUSAM, newer))
+    assert with_newer([old], [old, new]) == [old.entry, new.entry]
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [
+        ((HUSAM, "The dough takes 2 litres."), (HUSAM, "I drank 2 litres.")),  # the same number
         ((HUSAM, OLD), (LENA, "I gave up on the mill.")),  # of somebody else
         ((HUSAM, "I gave up on the mill."), (HUSAM, OLD)),  # no change
         ((HUSAM, OLD), (HUSAM, "I gave up on the violin.")),  # of another subject
@@ -62,5 +75,5 @@ def test_newer_statement_that_matches_badly_follows_the_older_one() -> None:
 def test_other_statements_follow_no_older_one(
     first: tuple[MemberRef, str], second: tuple[MemberRef, str]
 ) -> None:
-    old, new = entries(first, second)
+    old, new = statements(first, second)
     assert texts(with_newer([old], [old, new])) == [first[1]]
