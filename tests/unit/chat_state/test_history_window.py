@@ -23,7 +23,7 @@ from tests.support.builders import NOON, TENANT, World, bot, person
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 WINDOW = 20
 SUMMARY = "CONVERSATION SUMMARY"
-ROUNDS = 64  # questions and answers of a long conversation
+ROUNDS = 48  # questions and answers of a long conversation
 ANSWER_MINUTES = 4  # between two questions: a cooldown is over at every other one
 
 
