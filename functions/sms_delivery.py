@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+import skein.channels.phone_numbers  # noqa: F401 - the first delivery needs it
 from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters

@@ -26,17 +26,17 @@ LOADED_BY = {
     "boto3": set[str](),
     "lunr": {"run_worker"},
     "markdown_it": set[str](),
-    "openai": {"run_worker", "upkeep_worker"},
+    "openai": {"run_worker"},
     "opentelemetry": set[str](),  # tracing is off
     "tiktoken": {"run_worker"},
     "twilio.rest": {"sms_delivery"},
     "requests": {"sms_delivery"},
     "gsm0338": {"api_docs", "sms_delivery", "sms_status", "sms_webhook"},
     "phonenumbers": APIS
-    | {"background_worker", "run_worker", "sms_delivery", "sms_webhook", "tick"},
+    | {"background_worker", "run_worker", "sms_delivery", "sms_webhook", "tick", "upkeep_worker"},
     "aws_lambda_powertools.event_handler": APIS,
     "aws_lambda_powertools.utilities.data_classes": APIS,
-    "skein.models.api.base": APIS | LIVE,
+    "skein.models.api.base": APIS | LIVE | {"background_worker"},  # erasures close connections
     "skein.agent.turn": {"run_worker"},
     "skein.agent.sections.builder": {"api_docs", "run_worker"},  # the document needs all routes
     "skein.agent.tools": {"api_docs", "run_worker"},
@@ -51,11 +51,11 @@ LOADED_BY = {
 # of them load is noticed, and one that is needed is not.
 MOST = {
     "admin_api": 129,
-    "api_docs": 300,
+    "api_docs": 370,
     "console": 60,
-    "background_finder": 62,
-    "background_worker": 150,
-    "feed": 60,
+    "background_finder": 72,
+    "background_worker": 235,
+    "feed": 90,
     "live_connect": 92,
     "live_disconnect": 90,
     "live_frames": 90,
@@ -63,11 +63,11 @@ MOST = {
     "push_worker": 92,
     "run_worker": 298,
     "service_webhook": 81,
-    "sms_delivery": 100,
+    "sms_delivery": 106,
     "sms_status": 100,
     "sms_webhook": 136,
-    "tick": 104,
-    "upkeep_worker": 120,
+    "tick": 130,
+    "upkeep_worker": 136,
 }
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
