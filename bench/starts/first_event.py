@@ -68,9 +68,9 @@ class TriedSms:
         _in_vain(lambda: self._real.send(sms))
         return self._taking.send(sms)
 
-    def has_number(self, phone: str) -> bool:
+    def has_number(self, phone: str, channel: str = "sms") -> bool:
         """See `skein.ports.Sms`."""
-        return self._taking.has_number(phone)
+        return self._taking.has_number(phone, channel)
 
     def was_reassigned(self, phone: str, *, since: "date") -> bool:
         """See `skein.ports.Sms`."""

@@ -112,7 +112,8 @@ def test_endpoint_is_created_with_a_secret_that_is_shown_once(driver: Driver) ->
 
 def test_parked_events_are_sent_again_one_by_one_or_together(driver: Driver) -> None:
     token, client = driver.operator(), driver.client
-    body = {"url": "https://127.0.0.1:1/parked", "types": ["run.ended"]}
+    url = "https://127.0.0.1:1/parked"
+    body = {"url": url, "types": ["run.ended"]}
     endpoint = client.ok("POST", "/v1/event-endpoints", body, token=token)["id"]
     parked = [
         {
@@ -139,7 +140,7 @@ def test_parked_events_are_sent_again_one_by_one_or_together(driver: Driver) -> 
     page.route("**/redeliver*", redeliver)
     try:
         driver.sign_in("#/settings")
-        made = page.locator("section section").filter(has_text=body["url"])
+        made = page.locator("section section").filter(has_text=url)
         made.get_by_text("Parked events").press("Enter")
         expect(made.locator("li")).to_have_count(3)
         driver.check_inert()
