@@ -68,7 +68,7 @@ def _without(weight: str) -> tuple[Patch, ...]:
 
 
 def _older_alone(
-    shown: Sequence[changes.Statement], _read: Sequence[changes.Statement]
+    shown: Sequence[changes.ReadPassage], _read: Sequence[changes.ReadPassage]
 ) -> list[RecalledEntry]:
     return [one.entry for one in shown]
 

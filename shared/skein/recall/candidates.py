@@ -228,6 +228,11 @@ class OwnRequest(RecallRequest):
         del seq, at
         return chat.id in self.own
 
+    def memberships_in(self, chat: Chat, items: Mapping[Key, Item]) -> Sequence[Membership]:
+        """Return none: the person's own membership decides, and `own` has only such chats."""
+        del chat, items
+        return ()
+
     def present_for(self, chat: Chat, seq: int, memberships: Sequence[Membership]) -> bool:
         """See `RecallRequest`."""
         del seq, memberships

@@ -24,14 +24,14 @@ _CHANGE = re.compile(
 _NUMBER = re.compile(r"(\d[\d.,:]*)[ -]?([^\W\d_]+(?:['\u2019][^\W\d_]+)?)")
 
 
-class Statement(NamedTuple):
+class ReadPassage(NamedTuple):
     """A passage that was read, as an entry, with the stems of its words."""
 
     entry: RecalledEntry
     stems: frozenset[str]
 
 
-def with_newer(shown: Sequence[Statement], read: Sequence[Statement]) -> list[RecalledEntry]:
+def with_newer(shown: Sequence[ReadPassage], read: Sequence[ReadPassage]) -> list[RecalledEntry]:
     """Return entries, each with the newer statement that replaces it right after it.
 
     Args:
@@ -59,7 +59,7 @@ def with_newer(shown: Sequence[Statement], read: Sequence[Statement]) -> list[Re
     return list(found.values())
 
 
-def _replaces(newer: Statement, older: Statement, shared: frozenset[str]) -> bool:
+def _replaces(newer: ReadPassage, older: ReadPassage, shared: frozenset[str]) -> bool:
     """Tell whether a statement replaces an older one with which it shares rare stems."""
     one, other = newer.entry, older.entry
     same_sender = one.message.sender.id == other.message.sender.id

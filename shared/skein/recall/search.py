@@ -37,7 +37,7 @@ from skein.recall.candidates import (
     is_of,
     readable_lines,
 )
-from skein.recall.changes import Statement, with_newer
+from skein.recall.changes import ReadPassage, with_newer
 from skein.recall.layout import RecalledEntry, fitting
 from skein.recall.models.stored import Posting, author_of, person_of_author
 from skein.recall.passages import Passage, passages_of
@@ -260,10 +260,10 @@ class Recall:
             if hit.line.message in read and hit.line.part < len(passages[hit.line.message])
         ]
 
-        def statement(hit: Hit) -> Statement:
+        def statement(hit: Hit) -> ReadPassage:
             part = passages[hit.line.message][hit.line.part]
             entry = replace(read[hit.line.message], parts=(part,), score=hit.score)
-            return Statement(entry, hit.line.stems)
+            return ReadPassage(entry, hit.line.stems)
 
         entries = with_newer([*map(statement, _strong(hits, prepared))], [*map(statement, hits)])
         few = few_of_strangers(
@@ -364,27 +364,27 @@ class _Shown:
 
     request: RecallRequest
     items: Mapping[Key, Item]
-    places: dict[str, "_Place | None"] = field(default_factory=dict)
+    chats: dict[str, "_ShownChat | None"] = field(default_factory=dict)
 
     def entry(self, ref: MessageRef) -> RecalledEntry | None:
         """Return a message as an entry; None if it is gone or may not be shown."""
         chat_id, seq = ref
         request = self.request
-        if chat_id not in self.places:
-            self.places[chat_id] = self._place(chat_id)
+        if chat_id not in self.chats:
+            self.chats[chat_id] = self._shown_chat(chat_id)
         item = self.items.get(Message.key_of(request.tenant, chat_id, seq))
-        place = self.places[chat_id]
-        if item is None or place is None:
+        found = self.chats[chat_id]
+        if item is None or found is None:
             return None
-        chat = place.chat
+        chat = found.chat
         message = chat.as_now(Message.from_item(item))
         audience = request.audience_of(chat, seq)
-        present = request.present_for(chat, seq, place.memberships)
+        present = request.present_for(chat, seq, found.memberships)
         reached = request.reaches(chat, seq, message.created_at)
         shown = present and reached and may_show(audience, request.readers)
         if not shown or not self._wanted(message):
             return None
-        return RecalledEntry(place.titled, message, (), 0.0, audience)
+        return RecalledEntry(found.titled, message, (), 0.0, audience)
 
     def _wanted(self, message: Message) -> bool:
         """Tell whether a message has a text and is one of those that the request asks for."""
@@ -399,7 +399,7 @@ class _Shown:
         counts = request.counts(message.chat_id, message.seq, message.expires_at)
         return counts and request.in_time(at)
 
-    def _place(self, chat_id: str) -> "_Place | None":
+    def _shown_chat(self, chat_id: str) -> "_ShownChat | None":
         """Return a chat with what is the same for all of its messages; None if none is shown."""
         request = self.request
         chat = self._chat(chat_id)
@@ -408,7 +408,7 @@ class _Shown:
         if chat.awaits(request.readers, request.now):
             return None
         titled = chat.titled_for(request.readers).titled_by(request.insiders)
-        return _Place(chat, titled, request.memberships_in(chat, self.items))
+        return _ShownChat(chat, titled, request.memberships_in(chat, self.items))
 
     def _chat(self, chat_id: str) -> Chat | None:
         if isinstance(self.request, OwnRequest):
@@ -419,7 +419,7 @@ class _Shown:
         return Chat.from_item(item) if item is not None else None
 
 
-class _Place(NamedTuple):
+class _ShownChat(NamedTuple):
     """A chat, the chat with a title that may be shown, and the agent's memberships there."""
 
     chat: Chat

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from skein.models.common.base import MemberRef
-from skein.recall.changes import Statement, with_newer
+from skein.recall.changes import ReadPassage, with_newer
 from skein.recall.layout import RecalledEntry
 from skein.recall.passages import passages_of
 from skein.recall.words import stems_of
@@ -17,7 +17,7 @@ HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
 OLD = "I bake with flour from the mill."
 
 
-def statements(*said: tuple[MemberRef, str]) -> list[Statement]:
+def statements(*said: tuple[MemberRef, str]) -> list[ReadPassage]:
     """Return a statement for each message, oldest first."""
     world = World()
     world.agent()
@@ -36,7 +36,7 @@ def statements(*said: tuple[MemberRef, str]) -> list[Statement]:
         message = entry.message.model_copy(update=changes)
         [passage] = passages_of(text)
         shown = RecalledEntry(entry.chat, message, (passage,), 0.0, entry.audience)
-        found.append(Statement(shown, frozenset(stems_of(text))))
+        found.append(ReadPassage(shown, frozenset(stems_of(text))))
     return found
 
 
