@@ -15,9 +15,6 @@ export function answerInvitation(api, chatId, accept) {
   return api.post(`/v1/chats/${part(chatId)}/invitation`, { accept });
 }
 
-/** Return the name of a message's sender, with the agent whose words the person agreed to post. */
-export function senderOf(name, via) { return via ? said.by(name, via.agent_name) : name; }
-
 /**
  * Show the state of a message's choice, and let its addressee answer.
  *

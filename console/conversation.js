@@ -1,7 +1,8 @@
 // A chat: its messages, the agents at work, and a field to write in. It follows the live channel.
-import { choiceView, postAnswer, senderOf } from "./choices.js";
+import { choiceView, postAnswer } from "./choices.js";
 import { button, el, fill } from "./dom.js";
 import { Live } from "./live.js";
+import { isWords, named, senderOf } from "./messages.js";
 import { WindowList } from "./window_list.js";
 import { words } from "./words.js";
 
@@ -126,10 +127,11 @@ export class Conversation {
     if (fresh.length === 0) return;
     this.#seen(fresh);
     for (const message of fresh) {
-      if (message.sender.id === this.#me) this.#arrived(message.client_id);
+      const mine = this.#isMine(message);
+      if (mine) this.#arrived(message.client_id);
       const agent = this.#agents.get(message.sender.id);
       if (agent) Object.assign(agent, { text: "", n: 0 });
-      if (message.sender.id !== this.#me) {
+      if (!mine) {
         this.#context.announce(said.announce(senderOf(message.sender.name, message.via), message.text));
       }
     }
@@ -219,7 +221,7 @@ export class Conversation {
   // ------------------------------------------------------------------ showing
 
   #row({ message }) {
-    const mine = message.sender.id === this.#me;
+    const mine = this.#isMine(message);
     if (message.kind === "deleted" || message.kind === "erased") {
       return el("li", { class: "notice" }, said.gone[message.kind]);
     }
@@ -231,17 +233,19 @@ export class Conversation {
         choiceView(message.choice, this.#me, (id) => this.#nameOf(id), (answer) => this.#answer(message.seq, answer)),
         el("p", { class: "meta" }, el("time", { datetime: message.created_at }, timeOf(message.created_at))));
     }
-    if (message.kind !== "text" && !mine) {
+    if (!isWords(message) && !mine) {
       return el("li", { class: "notice" }, el("p", { class: "text" }, message.text));
     }
     return el("li", { class: `bubble ${mine ? "mine" : "theirs"}` },
-      mine && !message.via ? null : el("p", { class: "sender" }, senderOf(mine ? said.you : sender, message.via)),
+      mine && !message.via ? null : el("p", { class: "sender" }, named(senderOf(mine ? said.you : sender, message.via), message)),
       el("p", { class: "text" }, message.text),
       el("p", { class: "meta" },
         message.state ?? el("time", { datetime: message.created_at }, timeOf(message.created_at)),
         message.again ? button(said.again, message.again, { class: "link" }) : null,
         this.#whyOf(message)));
   }
+
+  #isMine({ sender }) { return sender.kind === "user" && sender.id === this.#me; }
 
   #nameOf(id) { return this.#chat.members.find((member) => member.id === id)?.name || id; }
 
@@ -260,7 +264,7 @@ export class Conversation {
 
   /** A link that explains an answer, or what followed a person's message; a silence, too. */
   #whyOf({ kind, seq, sender }) {
-    if (kind !== "text" || seq === undefined) return null; // a notice, or on its way
+    if (!isWords({ kind }) || seq === undefined) return null; // a notice, or on its way
     return this.#why(seq, sender.kind === "agent" ? said.whyOf(sender.name) : said.whyMessage(seq));
   }
 

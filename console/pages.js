@@ -9,6 +9,7 @@
 import agent from "./pages/agent.js";
 import audit from "./pages/audit.js";
 import chats from "./pages/chats.js";
+import desk from "./pages/desk.js";
 import home from "./pages/home.js";
 import people from "./pages/people.js";
 import phone from "./pages/phone.js";
@@ -23,6 +24,7 @@ export const pages = [
   phone,
   chats,
   people,
+  desk,
   transcripts,
   agent,
   why,

@@ -132,7 +132,7 @@ class ChatList {
 
   #posted(chat, message) {
     if (message.seq <= (chat.last_message?.seq ?? 0)) return; // repeated
-    const mine = message.sender.id === this.#me;
+    const mine = message.sender.kind === "user" && message.sender.id === this.#me;
     this.#put({ ...chat, last_message: message, unread: mine ? 0 : chat.unread + 1 }, this.list.firstChild);
   }
 

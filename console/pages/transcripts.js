@@ -1,8 +1,9 @@
 // Chats for operators: the chats of the tenant or an agent, and one chat, which is shown for a reason that is audited.
 import { withQuery } from "../api.js";
-import { choiceView, senderOf } from "../choices.js";
+import { deskActions } from "../desk_actions.js";
 import { el, field, fill, select } from "../dom.js";
-import { action, form, number, outcome, part, table, when } from "../parts.js";
+import { isWords, operatorRow } from "../messages.js";
+import { action, form, more as foldout, number, outcome, part, table, when } from "../parts.js";
 import { askReason } from "../reason.js";
 import { WindowList } from "../window_list.js";
 import { words } from "../words.js";
@@ -104,6 +105,7 @@ class Transcript {
       el("p", { class: "hint" }, said.facts(said.kinds[page.kind] ?? page.kind, said.visibilities[page.visibility] ?? page.visibility)),
       el("p", {}, said.with(page.members.map((member) => member.name || member.id).join(", "))),
       el("p", { class: "hint" }, said.audited(this.#reason)),
+      foldout(words.desk.stepIn, deskActions(this.#context, this.#chat, this.#reason)),
       el("div", { class: "conversation" }, this.#list.root,
         el("div", {}, action(said.newer, () => this.#newer(), failure), failure)));
     this.#list.reset(this.#items(page.items));
@@ -130,27 +132,19 @@ class Transcript {
     return said.got(number(items.length));
   }
 
-  /** The items of messages; `silent` if no agent wrote next after a person. */
+  /** The items of messages; `silent` if neither an agent nor the team wrote next after a person. */
   #items(messages) {
     const next = new Map(this.#messages.map((message, at) => [message.seq, this.#messages[at + 1]]));
-    const isBy = ({ kind, sender }, by) => kind === "text" && sender.kind === by;
+    const isBy = (message, ...kinds) => isWords(message) && kinds.includes(message.sender.kind);
     return messages.map((message) => {
       const after = next.get(message.seq);
-      return { key: `${message.seq}`, message, silent: isBy(message, "user") && !(after && isBy(after, "agent")) };
+      return { key: `${message.seq}`, message, silent: isBy(message, "user") && !(after && isBy(after, "agent", "team")) };
     });
   }
 
   #row({ message, silent }) {
-    const { sender, kind, seq } = message;
-    if (kind === "deleted" || kind === "erased") return el("li", { class: "notice" }, words.conversation.gone[kind]);
-    const name = sender.name || sender.id;
-    const why = sender.kind === "agent" ? words.conversation.whyOf(name) : silent ? said.whySilent(seq) : null;
-    return el("li", { class: `bubble ${sender.kind === "agent" ? "mine" : "theirs"}`, "data-silent": silent },
-      el("p", { class: "sender" }, senderOf(name, message.via)),
-      el("p", { class: "text" }, message.choice?.question ?? message.text),
-      message.choice ? choiceView(message.choice, null, (id) => this.#names.get(id) || id) : null,
-      el("p", { class: "meta" }, when(message.created_at), silent ? el("span", {}, said.silent) : null,
-        why === null ? null : el("a", { href: `#/why/${part(this.#chat)}/${seq}`, "aria-label": why }, words.conversation.why)));
+    return operatorRow(message, (id) => this.#names.get(id) || id,
+      silent ? { mark: said.silent, why: said.whySilent(message.seq) } : {});
   }
 }
 

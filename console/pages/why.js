@@ -1,6 +1,7 @@
 // Why an agent answered or kept silent: the outcome of a message, and the run behind an answer.
 import { withQuery } from "../api.js";
 import { el, field, fill, select } from "../dom.js";
+import { named } from "../messages.js";
 import { card, facts, form, noAgent, paged, part, table, when } from "../parts.js";
 import { runView } from "../run_view.js";
 import { words } from "../words.js";
@@ -35,7 +36,7 @@ async function show(main, args, context) {
 function outcomes(found, names) {
   const agents = found.agents.filter((each) => each.reason !== "own_message");
   return card(said.message,
-    facts([[said.number, found.seq], [said.sender, found.sender.name || found.sender.id], [said.at, when(found.created_at)],
+    facts([[said.number, found.seq], [said.sender, named(found.sender.name || found.sender.id, found)], [said.at, when(found.created_at)],
       [said.correlation, found.correlation_id]]),
     agents.length === 0 ? null : table(said.outcomes, [said.agent, said.outcome, said.runs], agents.map((each) => [
       names.get(each.agent_id), each.meaning ?? said.answered,

@@ -10,6 +10,7 @@ import pytest
 from local.template import ROOT
 from local.timing.due_events import KINDS
 from skein.models.chats.consent import PostFailure, PostStatus
+from skein.models.chats.desk import DeskReason
 from skein.models.runs.run import AnswerMark, PromptMark, RunStatus
 from skein.models.runs.trigger import TriggerType
 
@@ -160,6 +161,7 @@ def test_each_word_is_used() -> None:
         ("pages.time.kinds", KINDS),
         ("inbox.posts", get_args(PostStatus)),
         ("inbox.failures", get_args(PostFailure)),
+        ("pages.desk.reasons", get_args(DeskReason)),
     ],
 )
 def test_words_name_each_value_of_the_code(group: str, values: Sequence[str]) -> None:

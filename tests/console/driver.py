@@ -148,7 +148,7 @@ class Driver:
         asked = self.page.get_by_label("Why do you read")
         asked.fill(reason)
         asked.press("Enter")
-        asked.wait_for(state="detached")
+        asked.wait_for(state="hidden")
 
     def operator(self) -> str:
         """A token of the operator."""

@@ -38,6 +38,7 @@ PLACES = (
     Place("audit", "#/audit"),
     Place("settings", "#/settings"),
     Place("people", "#/people"),
+    Place("desk", "#/desk"),
     Place("transcripts", "#/transcripts"),
     Place("time", "#/time", signed_in=False),
 )
