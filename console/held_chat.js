@@ -38,7 +38,7 @@ export class HeldChat {
       rows: 3, maxlength: LONGEST_TEXT, required: true, placeholder: said.placeholder, "aria-label": said.compose,
       on: { keydown: (event) => this.#key(event) },
     });
-    this.briefing = el("textarea", { rows: 4, maxlength: LONGEST_BRIEFING });
+    this.briefing = el("textarea", { rows: 3, maxlength: LONGEST_BRIEFING });
     this.form = this.#drafted(this.text, "message", said.draft, [this.text], words.conversation.send, () => this.#send());
     this.root = el("div", { class: "stack" },
       el("div", { class: "conversation" }, this.#list.root, this.form),

@@ -11,7 +11,7 @@ export function senderOf(name, via) { return via ? said.by(name, via.agent_name)
 
 /** Return a name with the mark of the team, if a person of the team sent the message. */
 export function named(name, { sender }) {
-  return sender.kind === "team" ? [name, " ", el("span", { class: "badge soft" }, said.team)] : [name];
+  return sender.kind === "team" ? [name, " ", el("span", { class: "badge" }, said.team)] : [name];
 }
 
 /** Whether a message has words of a person, of an agent or of the team. */

@@ -32,6 +32,7 @@ PICTURES = (
     "audit-light",
     "time-light",
     "people-light",
+    "desk-light",
     "transcripts-light",
 )  # of docs/console.md
 
@@ -251,6 +252,23 @@ def fill_people(driver: Driver) -> None:
     expect(driver.page.get_by_role("region", name="Profile", exact=True)).to_be_visible()
 
 
+def fill_desk(driver: Driver) -> None:
+    """Show a chat that the operator holds, with an answer of the team."""
+    client, page = driver.client, driver.page
+    client.ok("POST", "/v1/users", {"id": "maya-lee", "name": "Maya Lee"}, token=driver.operator())
+    asked = "What is a good exercise for my back? And when do my new shoes come?"
+    chat, _ = answered_chat(client, [asked], agent={"name": "Pace"}, person="maya-lee")
+    held, reason = {"holder": "me", "name": "Mia"}, "Support+case+4711"
+    client.ok("PUT", f"/v1/chats/{chat}/desk?reason={reason}", held, token=driver.operator())
+    page.evaluate(f"location.hash = '#/desk/{chat}'")
+    page.get_by_label("Briefing for the agents").fill("Maya runs in old shoes until Friday.")
+    page.get_by_label("Your message, as the team").fill("Your new shoes come on Friday, Maya.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".bubble")).to_have_count(3)
+    page.set_viewport_size({**WIDE, "height": 980})
+    page.evaluate("scrollTo(0, 0)")
+
+
 def fill_transcripts(driver: Driver) -> None:
     """Show a chat, after a reason."""
     chat, _ = answered_chat(driver.client, ["What is a good exercise for my back?", "And my legs?"])
@@ -277,6 +295,7 @@ FILL = {
     "usage": fill_usage,
     "time": fill_time,
     "people": fill_people,
+    "desk": fill_desk,
     "transcripts": fill_transcripts,
 }
 

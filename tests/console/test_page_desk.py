@@ -106,7 +106,8 @@ def test_drafts_fill_the_boxes_below_the_words_of_the_holder(driver: Driver) -> 
     kinds: list[str] = []
 
     def draft(route: Route) -> None:
-        kinds.append(route.request.post_data_json["kind"])
+        asked: Any = route.request.post_data_json
+        kinds.append(asked["kind"])
         route.fulfill(json={"text": HOSTILE})
 
     page.route("**/desk/draft", draft)
