@@ -39,17 +39,23 @@ export class HeldChat {
       on: { keydown: (event) => this.#key(event) },
     });
     this.briefing = el("textarea", { rows: 3, maxlength: LONGEST_BRIEFING });
-    this.form = this.#drafted(this.text, "message", said.draft, [this.text], words.conversation.send, () => this.#send());
+    const place = outcome(), quote = el("blockquote", { hidden: true });
+    this.summary = el("div", { class: "stack" }, el("div", {}, action(said.summarize, async () => {
+      fill(quote, await this.#askDraft("summary"));
+      quote.hidden = false;
+      return said.summarized;
+    }, place)), place, quote);
+    this.form = this.#draftForm(this.text, "answer", said.draft, [this.text], words.conversation.send, () => this.#send());
     this.root = el("div", { class: "stack" },
       el("div", { class: "conversation" }, this.#list.root, this.form),
       card(said.return, el("p", { class: "hint" }, said.returnHint),
-        this.#drafted(this.briefing, "briefing", said.draftBriefing, [field(said.briefing, this.briefing)], said.handBack, () => this.#handBack())));
+        this.#draftForm(this.briefing, "briefing", said.draftBriefing, [field(said.briefing, this.briefing)], said.handBack, () => this.#handBack())));
   }
 
   /** A form with a box that a draft of the agent can fill. */
-  #drafted(box, kind, label, fields, send, run) {
+  #draftForm(box, kind, label, fields, send, run) {
     const place = outcome();
-    return form([fields, action(label, () => this.#draft(kind, box), place), place], send, run, { class: "drafted" });
+    return form([fields, action(label, () => this.#fillDraft(kind, box), place), place], send, run, { class: "drafted" });
   }
 
   /** Read the newest messages and follow the chat; the root must be in the page. */
@@ -135,9 +141,12 @@ export class HeldChat {
     this.text.focus();
   }
 
-  /** Have the agent draft words, and put them below what the person has written. */
-  async #draft(kind, box) {
-    const { text } = await this.#held(() => this.#context.api.post(deskPath(this.#chat, "/draft"), { kind }));
+  /** Return a draft of the agent, which is shown only the current session of this chat. */
+  async #askDraft(kind) { return (await this.#held(() => this.#context.api.post(deskPath(this.#chat, "/drafts"), { kind }))).text; }
+
+  /** Put a draft below what the person has written. */
+  async #fillDraft(kind, box) {
+    const text = await this.#askDraft(kind);
     box.value = [box.value.trim(), text].filter(Boolean).join("\n\n");
     box.focus();
     return said.drafted;

@@ -861,6 +861,8 @@ export const words = {
     isWaiting: "The chat is on the desk.",
     compose: "Your message, as the team",
     placeholder: "Answer as the team",
+    summarize: "Summarize this session",
+    summarized: "The agent's summary, which only you see:",
     draft: "Draft",
     drafted: "The agent's draft is in the box. Check it before you send it.",
     return: "Hand back",

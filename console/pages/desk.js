@@ -128,6 +128,7 @@ class DeskChat {
     const about = card(said.request, this.#facts(entry, await this.#agents(entry)), summaryOf(entry));
     if (isOwn(entry, this.#context)) {
       const held = this.#held = new HeldChat(this.#context, this.#id, (told) => this.#look(told));
+      about.append(held.summary);
       fill(this.#place, notice, about, held.root);
       await held.start();
     } else if (entry.holder !== null) {
