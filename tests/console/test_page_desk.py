@@ -34,11 +34,14 @@ def test_holder_takes_a_private_chat_over_answers_and_hands_it_back(driver: Driv
     driver.sign_in(f"#/transcripts/{chat}")
     driver.give_reason()
     page.get_by_text("Step in").click()
-    page.get_by_label("Your name").fill("Mia")
     driver.check_looks()
+    page.get_by_role("button", name="Put on the desk").click()
+    expect(page.locator(".facts")).to_contain_text("Waiting")
+    driver.client.ok("POST", "/local/drain")  # the person is told
+    page.get_by_label("Your name").fill("Mia")
     page.get_by_role("button", name="Take over").click()
     rows = page.locator(".bubble")
-    expect(rows).to_have_count(2)
+    expect(rows).to_have_count(3)
     expect(page.locator(".facts")).to_contain_text("Held by you")
 
     page.get_by_label("Your message, as the team").fill(HOSTILE)
@@ -55,7 +58,7 @@ def test_holder_takes_a_private_chat_over_answers_and_hands_it_back(driver: Driv
     page.get_by_role("button", name="Hand back").click()
     expect(page.get_by_role("status").first).to_have_text("You have handed the chat back.")
     driver.client.ok("POST", "/local/drain")
-    page.evaluate(f"location.hash = '#/why/{chat}/3'")
+    page.evaluate(f"location.hash = '#/why/{chat}/4'")
     expect(page.locator(".facts").first).to_contain_text("Mia Team")
 
     page.evaluate(f"location.hash = '#/chats/{chat}'")
@@ -87,6 +90,28 @@ def test_queue_is_live_and_only_one_person_holds_a_chat(driver: Driver) -> None:
     page.get_by_role("button", name="Take over").click()
     expect(page.get_by_role("alert")).to_contain_text("Eve holds this chat")
     hand_back(driver, chat, "eve")
+
+
+def test_words_of_the_agent_that_asks_are_shown_to_the_holder_only(
+    driver: Driver, idle_model: ScriptedOpenAI
+) -> None:
+    asked = {"reason": "A refund", "summary": f"The parcel is lost. {HOSTILE}"}
+    idle_model.then(Answer(tool_calls=[("ask_a_person", asked)]))
+    coach = {"name": "Coach", "enabled_tools": ["ask_a_person"]}
+    chat, _ = answered_chat(driver.client, ["I want a human"], agent=coach, person=PERSON)
+    page = driver.page
+    driver.sign_in("#/desk")
+    row = row_of(driver, chat)
+    expect(row).to_contain_text("Waiting")
+    expect(row).to_contain_text("An agent asked for a person: Coach")
+    row.get_by_role("link").click()
+    driver.give_reason()
+    expect(page.get_by_role("button", name="Take over")).to_be_visible()
+    expect(page.get_by_text("The parcel is lost.")).to_have_count(0)
+    page.get_by_role("button", name="Take over").click()
+    expect(page.locator("blockquote").first).to_have_text(asked["summary"])
+    driver.check_inert()
+    hand_back(driver, chat, "operator")
 
 
 def test_holder_loses_a_chat_that_goes_back_by_itself(driver: Driver) -> None:
