@@ -18,6 +18,7 @@ export class Conversation {
   #context;
   #list;
   #live = null;
+  #hidden = false; // the app is in the background
   #poll = null;
   #last = 0;
   #first = null;
@@ -95,6 +96,7 @@ export class Conversation {
     if (messages.length === 0) return;
     this.#first ??= messages[0].seq;
     this.#last = Math.max(this.#last, messages.at(-1).seq);
+    if (this.#hidden) return;
     this.#api.post(`/v1/chats/${encodeURIComponent(this.#chat.id)}/read`, { seq: this.#last })
       .catch(() => {}); // a lost read mark is sent with the next message
   }
@@ -157,8 +159,20 @@ export class Conversation {
     this.#follower?.stateChanged(state);
     this.state.textContent = said.states[state];
     this.state.dataset.state = state;
-    if (state === "connected") this.#catchUp();
-    else for (const agent of this.#agents.values()) Object.assign(agent, { text: "", n: 0 });
+    if (state === "connected") {
+      this.#showing();
+      this.#catchUp();
+    } else for (const agent of this.#agents.values()) Object.assign(agent, { text: "", n: 0 });
+  }
+
+  /** Tell the server whether the person sees this chat: if so, their phones do not ring for it. */
+  #showing() { this.#live?.send({ type: "showing", chat_id: this.#hidden ? null : this.#chat.id }); }
+
+  /** Go to the background, as an app does, or come back. */
+  hide(hidden) {
+    this.#hidden = hidden;
+    this.root.hidden = hidden;
+    this.#showing();
   }
 
   #frame(frame) {

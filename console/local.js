@@ -39,5 +39,8 @@ export function phoneSms(number, line, after, signal) {
   return localCall("GET", withQuery("phone", { number, line, after, wait }), undefined, signal);
 }
 
+/** Return the notifications on all phones of the stack, newest first. */
+export function notifications(signal) { return localCall("GET", "notifications", undefined, signal); }
+
 /** Return the clock, and the events that will fire, earliest first. */
 export function dueEvents() { return localCall("GET", "due"); }

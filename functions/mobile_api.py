@@ -16,6 +16,7 @@ MODULES = {
     "chats.chats": ("/v1/chats",),
     "chats.messages": ("/v1/chats/*/messages", "/v1/chats/*/read", "/v1/chats/*/runs"),
     "live.live": ("/v1/live",),
+    "live.devices": ("/v1/me/devices",),
 }
 
 api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=frozenset({"/healthz"}))

@@ -31,6 +31,8 @@ LOOPBACK = "127.0.0.1,localhost"
 # No AWS client is used; one that is used by mistake reaches nobody.
 NOWHERE = "http://127.0.0.1:9"
 OWN_NAMES = {"LiveApi": "local"}  # references that only URLs need, which are local ones here
+# No platform application is used either; the stack's own push provider takes all devices.
+PUSH_APPLICATIONS = {"ApnsApplicationArn": "local-apns", "FcmApplicationArn": "local-fcm"}
 CHOOSABLE = {
     "SKEIN_DEFAULT_MODEL": "DefaultModel",
     "SKEIN_LIGHT_MODEL": "LightModel",
@@ -95,6 +97,7 @@ class StackEnvironment:
             "OpenaiSecretArn": OPENAI_SECRET,
             "OpenaiBaseUrl": self.model_url or "",
             "PublicBaseUrl": self.base_url,
+            **PUSH_APPLICATIONS,
         }
         for name, parameter in CHOOSABLE.items():
             if name in self.chosen:

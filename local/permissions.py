@@ -16,8 +16,9 @@ from local.template import Template, target
 from skein.correlation import current_invocation
 from skein.models.common.storage import Check, Delete, Item, Key, Page, Put, Query, Update, Write
 from skein.models.common.vector_search import VectorSearch
+from skein.models.delivery.notification import Notification, Platform
 from skein.models.outbox.jobs import Job
-from skein.ports import Queues, Secrets, Sockets, Table, VectorIndex
+from skein.ports import MobilePush, Queues, Secrets, Sockets, Table, VectorIndex
 from skein.settings import variable
 
 RECEIVE = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
@@ -28,7 +29,8 @@ SEARCH = "dynamodb:SearchVectors"
 TOOL_SECRETS = "ToolSecrets"  # those of tenants' tools, which operators add
 TOOL_SECRETS_END = ":secret:${AWS::StackName}-tools/*"
 VECTOR_INDEX = "recall"  # its name in the template
-WITH_SMS = {"TwilioSecretArn": "twilio"}  # the parameter of the only part that is off by default
+# The parameters of the parts that are off by default.
+WITH_ALL = {"TwilioSecretArn": "twilio", "ApnsApplicationArn": "apns", "FcmApplicationArn": "fcm"}
 WRITE_ACTIONS: Mapping[type[Write], str] = {
     Put: "dynamodb:PutItem",
     Update: "dynamodb:UpdateItem",
@@ -188,6 +190,30 @@ class PermittedSockets:
 
 
 @dataclass(frozen=True)
+class PermittedPush:
+    """`MobilePush` that refuses the calls that the running function may not make."""
+
+    push: MobilePush
+    permissions: Permissions
+
+    def register(self, platform: Platform, token: str) -> str:
+        """See `skein.ports.MobilePush`."""
+        self.permissions.check("sns:CreatePlatformEndpoint")
+        self.permissions.check("sns:SetEndpointAttributes")
+        return self.push.register(platform, token)
+
+    def forget(self, address: str) -> None:
+        """See `skein.ports.MobilePush`."""
+        self.permissions.check("sns:DeleteEndpoint")
+        self.push.forget(address)
+
+    def notify(self, address: str, notification: Notification) -> None:
+        """See `skein.ports.MobilePush`."""
+        self.permissions.check("sns:Publish")
+        self.push.notify(address, notification)
+
+
+@dataclass(frozen=True)
 class PermittedSecrets:
     """`Secrets` that refuse those that the running function may not read.
 
@@ -248,11 +274,11 @@ def statements_of(template: Template, logical_id: str) -> Iterator[Mapping[str, 
 
 
 def _chosen(template: Template, policies: Iterable[Any]) -> Iterator[Any]:
-    """Yield the policies or statements of a stack with SMS and otherwise default parameters."""
+    """Yield the policies or statements of a stack with all parts."""
     for policy in policies:
         match policy:
             case {"Fn::If": [condition, chosen, _]}:
-                if template.resolve({"Fn::If": [condition, True, False]}, WITH_SMS):
+                if template.resolve({"Fn::If": [condition, True, False]}, WITH_ALL):
                     yield chosen
             case _:
                 yield policy
@@ -279,6 +305,7 @@ def _name(resource: Any) -> str:
         case {"Fn::Sub": str(text)} if text.endswith(TOOL_SECRETS_END):
             return TOOL_SECRETS
         case {"Fn::Sub": str(text)}:
+            text = text.rpartition(":")[2] if ":sns:" in text else text  # of devices
             return text.replace("${", "").replace(".Arn}", "").replace("/index", "")
         case {"Fn::GetAtt": name} if str(name).endswith(".StreamArn"):
             return f"{target(resource)}/stream"

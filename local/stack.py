@@ -29,12 +29,14 @@ from local.events import Request, Response
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.log_file import PRIVATE
 from local.message_log import MessageLog, show_sms_received, show_sms_sent
+from local.mobile_push import LocalPush
 from local.model.check import ModelCheck
 from local.model.reporting import ModelApi, ReportingModel
 from local.model.server import SETTINGS as MODEL_SETTINGS
 from local.model.server import LocalModel
 from local.permissions import (
     Permissions,
+    PermittedPush,
     PermittedQueues,
     PermittedSecrets,
     PermittedSockets,
@@ -231,8 +233,9 @@ class Stack:
         settings = environment.settings(template)
         self.model = settings.default_model
         adapters, account = engine.adapters(settings, clock), engine.twilio_account()
+        push = LocalPush(clock)
         use_new_app = self._app_maker(
-            parts, settings, clock, adapters, account["account_sid"], live_server
+            parts, settings, clock, adapters, account["account_sid"], live_server, push
         )
         use_new_app()
         parts.callback(bootstrap.use, None)
@@ -307,6 +310,7 @@ class Stack:
             config=self._config_response(account, authorizer),
             on_sms=show_sms_received,
             numbers=numbers,
+            push=push,
         )
         issuer = LocalIssuer(authorizer, origins=own_origins(self.url), people=_people)
 
@@ -330,6 +334,7 @@ class Stack:
         adapters: Adapters,
         twilio_account: str,
         live_server: LiveServer,
+        push: LocalPush,
     ) -> Callable[[], None]:
         """Return a function that gives the handlers a new app, whose caches are empty."""
         key = self.config.openai_api_key or NO_KEY
@@ -361,6 +366,7 @@ class Stack:
                 model=reporting,
                 model_list=model,
                 sockets=PermittedSockets(self._sockets(live_server), permissions),
+                mobile_push=PermittedPush(push, permissions),
             )
             bootstrap.use(app)
 

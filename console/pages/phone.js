@@ -4,6 +4,7 @@ import { Conversation, timeOf } from "../conversation.js";
 import { el, field, fill, select } from "../dom.js";
 import { Inbox, consents } from "../inbox.js";
 import { apiOf, localCall, operatorApi, phoneSms } from "../local.js";
+import { Notifications } from "../notifications.js";
 import { noAgent } from "../parts.js";
 import { segmentsOf } from "../sms.js";
 import { WindowList } from "../window_list.js";
@@ -225,7 +226,7 @@ async function showApp(body, operator, context) {
   }
   const people = new Map([[PERSON.id, PERSON], ...users.map((user) => [user.id, user])]);
   const place = el("div", {});
-  let conversation = null, inbox = null, turn = 0;
+  let conversation = null, inbox = null, rung = null, turn = 0;
   const name = el("input", { autocomplete: "off", maxlength: 200, on: { change: open } });
   const naming = field(said.otherName, name);
   const person = select([...[...people.values()].map((each) => [each.id, each.name || each.id]), [OTHER, said.otherPerson]],
@@ -236,7 +237,8 @@ async function showApp(body, operator, context) {
     const mine = turn += 1;
     conversation?.stop();
     inbox?.stop();
-    conversation = inbox = null;
+    rung?.stop();
+    conversation = inbox = rung = null;
     naming.hidden = person.value !== OTHER;
     const me = person.value === OTHER ? named(name.value) : people.get(person.value);
     fill(place);
@@ -252,8 +254,10 @@ async function showApp(body, operator, context) {
       if (mine !== turn) return;
       inbox = new Inbox(context, api, me.id, chat.id);
       conversation = new Conversation(context, api, chat, me.id, inbox);
-      fill(place, el("div", { class: "stack" }, inbox.root, conversation.root, consents(api)));
+      rung = new Notifications(context, api, me.id, (hidden) => conversation?.hide(hidden));
+      fill(place, el("div", { class: "stack" }, inbox.root, rung.root, conversation.root, consents(api)));
       inbox.start();
+      rung.start();
       conversation.text.focus();
       await conversation.start();
     } catch (error) {
@@ -268,6 +272,7 @@ async function showApp(body, operator, context) {
     turn += 1;
     conversation?.stop();
     inbox?.stop();
+    rung?.stop();
   };
 }
 

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from local.errors import BadRequestError, RestlessError
 from local.events import Request, Response, error_answer, json_response
+from local.mobile_push import LocalPush
 from local.polling.queue_depths import QueueDepth
 from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
@@ -53,6 +54,7 @@ class DeveloperApi:
         config: The response of `GET /local/config`, without the time.
         on_sms: Called with sender, recipient and body of each SMS to a line.
         numbers: Assigns phone numbers to tenants.
+        push: Has the notifications that phones were shown.
     """
 
     authorizer: Authorizer
@@ -66,6 +68,7 @@ class DeveloperApi:
     config: Mapping[str, str]
     on_sms: Callable[[str, str, str], None]
     numbers: AssignedNumbers
+    push: LocalPush
 
     def answer(self, request: Request) -> Response:
         """Handle a call; an error response has a message of one sentence."""
@@ -116,6 +119,9 @@ class DeveloperApi:
         found = self.sms_log.of_phone(number, line, MAX_SMS)
         items = [{**_shown(sms), "direction": sms.direction} for sms in found]
         return {"version": version, "items": items, "no_answer": self._silence(found)}
+
+    def _notifications(self, _values: Values) -> object:
+        return {"items": [asdict(shown) for shown in self.push.shown()]}
 
     def _silence(self, found: Sequence[Sms]) -> Values | None:
         """Return why the newest SMS of a phone gets no answer; None if that is not so."""
@@ -227,6 +233,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
     ("POST", "sms"): LocalCall(DeveloperApi._text, ("from", "to", "body", "message_sid", "button")),
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
     ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
+    ("GET", "notifications"): LocalCall(DeveloperApi._notifications),
     ("POST", "numbers"): LocalCall(DeveloperApi._number, ("phone", "tenant")),
     ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds", "reset")),
     ("GET", "due"): LocalCall(DeveloperApi._due, ("limit",)),

@@ -227,6 +227,14 @@ class ConnectionGone(SkeinError):
     """There is no such connection of the live channel any more."""
 
 
+class DeviceGone(SkeinError):
+    """The push provider no longer knows a device, or the app is no longer on it."""
+
+
+class PushRefused(SkeinError):
+    """The push provider refuses the token of a device, or a notification."""
+
+
 class NoVectorIndex(SkeinError):
     """The table has no vector index, or the index is not ready; recall searches by words only."""
 

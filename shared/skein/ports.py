@@ -8,6 +8,7 @@ from skein.models.common.embedding import Embedding
 from skein.models.common.http import HttpAnswer, HttpRequest, McpAnswer, McpListing, McpReply
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.common.vector_search import VectorSearch
+from skein.models.delivery.notification import Notification, Platform
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import Job
 from skein.models.runs.completion import ModelAnswer, ModelRequest
@@ -269,6 +270,37 @@ class Sockets(Protocol):
 
         Raises:
             Transient: The connection may still be open.
+        """
+        ...
+
+
+class MobilePush(Protocol):
+    """The push provider, which shows notifications on phones."""
+
+    def register(self, platform: Platform, token: str) -> str:
+        """Make a device known, ready for notifications, and return its address (idempotent).
+
+        Raises:
+            PushRefused: The provider refuses the token.
+            Transient: The device may or may not be known.
+        """
+        ...
+
+    def forget(self, address: str) -> None:
+        """Delete a device and its token at the provider (idempotent).
+
+        Raises:
+            Transient: The device may still be known.
+        """
+        ...
+
+    def notify(self, address: str, notification: Notification) -> None:
+        """Show a notification; it replaces an earlier one with its collapse key.
+
+        Raises:
+            DeviceGone: The device is not known, or its token is no longer valid.
+            PushRefused: The provider refuses the notification, or the deployment's key.
+            Transient: The notification may not have been accepted.
         """
         ...
 

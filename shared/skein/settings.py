@@ -76,6 +76,22 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         Field(description="URL of the webhooks for Twilio and of the console, with the stage."),
     ] = "http://127.0.0.1:8787"
 
+    # Notifications to phones
+    apns_application_arn: Annotated[
+        str,
+        Field(
+            description="Platform application of SNS for iPhones; if unset, they get no "
+            "notifications."
+        ),
+    ] = ""
+    fcm_application_arn: Annotated[
+        str,
+        Field(
+            description="Platform application of SNS for Android phones; if unset, they get no "
+            "notifications."
+        ),
+    ] = ""
+
     # Outside services
     twilio_secret: Annotated[
         str,
@@ -240,6 +256,12 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
             le=100,
         ),
     ] = 0
+
+    @property
+    def push_applications(self) -> Mapping[str, str]:
+        """The platform applications that are set, by platform."""
+        known = {"apns": self.apns_application_arn, "fcm": self.fcm_application_arn}
+        return {platform: arn for platform, arn in known.items() if arn}
 
     def overridden(self, *levels: Overrides) -> Self:
         """Return the settings with the overrides of some levels, of which the last wins.

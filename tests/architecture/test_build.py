@@ -162,7 +162,13 @@ def test_sdk_keeps_only_the_services_that_the_code_uses(tmp_path: Path) -> None:
 
 
 def test_aws_services_are_those_of_the_deployed_code(tmp_path: Path) -> None:
-    assert layer.aws_services() == ["apigatewaymanagementapi", "dynamodb", "secretsmanager", "sqs"]
+    assert layer.aws_services() == [
+        "apigatewaymanagementapi",
+        "dynamodb",
+        "secretsmanager",
+        "sns",
+        "sqs",
+    ]
     file(tmp_path / "one.py", 'client = aws.client("sqs", tries=1)\nother = aws.client("sns")')
     assert layer.aws_services([tmp_path]) == ["sns", "sqs"]
 

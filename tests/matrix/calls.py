@@ -90,6 +90,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "members": [{"kind": "agent", "id": "{agent_id}"}, {"kind": "user", "id": "{member_id}"}],
     },
     "NewChatMessage": {"text": "Hello there", "client_id": "new", "reply_to": 1},
+    "NewDevice": {"token": "ab" * 32, "platform": "apns"},
     "NewDocument": {"name": "new.md", "text": "Something new"},
     "NewEndpoint": {"url": "https://shop.example/events", "types": ["run.ended"]},
     "NewGoal": {"text": "Something new"},

@@ -15,6 +15,7 @@ from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.models.event import Event, ParkedEvent, QueuedEvent
 from skein.inbound.api import NewService
+from skein.live.devices import Devices
 from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
 from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
@@ -34,12 +35,13 @@ from skein.models.outbox.jobs import RecallJob
 from skein.privacy.audit_log import AuditedAction
 from skein.services.common.optimistic import revise
 from skein.services.directory.profile_changes import set_by_agent
+from skein.settings import Settings
 from skein.workspace import thread_changes
 from skein.workspace.models.document import Document, DocumentReach, Folder
 from skein.workspace.models.skill import SkillHead
 from tests.fakes.table import MemoryTable
 from tests.support.agents import END, actor, results_of, settle
-from tests.support.builders import INVOCATION, NOON, TENANT, World, bot, person
+from tests.support.builders import INVOCATION, LIVE_URL, NOON, TENANT, World, bot, person
 from tests.support.choices import ask
 from tests.support.fakes import ScriptedModel, calls
 from tests.support.own_tools import LOOK_UP, SINGER, own_tool, singing, waiting_call
@@ -52,6 +54,7 @@ OPEN: dict[str, Any] = {"respond": "mention"}
 MADE = {"GOAL": "goal_id", "PLAN": "plan_id", "FACT": "memory_id"}
 
 Ids = dict[str, str]
+SETTINGS = Settings(live_url=LIVE_URL, apns_application_arn="apns", fcm_application_arn="fcm")
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ class _Furnisher:
     def __init__(self, mark: str, *, words: str, digit: int, first_id: int = 0) -> None:
         self.mark = mark
         self.words = words
-        self.world = World(model=ScriptedModel.saying(default=END))
+        self.world = World(settings=SETTINGS, model=ScriptedModel.saying(default=END))
         self.world.ids._last = first_id
         self.line = f"+1500555{digit}006"
         self.phone = f"+1500555{digit}100"
@@ -158,6 +161,10 @@ class _Furnisher:
         self.server = f"citron{words}_server"
         self.free_skill = f"citron{words}-free"  # which no thread has
         self.places: dict[str, Place] = {}
+
+    def _device(self) -> str:
+        devices = self.world.app.get(Devices)
+        return devices.register(TENANT, self.ann.id, "fcm", f"{self.mark:_<16}").id
 
     def household(self) -> Household:
         world = self.world
@@ -461,6 +468,9 @@ class _Furnisher:
             "own_phone": self.phone,
             "profile_change_id": self.profile_change,
             "service_id": service.id,
+            "device_id": app.get(Devices)
+            .register(TENANT, self.ann.id, "fcm", f"{self.mark:_<16}")
+            .id,
             "endpoint_id": self.endpoint,
             "event_id": f"evt_{self.endpoint}",
             "erasure_id": erasure.id,
@@ -483,6 +493,7 @@ class Neighbours(World):
     """
 
     def __post_init__(self) -> None:
+        self.settings = SETTINGS
         super().__post_init__()
         self.ours, *others = _street()
         self.others = tuple(others)

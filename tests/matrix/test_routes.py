@@ -28,6 +28,7 @@ PLAIN = {
     "GET /v1/usage",
     "GET /v1/lines/{phone}",
     "GET /v1/erasures",
+    "GET /v1/me/devices",
     "GET /v1/tools/{name}/offered",
     "GET /v1/users/{user_id}/erasure-preview",
     "GET /v1/erasures/{erasure_id}",
@@ -465,6 +466,8 @@ def test_routes_of_a_chat_reveal_nothing_to_others(world: Neighbours, route: Rou
             _assert_nothing_happened(world)
         elif "phone" in route.path_names:
             assert answer.status in {202, 404, 409}, who  # nobody has a code for it
+        elif "device_id" in route.path_names:
+            assert answer.status == 404, who
         else:
             assert answer.status < 300, who
 

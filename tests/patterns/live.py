@@ -1,13 +1,16 @@
 """The live channel: tickets, connections, clients' frames and pushes."""
 
+from skein.live.devices import Devices
 from skein.models.outbox.jobs import LiveEvent, PushJob, RunJob
+from skein.settings import Settings
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, group
-from tests.support.builders import TENANT, World, person
+from tests.support.builders import LIVE_URL, TENANT, World, person
 from tests.support.live import connect
 
 patterns = Patterns()
 
+PUSH = Settings(live_url=LIVE_URL, fcm_application_arn="fcm")
 LARGE = 100  # the most members of a chat
 
 
@@ -21,6 +24,14 @@ def crowd(count: int) -> World:
     for who in people:
         connect(world, who.id, who.id)
     world.post("Hello", people[0])
+    return world
+
+
+def ringing() -> World:
+    """A person and Coach, where phones are notified."""
+    world = World(settings=PUSH)
+    world.agent()
+    world.chat(HUSAM, COACH, respond="manual")
     return world
 
 
@@ -107,3 +118,29 @@ def _push_to_nobody(meter: Meter) -> None:
     event = LiveEvent(type="message", seq=1)
     with meter(world):
         world.app.pushes.push(PushJob(tenant=TENANT, chat_id="chat_1", events=(event,)))
+
+
+@patterns.named("say which chat is shown")
+def _showing(meter: Meter) -> None:
+    world = group()
+    connect(world, HUSAM.id, "c1")
+    with meter(world):
+        world.app.client_frames.receive("c1", '{"type": "showing", "chat_id": "chat_1"}')
+
+
+@patterns.named("register a device")
+def _register(meter: Meter) -> None:
+    world = ringing()
+    with meter(world):
+        world.app.get(Devices).register(TENANT, HUSAM.id, "fcm", "token")
+
+
+@patterns.named("push a message to two people, and notify the phone of one")
+def _notify(meter: Meter) -> None:
+    world = ringing()
+    world.app.get(Devices).register(TENANT, HUSAM.id, "fcm", "token")
+    world.post("Hello", COACH)
+    event = LiveEvent(type="message", seq=1)
+    with meter(world):
+        world.app.pushes.push(PushJob(tenant=TENANT, chat_id="chat_1", events=(event,)))
+    assert len(world.push.shown) == 1

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from local.events import Event
 from local.permissions import (
+    PermittedPush,
     PermittedQueues,
     PermittedSecrets,
     PermittedSockets,
@@ -67,6 +68,7 @@ from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.items.store import OwnedStore
 from skein.settings import Settings
 from tests.fakes.background import InlineBackground
+from tests.fakes.mobile_push import FakePush
 from tests.fakes.model_list import MemoryModelList
 from tests.fakes.outbound_http import MemoryService
 from tests.fakes.sms import MemorySecrets, MemorySms, MemoryVerifier
@@ -129,6 +131,7 @@ class World:
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)
         self.sockets = FakeSockets()
+        self.push = FakePush()
         self.background = InlineBackground(self.clock)
         self.model_list = MemoryModelList()
         self.service = MemoryService()
@@ -149,6 +152,7 @@ class World:
                 "metrics": self.metrics,
                 "sms": self.sms,
                 "sockets": PermittedSockets(self.sockets, permissions()),
+                "mobile_push": PermittedPush(self.push, permissions()),
                 "background": self.background,
                 "verifier": MemoryVerifier(),
                 "secrets": PermittedSecrets(

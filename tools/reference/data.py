@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
 from skein.events.models import endpoint, event
-from skein.live.models import connection
+from skein.live.models import connection, device
 from skein.memory.models import memory, records
 from skein.models.chats import (
     borrowed,
@@ -327,6 +327,8 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`PersonConnections`": Row(
             connection.PersonConnections.key_of(TENANT, "{id}"), connection.PersonConnections
         ),
+        "`PersonDevices`": Row(device.PersonDevices.key_of(TENANT, "{id}"), device.PersonDevices),
+        "`DeviceOwner`": Row(device.DeviceOwner.key_of(TENANT, "{id}"), device.DeviceOwner),
         "`Connection`": Row(connection.Connection.key_of("{id}"), connection.Connection),
         "`LiveTicket`": Row(connection.LiveTicket.key_of("{hash}"), connection.LiveTicket),
         "`AddressOwner`": Row(

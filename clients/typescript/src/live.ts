@@ -71,6 +71,7 @@ export class Live {
   #seen: Map<string, number> | null;
   #drafts = new Drafts();
   #socket: WebSocket | null = null;
+  #shown: string | null = null;
   #lose: (reason: string) => void = () => undefined;
   #stopped = false;
   #pause = new Pause();
@@ -98,9 +99,17 @@ export class Live {
 
   /** Tell the others in a chat that the person is typing, if the connection is open. */
   typing(chatId: string): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) {
-      this.#socket.send(JSON.stringify({ type: "typing", chat_id: chatId }));
-    }
+    this.#send({ type: "typing", chat_id: chatId });
+  }
+
+  /** Say which chat the app shows, or null for none: the person's phones do not ring for it. */
+  showing(chatId: string | null): void {
+    this.#shown = chatId;
+    this.#send({ type: "showing", chat_id: chatId });
+  }
+
+  #send(frame: object): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(frame));
   }
 
   /** Yield what happens, and connect again after each lost connection. Throws a refused token. */
@@ -160,6 +169,7 @@ export class Live {
     try {
       await opened.wait();
       if (lost === null) {
+        if (this.#shown !== null) this.showing(this.#shown);
         for await (const { id, last_seq } of this.client.chats()) {
           if (last_seq > (this.#seen.get(id) ?? 0)) yield* this.#missed(id);
         }

@@ -248,6 +248,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me/devices/{device_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a device of the caller
+         * @description An app calls this when its person signs out. The device gets no more notifications.
+         */
+        delete: operations["remove_device"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -442,6 +462,33 @@ export interface paths {
          *     reads of the caller.
          */
         post: operations["open_live"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/devices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's devices
+         * @description There are at most 20.
+         */
+        get: operations["list_devices"];
+        /**
+         * Register a device of the caller for notifications
+         * @description An app calls this at each start. The same token is the same device, also of another caller.
+         *
+         *     A deployment without push for the platform answers 422. A caller has at most 20 devices; the
+         *     one that was registered first goes for a new one.
+         */
+        put: operations["register_device"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1813,6 +1860,8 @@ export interface paths {
          * Sign a user out
          * @description Refuses all tokens that were issued before now, and closes the user's live connections.
          *
+         *     The user's devices get no more notifications.
+         *
          *     A token without `iat` is refused from then on, too. A person without a record, such as an
          *     operator who is in no chat, needs one first: create a user with the `sub` of the token.
          */
@@ -2566,6 +2615,30 @@ export interface components {
             approved: boolean;
         };
         /**
+         * DevicePage
+         * @description All devices of the caller, the one that was registered last at the end.
+         */
+        DevicePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["DeviceResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * DeviceResource
+         * @description A device that gets the caller's notifications; the token is not shown.
+         */
+        DeviceResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            platform: components["schemas"]["Platform"];
+            /**
+             * Format: date-time
+             * @description When the app registered the device last.
+             */
+            registered_at: string;
+        };
+        /**
          * DirectoryPage
          * @description A page of listed agents, oldest first.
          */
@@ -2938,6 +3011,16 @@ export interface components {
             client_id: string;
             /** @description The `seq` of a message in this chat; leave it out with a `choice`. */
             reply_to?: number | null;
+        };
+        /**
+         * NewDevice
+         * @description A device on which the app shows notifications.
+         */
+        NewDevice: {
+            /** @description What the platform gave the app: for `apns` the device token in hexadecimal digits, for `fcm` the registration token. */
+            token: string;
+            /** @description Apple's push service (`apns`), or Google's (`fcm`). */
+            platform: components["schemas"]["Platform"];
         };
         /**
          * OpenChoicePage
@@ -4534,6 +4617,8 @@ export interface components {
             user: components["schemas"]["UserDetail"];
             /** @description Use of models and SMS by day, oldest first; on the first page only. */
             usage: components["schemas"]["PersonUsageResource"][];
+            /** @description The devices that get notifications; on the first page only. */
+            devices: components["schemas"]["DeviceResource"][];
             /** @description The invitations that chats still name; on the first page only. */
             invitations: components["schemas"]["ExportedInvitation"][];
             /** @description The current and former chats of the person. */
@@ -6776,6 +6861,11 @@ export interface components {
          */
         PostFailure: "readers_changed" | "left" | "discarded" | "too_late" | "deleted";
         /**
+         * Platform
+         * @enum {string}
+         */
+        Platform: "apns" | "fcm";
+        /**
          * EntryKind
          * @description What an entry of a prompt comes from.
          * @enum {string}
@@ -7875,6 +7965,34 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    remove_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a device. */
+                device_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_health: {
         parameters: {
             query?: never;
@@ -8292,6 +8410,77 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_devices: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DevicePage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    register_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewDevice"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];

@@ -255,3 +255,13 @@ test("typing_is_sent_over_an_open_connection_only", async () => {
   live.typing("chat_1");
   assert.equal(api.socket.sent.length, 1);
 });
+
+test("shown_chat_is_sent_again_over_each_new_connection", async () => {
+  live.showing("chat_1");
+  void listen();
+  await settle();
+  const frame = { type: "showing", chat_id: "chat_1" };
+  assert.deepEqual(api.socket.sent, [frame]);
+  live.showing(null);
+  assert.deepEqual(api.socket.sent, [frame, { type: "showing", chat_id: null }]);
+});

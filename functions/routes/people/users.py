@@ -14,6 +14,7 @@ from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
 from skein.errors import Invalid, Unprocessable
 from skein.live.connections import LiveConnections
+from skein.live.devices import Devices
 from skein.models.api.directory import (
     DirectChatPage,
     DirectChatResource,
@@ -150,12 +151,15 @@ def undo_profile_change(
 def sign_out(user_id: UserId) -> Response[None]:
     """Refuses all tokens that were issued before now, and closes the user's live connections.
 
+    The user's devices get no more notifications.
+
     A token without `iat` is refused from then on, too. A person without a record, such as an
     operator who is in no chat, needs one first: create a user with the `sub` of the token.
     """
     tenant = router.caller.tenant
     service(SignOuts).sign_out(tenant, user_id)
     service(LiveConnections).close_all(tenant, user_id, "access_ended")
+    service(Devices).remove_all(tenant, user_id)
     return no_content()
 
 

@@ -8,6 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from routes.app import Limit, PageCursor, UserId
 from routes.router import ApiRouter
 from skein.bootstrap import app, service
+from skein.live.api import DeviceResource
 from skein.models.api.chats import MessageResource
 from skein.models.api.choices import ConsentResource
 from skein.models.api.directory import UserDetail
@@ -83,6 +84,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
         chats=tuple(PlaceResource.from_parts(own.chat, own.membership) for own in page.chats),
         messages=tuple(MessageResource.of(message, now) for message in page.messages),
         deliveries=tuple(map(DeliveryResource.of, page.deliveries)),
+        devices=tuple(map(DeviceResource.of, page.devices)),
         invitations=tuple(starmap(ExportedInvitation.to, page.invitations)),
         consents=tuple(map(ConsentResource.of, page.consents)),
         kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),

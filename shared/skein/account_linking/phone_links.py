@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from skein.account_linking.chats import replace_member
 from skein.account_linking.owned_items import move_owned, rename_owned
 from skein.errors import Conflict, NotFound, SkeinError
+from skein.live.devices import Devices
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.common.address import Address, phone_address
@@ -67,6 +68,7 @@ class PhoneLinks:
     clock: Clock
     dispatch: Dispatch
     codes: NumberCodes
+    devices: Devices
     settings: Settings
 
     def link(self, tenant: str, user_id: str, phone: str, *, code: str) -> User:
@@ -243,7 +245,7 @@ class PhoneLinks:
         return unlinked
 
     def _move_rest(self, merge: Merge) -> None:
-        """Move the former user's other chats, and the items that agents keep for that user.
+        """Move the former user's other chats and devices, and what agents keep for that user.
 
         The former user's open choices end.
 
@@ -263,6 +265,7 @@ class PhoneLinks:
                 optimistic(self.clock, partial(self._replace_member, user, former, chat_id))
             except Conflict as conflict:
                 busy.append(conflict)
+        self.devices.move(merge.tenant, merge.id, merge.into)
         self._move_owned(merge, user)
         if busy:
             raise busy[0]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         LanguageModel,
         McpClient,
         Metrics,
+        MobilePush,
         ModelList,
         ModelTokens,
         NumbersTable,
@@ -64,6 +65,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "tokens": "tokens",
     "sms": "twilio.sms",
     "sockets": "aws.gateway_sockets",
+    "mobile_push": "aws.mobile_push",
     "background": "background",
     "parallel_map": "parallel",
     "outbound_http": "outbound_http",
@@ -300,6 +302,13 @@ class Ports:
 
         url = self.settings.live_url
         return GatewaySockets(gateway_client(self.aws, url) if url else None)
+
+    @lazy
+    def mobile_push(self) -> MobilePush:
+        """The push provider."""
+        from skein.adapters.aws.mobile_push import SnsPush, sns_client
+
+        return SnsPush(sns_client(self.aws), self.settings.push_applications)
 
     @lazy
     def background(self) -> Background:

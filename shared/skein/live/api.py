@@ -1,13 +1,15 @@
 """Requests, resources and frames of the live channel."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field
 
-from skein.models.api.base import EXAMPLE_TIME, Request, Resource
+from skein.live.models.device import Device
+from skein.models.api.base import EXAMPLE_TIME, Id, Page, Request, Resource
 from skein.models.api.chats import ChatResource, MemberResource, MessageResource
 from skein.models.common.base import EntityId, Instant
 from skein.models.common.reason import Reason
+from skein.models.delivery.notification import Platform
 from skein.models.runs.run import RunStatus
 
 LiveRunStatus = Literal["working", "waiting", "done", "failed"]
@@ -77,6 +79,41 @@ class TicketResource(Resource):
     url: Annotated[str, Field(description="Connect to this URL, with the query `ticket`.")]
     ticket: Annotated[str, Field(description="A secret that opens one connection.")]
     expires_at: Annotated[Instant, Field(description="Connect before this time.")]
+
+
+class NewDevice(Request):
+    """A device on which the app shows notifications."""
+
+    token: Annotated[
+        str,
+        Field(
+            min_length=16,
+            max_length=1024,
+            pattern=r"^[A-Za-z0-9_:.=-]+$",
+            description="What the platform gave the app: for `apns` the device token in "
+            "hexadecimal digits, for `fcm` the registration token.",
+        ),
+    ]
+    platform: Annotated[
+        Platform, Field(description="Apple's push service (`apns`), or Google's (`fcm`).")
+    ]
+
+
+class DeviceResource(Resource):
+    """A device that gets the caller's notifications; the token is not shown."""
+
+    id: Id
+    platform: Platform
+    registered_at: Annotated[Instant, Field(description="When the app registered the device last.")]
+
+    @classmethod
+    def of(cls, device: Device) -> Self:
+        """Build the resource of a device."""
+        return cls(id=device.id, platform=device.platform, registered_at=device.registered_at)
+
+
+class DevicePage(Page[DeviceResource]):
+    """All devices of the caller, the one that was registered last at the end."""
 
 
 class MessageFrame(Resource):
@@ -213,7 +250,14 @@ class Typing(Request):
     chat_id: EntityId
 
 
-ClientFrame = Annotated[Ping | Typing, Field(discriminator="type")]
+class Showing(Request):
+    """The client shows a chat to its person, or none any more."""
+
+    type: Literal["showing"]
+    chat_id: EntityId | None
+
+
+ClientFrame = Annotated[Ping | Typing | Showing, Field(discriminator="type")]
 """A frame from a client."""
 
 

@@ -1,4 +1,4 @@
-"""Frames from clients: ping and typing."""
+"""Frames from clients: ping, typing, and the chat that is shown."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,6 +12,7 @@ from skein.live.api import (
     ClientFrame,
     Ping,
     PongFrame,
+    Showing,
     Typing,
 )
 from skein.live.connections import LiveConnections
@@ -61,12 +62,16 @@ class ClientFrames:
             self.connections.close(connection_id, "frame_too_large")
             return
         try:
-            frame: Ping | Typing = _FRAMES.validate_json(text.encode(errors="surrogatepass"))
+            frame: Ping | Typing | Showing = _FRAMES.validate_json(
+                text.encode(errors="surrogatepass")
+            )
         except ValidationError:
             self.connections.close(connection_id, "bad_frame")
             return
         if isinstance(frame, Ping):
             self.connections.answer(connection_id, PongFrame())
+        elif isinstance(frame, Showing):
+            self.connections.show(connection, frame.chat_id)
         else:
             self._typing(connection, frame.chat_id)
 

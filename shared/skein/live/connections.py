@@ -117,6 +117,20 @@ class LiveConnections:
         left = tuple(each for each in person.open_at(now) if each.id != connection_id)
         self.table.transact([Delete(key), person.replacement(left, now)])
 
+    def show(self, connection: Connection, chat_id: str | None) -> None:
+        """Note which chat a connection's client shows (idempotent)."""
+        optimistic(self.clock, lambda: self._show_once(connection, chat_id))
+
+    def _show_once(self, connection: Connection, chat_id: str | None) -> None:
+        person, now = self._of(connection.tenant, connection.user_id), self.clock.now()
+        before = person.open_at(now)
+        after = tuple(
+            each.model_copy(update={"shows": chat_id}) if each.id == connection.id else each
+            for each in before
+        )
+        if after != before:
+            self.table.write(person.replacement(after, now))
+
     def close(self, connection_id: str, code: ClosingCode) -> None:
         """Close a connection after a last frame with the reason, and forget it (idempotent).
 

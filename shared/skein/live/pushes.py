@@ -29,6 +29,7 @@ from skein.live.api import (
 )
 from skein.live.connections import LiveConnections
 from skein.live.models.connection import OpenConnection, PersonConnections
+from skein.live.notifications import Notifier
 from skein.models.api.chats import ChatResource, MemberResource, MessageResource
 from skein.models.chats.chat import Message
 from skein.models.chats.membership import Membership
@@ -76,6 +77,7 @@ class Pushes:
 
     Args:
         connections: Forgets connections that are gone.
+        notifier: Notifies the phones of people who are not connected.
         parallel_map: Sends to several connections at once.
     """
 
@@ -83,6 +85,7 @@ class Pushes:
     clock: Clock
     sockets: Sockets
     connections: LiveConnections
+    notifier: Notifier
     parallel_map: ParallelMap
     metrics: Metrics
 
@@ -90,7 +93,10 @@ class Pushes:
         """Send the frames for a chat's changes to all its people who are connected.
 
         The reads do not grow with the number of frames: the chat, the people's connections, and
-        what the job names.
+        what the job names. Phones are notified after that.
+
+        Raises:
+            Transient: The table or the push provider is out of reach.
         """
         try:
             snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
@@ -98,13 +104,20 @@ class Pushes:
             return
         snapshot = snapshot._replace(chat=snapshot.chat.at(self.clock.now()))
         sends = [*self._to_outsiders(job, snapshot), *self._news(job, snapshot)]
-        if not sends:
-            return
-        counts = self.parallel_map(lambda send: self.send(*send), sends)
+        counts = self.parallel_map(lambda send: self.send(*send), sends) if sends else []
         if pushed := sum(count.pushed for count in counts):
             self.metrics.count("FramesPushed", pushed)
         if lost := sum(count.lost for count in counts):
             self.metrics.count("FramesLost", lost)
+        self.notifier.notify(
+            job,
+            snapshot,
+            {
+                connection.id
+                for (connection, frames), count in zip(sends, counts, strict=True)
+                if count.pushed == len(frames)
+            },
+        )
 
     def _news(self, job: PushJob, snapshot: ChatSnapshot) -> Iterator[_Send]:
         """Yield the frames of each member's connections."""

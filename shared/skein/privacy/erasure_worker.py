@@ -16,6 +16,7 @@ from typing import Any
 
 from skein.errors import ConditionFailed, LostLease
 from skein.live.connections import LiveConnections
+from skein.live.devices import Devices
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Delete, Is, Update
 from skein.models.directory.user import User
@@ -67,12 +68,14 @@ class Eraser:
         runs: RunSearch,
         look_ups: LookUpEraser,
         connections: LiveConnections,
+        devices: Devices,
     ) -> None:
         self._table = table
         self._clock = clock
         self._dispatch = dispatch
         self._register = register
         self._connections = connections
+        self._devices = devices
         self._memberships = memberships
         self._stages: dict[ErasureStage, Stage] = {
             "find": self._find,
@@ -241,9 +244,10 @@ class Eraser:
         logger.info("erasure done", extra={"erasure_id": erasure.id, "at": rfc3339(now)})
 
     def _find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Close the person's connections to the live channel, then find their chats."""
+        """Close the person's live connections, remove their devices, then find their chats."""
         for user_id in sweep.subject.ids:
             self._connections.close_all(sweep.tenant, user_id, "access_ended")
+            self._devices.remove_all(sweep.tenant, user_id)
         yield from self._memberships.find(sweep, after)
 
     # ------------------------------------------------------------------ working records

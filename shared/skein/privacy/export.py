@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, Field, StringConstraints
 
 from skein.errors import NotFound
+from skein.live.models.device import Device, PersonDevices
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import REFLECTED
 from skein.models.chats.chat import Chat, Message
@@ -91,12 +92,14 @@ class Export(NamedTuple):
 
     Attributes:
         usage: What the work for the person has used, by day (UTC); on the first page only.
+        devices: The devices that get the person's notifications; on the first page only.
         invitations: The chats that name the person as invited; on the first page only.
         consents: The posts of agents' words to which the person agreed.
     """
 
     user: User
     usage: dict[date, Usage]
+    devices: tuple[Device, ...]
     invitations: list[tuple[Chat, Invited]]
     chats: list[OwnMembership]
     messages: list[Message]
@@ -130,7 +133,8 @@ class Exports:
             raise NotFound("user not found")
         usage = self._usage(user) if cursor is None else {}
         invited = self._invitations(user) if cursor is None else []
-        page = Export(user, usage, invited, [], [], [], [], [], None)
+        devices = self._devices(user) if cursor is None else ()
+        page = Export(user, usage, devices, invited, [], [], [], [], [], None)
         size = sum(len(used.model_dump_json().encode()) for used in usage.values())
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):
@@ -144,6 +148,13 @@ class Exports:
     def _invitations(self, user: User) -> list[tuple[Chat, Invited]]:
         ids = (user.id, *user.former_ids)
         return [one for each in ids for one in invitations_of(self.table, user.tenant, each)]
+
+    def _devices(self, user: User) -> tuple[Device, ...]:
+        ids = (user.id, *user.former_ids)
+        keys = [PersonDevices.key_of(user.tenant, each) for each in ids]
+        found = read_items(self.table, keys)
+        items = map(PersonDevices.from_item, found.values())
+        return tuple(device for person in items for device in person.devices)
 
     def _usage(self, user: User) -> dict[date, Usage]:
         """Add up the counters of the person's ids by day, oldest first."""

@@ -1014,6 +1014,9 @@ PostStatus: TypeAlias = Literal['posting', 'posted', 'failed']
 PostFailure: TypeAlias = Literal['readers_changed', 'left', 'discarded', 'too_late', 'deleted']
 
 
+Platform: TypeAlias = Literal['apns', 'fcm']
+
+
 EntryKind: TypeAlias = Literal['message', 'memory', 'document', 'borrowed']
 
 
@@ -1272,6 +1275,16 @@ class DecidedCall(TypedDict):
     approved: bool
 
 
+class DeviceResource(TypedDict):
+    """
+    A device that gets the caller's notifications; the token is not shown.
+    """
+
+    id: str
+    platform: Platform
+    registered_at: str
+
+
 class DirectoryPage(TypedDict):
     """
     A page of listed agents, oldest first.
@@ -1403,6 +1416,15 @@ class NewChat(TypedDict):
     kind: ChatKind
     visibility: NotRequired[Visibility | None]
     members: NotRequired[list[MemberRequest]]
+
+
+class NewDevice(TypedDict):
+    """
+    A device on which the app shows notifications.
+    """
+
+    token: str
+    platform: Platform
 
 
 class OwnChange(TypedDict):
@@ -2448,6 +2470,15 @@ class ConsentPage(TypedDict):
     next_cursor: str | None
 
 
+class DevicePage(TypedDict):
+    """
+    All devices of the caller, the one that was registered last at the end.
+    """
+
+    items: list[DeviceResource]
+    next_cursor: str | None
+
+
 class InvitationResource(TypedDict):
     """
     The chat that an invited person may join.
@@ -3129,6 +3160,7 @@ class ExportResource(TypedDict):
 
     user: UserDetail
     usage: list[PersonUsageResource]
+    devices: list[DeviceResource]
     invitations: list[ExportedInvitation]
     chats: list[PlaceResource]
     messages: list[MessageResource]

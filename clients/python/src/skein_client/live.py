@@ -122,6 +122,7 @@ class Live:
         self._drafts = Drafts()
         self._stopped = threading.Event()
         self._socket: ClientConnection | None = None
+        self._shown: str | None = None
 
     @property
     def seen(self) -> Mapping[str, int]:
@@ -137,10 +138,18 @@ class Live:
 
     def typing(self, chat_id: str) -> None:
         """Tell the others in a chat that the person is typing, if the connection is open."""
+        self._send({"type": "typing", "chat_id": chat_id})
+
+    def showing(self, chat_id: str | None) -> None:
+        """Say which chat the app shows, or none: the person's phones do not ring for it."""
+        self._shown = chat_id
+        self._send({"type": "showing", "chat_id": chat_id})
+
+    def _send(self, frame: Mapping[str, str | None]) -> None:
         socket = self._socket
         if socket is not None:
             try:
-                socket.send(json.dumps({"type": "typing", "chat_id": chat_id}))
+                socket.send(json.dumps(frame))
             except WebSocketException:
                 return  # the loop of `events` reports the lost connection
 
@@ -175,6 +184,8 @@ class Live:
         with connect(f"{ticket['url']}?ticket={ticket['ticket']}", ping_interval=None) as socket:
             self._socket = socket
             try:
+                if self._shown is not None:
+                    self.showing(self._shown)
                 # Frames that arrive meanwhile wait in the connection.
                 for chat in list(self._client.chats()):
                     if chat["last_seq"] > self._seen.get(chat["id"], 0):

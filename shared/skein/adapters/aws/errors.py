@@ -19,6 +19,7 @@ THROTTLES = frozenset(
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "RequestThrottled",
+        "Throttled",
         "Throttling",
         "ThrottlingError",
         "ThrottlingException",

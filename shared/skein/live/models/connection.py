@@ -3,7 +3,9 @@
 import hashlib
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Self
+from typing import Annotated, Self
+
+from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import META, Delete, Is, Item, Key, Put, gone
@@ -86,11 +88,13 @@ class OpenConnection(Value):
 
     Attributes:
         opened_at: When the connection was opened. The gateway accepts frames for it shortly after.
+        shows: The chat that the client shows to the person, as it said last; None for none.
     """
 
     id: Identifier
     opened_at: Instant
     ends_at: Instant
+    shows: Annotated[Identifier | None, Field(exclude_if=lambda chat: chat is None)] = None
 
 
 class PersonConnections(Stored):

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from skein.live.api import DeviceResource
 from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, Page, Resource
 from skein.models.api.chats import MemberResource, MessageResource
 from skein.models.api.choices import ConsentResource
@@ -231,6 +232,10 @@ class ExportResource(Resource):
     usage: Annotated[
         tuple[PersonUsageResource, ...],
         Field(description="Use of models and SMS by day, oldest first; on the first page only."),
+    ]
+    devices: Annotated[
+        tuple[DeviceResource, ...],
+        Field(description="The devices that get notifications; on the first page only."),
     ]
     invitations: Annotated[
         tuple[ExportedInvitation, ...],

@@ -1,0 +1,19 @@
+"""Notifications to phones: what a push provider is handed."""
+
+from typing import Literal, NamedTuple
+
+Platform = Literal["apns", "fcm"]
+
+
+class Notification(NamedTuple):
+    """A notification of a chat, without a word of it.
+
+    Attributes:
+        text: What the phone shows, such as "Coach answered".
+        chat_id: The chat that the app opens.
+        collapse_key: Notifications with the same key replace each other on the phone.
+    """
+
+    text: str
+    chat_id: str
+    collapse_key: str
