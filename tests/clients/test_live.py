@@ -103,6 +103,19 @@ def test_live_after_dropped_connection_reports_missed_messages_once(
     ]
 
 
+def test_live_says_again_over_each_connection_which_chat_is_shown(
+    api: ScriptedApi, listen: Callable[..., Listener]
+) -> None:
+    listener = listen()
+    listener.wait_for_connections(1)
+    listener.live.showing("chat_1")
+    listener.wait_until(lambda: len(api.frames) == 1)
+    api.drop()
+    listener.wait_for_connections(2)
+    listener.wait_until(lambda: len(api.frames) == 2)
+    assert api.frames == [{"type": "showing", "chat_id": "chat_1"}] * 2
+
+
 def test_live_with_lost_late_and_repeated_frames_reports_each_message_once(
     api: ScriptedApi, listen: Callable[..., Listener]
 ) -> None:

@@ -122,6 +122,19 @@ def test_person_of_the_app_gets_an_answer_over_the_live_channel(
     expect(driver.page.locator(".activity .working")).to_have_count(0)
 
 
+def test_phone_rings_without_the_words_while_the_app_is_in_the_background(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    model.default = Answer("Ten minutes.", latency=2.0)
+    driver.open("#/phone/app")
+    expect(driver.page.locator('.state[data-state="connected"]')).to_be_visible()
+    driver.send("How long should I run?")
+    driver.page.get_by_label("The app is in the background").check()
+    rung = driver.page.get_by_role("list", name="Notifications").get_by_role("listitem")
+    expect(rung).to_contain_text("Coach answered", timeout=20_000)
+    expect(rung).not_to_contain_text("Ten minutes")
+
+
 def test_new_person_of_the_app_has_a_chat_of_their_own(driver: Driver) -> None:
     driver.open("#/phone/app")
     driver.page.get_by_label("You are").select_option(label="Another person")

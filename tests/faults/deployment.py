@@ -53,6 +53,7 @@ PORTS = {
     "sms": ("send", "find"),
     "model": ("complete", "stream"),
     "sockets": ("push",),
+    "mobile_push": ("notify", "forget"),
     "outbound_http": ("send",),
     "verifier": ("verify",),
 }
@@ -60,7 +61,7 @@ PORTS = {
 WRITES = frozenset({"table.write", "table.transact"})
 CHANGING = WRITES | {
     *("queues.send", "sms.send", "model.complete", "model.stream", "sockets.push"),
-    "outbound_http.send",
+    *("outbound_http.send", "mobile_push.notify"),
 }
 
 Watcher = Callable[[ModuleType, Any], None]
