@@ -99,6 +99,7 @@ OTHERS = {
     "live/changes.py": "numbers and ids of what has changed",
     "live/answer_frames.py": "whether the worker still has the run; no words",
     "live/pushes.py": "for people, in chats that they are in now",
+    "live/notifications.py": "the sender's name, for people in chats that they are in now",
     "services/chats/views.py": "for people, in chats that they are in",
     "services/chats/message_reasons.py": "ids, statuses and reasons, for operators",
     "services/chats/post_message.py": "the message that was posted before, for whoever posted it",

@@ -47,6 +47,8 @@ OTHER = {
     "ApiDomain": "api.example",
     "LiveDomain": "live.example",
     "Live": "off",
+    "ApnsApplicationArn": "arn:aws:sns:us-east-1:000000000000:app/APNS/skein",
+    "FcmApplicationArn": "arn:aws:sns:us-east-1:000000000000:app/GCM/skein",
     "Recall": "off",
     "Services": "off",
     "VectorIndex": "off",

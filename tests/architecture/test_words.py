@@ -149,6 +149,7 @@ GENERAL = {
     "token",
     "tool",
     "tracer",
+    "showing",
     "typing",
     "unit",
     "update",

@@ -8,7 +8,6 @@ __all__ = [
     "connections",
     "devices",
     "models",
-    "notifications",
     "pushes",
     "reading",
     "tickets",

@@ -1,5 +1,6 @@
-"""Define tickets, connections and frames of the live channel."""
+"""Define tickets and connections of the live channel, and devices."""
 
 __all__ = [
     "connection",
+    "device",
 ]

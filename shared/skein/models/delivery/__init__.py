@@ -1,7 +1,8 @@
-"""Define SMS and their deliveries."""
+"""Define SMS, their deliveries, and notifications."""
 
 __all__ = [
     "delivery",
+    "notification",
     "sms",
     "sms_hour",
 ]
