@@ -2631,6 +2631,7 @@ export interface components {
         DeviceResource: {
             /** @description The id, an opaque text. */
             id: string;
+            /** @description Whose push service reaches the device. */
             platform: components["schemas"]["Platform"];
             /**
              * Format: date-time
@@ -6862,6 +6863,7 @@ export interface components {
         PostFailure: "readers_changed" | "left" | "discarded" | "too_late" | "deleted";
         /**
          * Platform
+         * @description A push service: that of Apple (`apns`) or of Google (`fcm`).
          * @enum {string}
          */
         Platform: "apns" | "fcm";

@@ -63,6 +63,7 @@ ENUMS = {
     "summaries and memories (`background`).",
     "PlanOutcome": "Whether a plan is to be due again, or is canceled.",
     "PlanStatus": "Whether a plan is still due, has fired for the last time, or was canceled.",
+    "Platform": "A push service: that of Apple (`apns`) or of Google (`fcm`).",
     "PostFailure": "Why words to which a person agreed were not posted in a chat.",
     "PostStatus": "Whether words to which a person agreed are posted in a chat.",
     "ProfileChangeMadeBy": "What changed the profile: consolidation, or the agent's tool.",

@@ -103,7 +103,7 @@ class DeviceResource(Resource):
     """A device that gets the caller's notifications; the token is not shown."""
 
     id: Id
-    platform: Platform
+    platform: Annotated[Platform, Field(description="Whose push service reaches the device.")]
     registered_at: Annotated[Instant, Field(description="When the app registered the device last.")]
 
     @classmethod

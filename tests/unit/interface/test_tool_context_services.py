@@ -32,6 +32,7 @@ NOT_FOR_TOOLS = {
     "Invitations": "people answer invitations",
     "OpenChoices": "people list their open choices",
     "Consents": "people list the posts to which they agreed",
+    "Devices": "people register the devices of their app",
     "LiveConnections": "operators close the connections of a person",
     "SignOuts": "operators sign a person out",
     "AppMessages": "agents post with chats",
