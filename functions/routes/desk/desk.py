@@ -87,7 +87,7 @@ def take_over(chat_id: ChatId, body: NewHolder, reason: WhyPrivate = None) -> De
     return _shown(chat_id)
 
 
-@router.delete("/v1/chats/<chat_id>/desk", "Hand a chat back", 409, instead="privacy")
+@router.delete("/v1/chats/<chat_id>/desk", "Hand a chat back", 400, 409, 413, instead="privacy")
 def hand_back(chat_id: ChatId, body: Return) -> Response[None]:
     """Agents answer again, first the messages of people that have no answer yet.
 
