@@ -185,6 +185,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
+        if self.close_connection:  # the client asked for it; without this it uses it again
+            self.send_header("connection", "close")
         self.end_headers()
         self.wfile.write(data)
 
