@@ -93,7 +93,7 @@ class Drafts:
         """
         chat = self.queue.held_by(tenant, chat_id, holder_id)
         messages = session_of(self.table, chat)
-        if chat.desk is None or chat.desk.holder is None or not messages:
+        if chat.holder is None or not messages:
             raise Conflict("nothing was said in this session")
         agent_id = agent_id or _first_agent(chat)
         run = Run(  # never stored: it says who pays
@@ -117,7 +117,7 @@ class Drafts:
         budget.check()
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
-            messages=_prompt(kind, agent, chat, chat.desk.holder, messages),
+            messages=_prompt(kind, agent, chat, chat.holder, messages),
             max_output_tokens=effective_settings(
                 agent, None, overrides, self.settings, chat=chat
             ).reserved_response_tokens,

@@ -76,8 +76,7 @@ class DeskQueue:
             Conflict: The operator does not hold it; the details tell of its newest return.
         """
         chat = read_chat(self.table, tenant, chat_id)
-        desk = chat.desk
-        if desk is None or desk.holder is None or desk.holder.id != holder_id:
+        if chat.holder is None or chat.holder.id != holder_id:
             raise Conflict("you do not hold the chat", details=_newest_return(chat))
         return chat
 

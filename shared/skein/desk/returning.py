@@ -13,9 +13,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.desk.live_runs import background_runs, runs_of
-from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
+from skein.desk.notices import DeskNotices
+from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed
 from skein.models.chats.chat import Chat, Message, chat_partition
-from skein.models.chats.desk import Briefing, DeskState, Holder
+from skein.models.chats.desk import Briefing, DeskState
 from skein.models.chats.desk_stay import DeskEnd, DeskStay, is_current
 from skein.models.chats.membership import Membership
 from skein.models.common.provenance import Authors
@@ -31,7 +32,6 @@ from skein.prompts import render
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.desk_stays import read_stay, silence
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.runs.slots import enqueue
@@ -60,7 +60,7 @@ class Returns:
     clock: Clock
     ids: Ids
     dispatch: Dispatch
-    chats: Chats
+    notices: DeskNotices
     settings: Settings
 
     def hand_back(self, tenant: str, chat_id: str, holder_id: str, briefing: str = "") -> Chat:
@@ -79,7 +79,9 @@ class Returns:
             snapshot = read_snapshot(self.table, tenant, chat_id)
             if _was_handed_back(snapshot.chat, holder_id, briefing):
                 return _Return(snapshot.chat, None, [])
-            _held_by(snapshot.chat, holder_id)
+            holder = snapshot.chat.holder
+            if holder is None or holder.id != holder_id:
+                raise Conflict("you do not hold the chat")
             return self._return_once(snapshot, briefing, "handed_back")
 
         returned = optimistic(self.clock, attempt, finds_own_write=True)
@@ -204,26 +206,12 @@ class Returns:
 
     def _tell(self, stay: DeskStay) -> None:
         """Tell the people of a chat, once, that it went back by itself."""
-        _, write = revise(stay, {"notified": True}, also=NOT_DUE)
+        _, told = revise(stay, {"notified": True}, also=NOT_DUE)
         snapshot = read_snapshot(self.table, stay.tenant, stay.chat_id)
-        agents = sorted(agent.member.id for agent in snapshot.agents)
+        name = stay.holder.name if stay.holder is not None else ""
+        text = render("notice_desk_returned", {"name": name})
         with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has told them
-            if not agents or stay.holder is None:
-                self.table.write(write)
-                return
-            speaker = stay.agent_id if stay.agent_id in agents else agents[0]
-            notice = NewMessage(
-                tenant=stay.tenant,
-                chat_id=stay.chat_id,
-                sender=next(a.member.ref for a in snapshot.agents if a.member.id == speaker),
-                kind="notice",
-                text=render("notice_desk_returned", {"name": stay.holder.name}),
-                client_id=f"desk:{stay.id}",
-            )
-            try:
-                self.chats.post_message(notice, extra_writes=lambda _: (write,))
-            except (NotFound, Conflict):
-                self.table.write(write)
+            self.notices.post(stay, snapshot, text, client_id=f"desk:{stay.id}", told=told)
 
 
 def _may_be_answered(message: Message, desk: DeskState) -> bool:
@@ -242,18 +230,6 @@ def _trigger_of(asked: Sequence[Message]) -> Trigger:
 def _answered_by(message: Message, runs: dict[str, str]) -> Update:
     """Return the write that records on a message which runs answer it after the return."""
     return Update(message.key, set={"runs": {**message.runs, **runs}}, condition=Exists())
-
-
-def _held_by(chat: Chat, holder_id: str) -> Holder:
-    """Return the holder of a chat, who must be this operator.
-
-    Raises:
-        Conflict: The operator does not hold the chat.
-    """
-    holder = chat.desk.holder if chat.held and chat.desk is not None else None
-    if holder is None or holder.id != holder_id:
-        raise Conflict("you do not hold the chat")
-    return holder
 
 
 def _was_handed_back(chat: Chat, holder_id: str, briefing: str) -> bool:

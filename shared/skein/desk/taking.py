@@ -85,11 +85,11 @@ class Taking:
         chat, now = snapshot.chat, self.clock.now()
         if chat.discarded_at is not None:
             raise Conflict("the chat is discarded")
-        if chat.held and chat.desk is not None and chat.desk.holder is not None:
-            if chat.desk.holder.id != holder.id:
+        if chat.holder is not None:
+            if chat.holder.id != holder.id:
                 raise Conflict(
-                    f"{chat.desk.holder.name} holds the chat",
-                    details={"holder": {"id": chat.desk.holder.id, "name": chat.desk.holder.name}},
+                    f"{chat.holder.name} holds the chat",
+                    details={"holder": {"id": chat.holder.id, "name": chat.holder.name}},
                 )
             return snapshot
         state, stay, created = self._stay_of(chat, stay_id, now)

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
+from skein.desk.notices import DeskNotices
+from skein.errors import ConditionFailed, ExtraWriteFailed
 from skein.models.chats.desk_stay import DeskEnd, DeskStay, is_current
-from skein.models.common.base import MemberRef
 from skein.models.config.desk import DeskSettings
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.outbox.jobs import DeskJob
 from skein.ports import Clock, Metrics, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.desk_requests import DeskRequests
-from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.common.optimistic import revise
 
 UNLISTED = {"gsi1pk": None, "gsi1sk": None} | NOT_DUE
@@ -34,7 +33,7 @@ class WaitingStays:
 
     table: Table
     clock: Clock
-    chats: Chats
+    notices: DeskNotices
     requests: DeskRequests
     metrics: Metrics
 
@@ -77,22 +76,8 @@ class WaitingStays:
         _, noticed = revise(
             stay, {"noticed_at": now}, also=_due(stay, late_at(stay.since, settings))
         )
-        speaker = _speaker(stay, snapshot)
-        if speaker is None:
-            self.table.write(noticed)
-            return
-        notice = NewMessage(
-            tenant=stay.tenant,
-            chat_id=stay.chat_id,
-            sender=speaker,
-            kind="notice",
-            text=notice_text(settings, now),
-            client_id=f"desk-asked:{stay.id}",
-        )
-        try:
-            self.chats.post_message(notice, extra_writes=lambda _: (noticed,), known=snapshot)
-        except (NotFound, Conflict):
-            self.table.write(noticed)
+        text = notice_text(settings, now)
+        self.notices.post(stay, snapshot, text, client_id=f"desk-asked:{stay.id}", told=noticed)
 
 
 def notice_text(settings: DeskSettings, now: datetime) -> str:
@@ -118,10 +103,3 @@ def late_at(since: datetime, settings: DeskSettings) -> datetime:
 
 def _due(stay: DeskStay, at: datetime) -> dict[str, str]:
     return due_pointer("desk", stay.key, at)
-
-
-def _speaker(stay: DeskStay, snapshot: ChatSnapshot) -> MemberRef | None:
-    """Return the agent that tells people: the one that asked, or else the first; None for none."""
-    agents = sorted(snapshot.agents, key=lambda agent: agent.member.id)
-    own = [agent for agent in agents if agent.member.id == stay.agent_id]
-    return next((agent.member.ref for agent in own + agents), None)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from skein.channels.registry import kind_named
 from skein.errors import Unprocessable
 from skein.models.chats.choice import Choice, Invited
-from skein.models.chats.desk import Briefing, DeskState
+from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
@@ -357,6 +357,11 @@ class Chat(ChatFields, Stored):
     def held(self) -> bool:
         """Whether a person of the team holds the chat, so that its agents are silent."""
         return self.desk is not None and self.desk.held
+
+    @property
+    def holder(self) -> Holder | None:
+        """The person of the team who holds the chat; None if nobody does."""
+        return self.desk.holder if self.desk is not None and self.desk.held else None
 
     @property
     def owned(self) -> bool:

@@ -511,14 +511,12 @@ def _sender_in(snapshot: ChatSnapshot, new: NewMessage) -> Membership | None:
     The person who holds the chat is no member. Only they post messages of the kind `team`, so the
     membership that this returns for them is never stored.
     """
-    desk = snapshot.chat.desk
+    holder = snapshot.chat.holder
     if "team" not in {new.kind, new.sender.kind}:
         return snapshot.member(new.sender)
-    if new.kind != "team" or desk is None or desk.holder is None or not desk.held:
+    if new.kind != "team" or holder is None or holder.sender.ref != new.sender:
         return None
-    if desk.holder.sender.ref != new.sender:
-        return None
-    return Membership(tenant=new.tenant, chat_id=new.chat_id, member=desk.holder.sender)
+    return Membership(tenant=new.tenant, chat_id=new.chat_id, member=holder.sender)
 
 
 def _must_be_silent(new: NewMessage, chat: Chat) -> bool:
@@ -572,9 +570,7 @@ def _numbered(
         choice=new.choice,
         answers=new.answers,
         via=new.via,
-        team=chat.desk.holder.team
-        if new.kind == "team" and chat.desk and chat.desk.holder
-        else None,
+        team=chat.holder.team if new.kind == "team" and chat.holder is not None else None,
         expires_at=kept_until(now, message_days(chat.retention)),
         correlation_id=current(),
         created_at=max(now, chat.last_message_at or now),

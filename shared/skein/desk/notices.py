@@ -1,0 +1,58 @@
+"""Notices by which the people of a chat are told of its stay on the desk, each once."""
+
+from dataclasses import dataclass
+
+from skein.errors import Conflict, NotFound
+from skein.models.chats.desk_stay import DeskStay
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Write
+from skein.ports import Table
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.post_message import Chats, NewMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskNotices:
+    """The service that posts the notices of the desk, as an agent of the chat."""
+
+    table: Table
+    chats: Chats
+
+    def post(
+        self, stay: DeskStay, snapshot: ChatSnapshot, text: str, *, client_id: str, told: Write
+    ) -> None:
+        """Post a notice, and record in the same transaction that people were told.
+
+        It is only recorded if no agent is there to post it, or the chat takes no messages any more.
+
+        Args:
+            snapshot: The chat as it was just read.
+            client_id: The idempotency key of the notice.
+            told: The write of the stay that records it.
+
+        Raises:
+            ConditionFailed, ExtraWriteFailed: The stay has changed meanwhile.
+        """
+        speaker = _speaker(stay, snapshot)
+        if speaker is None:
+            self.table.write(told)
+            return
+        notice = NewMessage(
+            tenant=stay.tenant,
+            chat_id=stay.chat_id,
+            sender=speaker,
+            kind="notice",
+            text=text,
+            client_id=client_id,
+        )
+        try:
+            self.chats.post_message(notice, extra_writes=lambda _: (told,), known=snapshot)
+        except (NotFound, Conflict):
+            self.table.write(told)
+
+
+def _speaker(stay: DeskStay, snapshot: ChatSnapshot) -> MemberRef | None:
+    """Return the agent that tells people: the one that asked, or else the first; None for none."""
+    agents = sorted(snapshot.agents, key=lambda agent: agent.member.id)
+    own = [agent for agent in agents if agent.member.id == stay.agent_id]
+    return next((agent.member.ref for agent in own + agents), None)
