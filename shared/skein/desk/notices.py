@@ -19,7 +19,7 @@ class DeskNotices:
     chats: Chats
 
     def post(
-        self, stay: DeskStay, snapshot: ChatSnapshot, text: str, *, client_id: str, told: Write
+        self, stay: DeskStay, snapshot: ChatSnapshot, text: str, *, client_id: str, recorded: Write
     ) -> None:
         """Post a notice, and record in the same transaction that people were told.
 
@@ -28,14 +28,14 @@ class DeskNotices:
         Args:
             snapshot: The chat as it was just read.
             client_id: The idempotency key of the notice.
-            told: The write of the stay that records it.
+            recorded: The write of the stay that records it.
 
         Raises:
             ConditionFailed, ExtraWriteFailed: The stay has changed meanwhile.
         """
         speaker = _speaker(stay, snapshot)
         if speaker is None:
-            self.table.write(told)
+            self.table.write(recorded)
             return
         notice = NewMessage(
             tenant=stay.tenant,
@@ -46,9 +46,9 @@ class DeskNotices:
             client_id=client_id,
         )
         try:
-            self.chats.post_message(notice, extra_writes=lambda _: (told,), known=snapshot)
+            self.chats.post_message(notice, extra_writes=lambda _: (recorded,), known=snapshot)
         except (NotFound, Conflict):
-            self.table.write(told)
+            self.table.write(recorded)
 
 
 def _speaker(stay: DeskStay, snapshot: ChatSnapshot) -> MemberRef | None:

@@ -206,12 +206,12 @@ class Returns:
 
     def _tell(self, stay: DeskStay) -> None:
         """Tell the people of a chat, once, that it went back by itself."""
-        _, told = revise(stay, {"notified": True}, also=NOT_DUE)
+        _, recorded = revise(stay, {"notified": True}, also=NOT_DUE)
         snapshot = read_snapshot(self.table, stay.tenant, stay.chat_id)
         name = stay.holder.name if stay.holder is not None else ""
         text = render("notice_desk_returned", {"name": name})
         with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has told them
-            self.notices.post(stay, snapshot, text, client_id=f"desk:{stay.id}", told=told)
+            self.notices.post(stay, snapshot, text, client_id=f"desk:{stay.id}", recorded=recorded)
 
 
 def _may_be_answered(message: Message, desk: DeskState) -> bool:

@@ -77,7 +77,7 @@ class WaitingStays:
             stay, {"noticed_at": now}, also=_due(stay, late_at(stay.since, settings))
         )
         text = notice_text(settings, now)
-        self.notices.post(stay, snapshot, text, client_id=f"desk-asked:{stay.id}", told=noticed)
+        self.notices.post(stay, snapshot, text, client_id=f"desk-asked:{stay.id}", recorded=noticed)
 
 
 def notice_text(settings: DeskSettings, now: datetime) -> str:
