@@ -2,7 +2,7 @@
 import { Api } from "./api.js";
 import { el, fill } from "./dom.js";
 import { Frame, panel, problem, signInPanel } from "./frame.js";
-import { pages } from "./pages.js";
+import { menu, pages } from "./pages.js";
 import { Session } from "./session.js";
 import { words } from "./words.js";
 
@@ -17,7 +17,7 @@ class App {
     this.config = config;
     this.session = new Session(config, () => this.#sessionChanged(), () => this.frame.warn(words.session.ending));
     this.api = new Api(() => this.session.token, () => this.session.end({ expired: true }));
-    const shown = pages.filter((page) => page.needs !== "local" || config.local);
+    const shown = menu.map(([group, listed]) => [group, listed.filter((page) => page.needs !== "local" || config.local)]);
     this.frame = new Frame(shown, (page) => page.needs === "local" || this.session.token === null || this.session.may(page.needs),
       () => this.#signIn(), () => this.session.end());
     addEventListener("hashchange", () => this.show({ focus: true }));

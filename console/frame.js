@@ -5,13 +5,13 @@ import { words } from "./words.js";
 
 export class Frame {
   /**
-   * @param {object[]} pages The pages with a link.
+   * @param {Array} menu Pairs of a group and its pages, as `pages.js` has them.
    * @param {(page: object) => boolean} open Whether the person may see a page.
    * @param {() => void} signIn
    * @param {() => void} signOut
    */
-  constructor(pages, open, signIn, signOut) {
-    this.pages = pages;
+  constructor(menu, open, signIn, signOut) {
+    this.pages = menu.flatMap(([, pages]) => pages);
     this.open = open;
     this.main = el("main", { id: "main", tabindex: -1 });
     this.live = el("p", { class: "hidden", "aria-live": "polite", id: "announcer" });
@@ -19,8 +19,12 @@ export class Frame {
     this.warning = el("div", { class: "warning", role: "status" });
     this.signIn = signIn;
     this.signOut = signOut;
-    this.links = new Map(pages.map((page) =>
+    this.links = new Map(this.pages.map((page) =>
       [page.name, el("a", { href: `#/${page.name}` }, words.pages[page.name].name)]));
+    this.groups = menu.map(([name, pages]) => this.#group(name, pages));
+    // Narrow windows fold the menu behind this button; wide ones show it always.
+    this.fold = el("button", { type: "button", class: "fold quiet", "aria-expanded": "false", "aria-controls": "menu",
+      on: { click: () => this.#unfold(this.fold.getAttribute("aria-expanded") !== "true") } }, words.menu.fold);
     const skip = el("a", { class: "skip", href: "#main", on: { click: (event) => {
       event.preventDefault();
       this.main.focus();
@@ -29,18 +33,30 @@ export class Frame {
       skip,
       el("header", {},
         el("p", { class: "brand" }, words.product),
-        el("nav", { "aria-label": words.navigation },
-          el("ul", {}, [...this.links.values()].map((link) => el("li", {}, link)))),
-        el("div", { class: "tools" }, this.who, themeSwitch())),
+        this.fold,
+        el("div", { class: "menu", id: "menu" },
+          el("nav", { "aria-label": words.navigation }, this.groups),
+          el("div", { class: "tools" }, this.who, themeSwitch()))),
       this.warning,
       this.main,
       this.live,
     );
   }
 
+  /** A list of links, with the name of its group. */
+  #group(name, pages) {
+    const links = (given) => el("ul", given, pages.map((page) => el("li", {}, this.links.get(page.name))));
+    if (name === null) return links({ class: "group" });
+    return el("div", { class: "group" }, el("p", { class: "group-name", id: `menu-${name}` }, words.menu[name]),
+      links({ "aria-labelledby": `menu-${name}` }));
+  }
+
+  #unfold(open) { this.fold.setAttribute("aria-expanded", String(open)); }
+
   /** Show who is signed in, and links to the pages that they may see. */
   showSession(session) {
     for (const page of this.pages) this.links.get(page.name).parentElement.hidden = !this.open(page);
+    for (const group of this.groups) group.hidden = [...group.querySelectorAll("li")].every((each) => each.hidden);
     fill(this.warning);
     const name = session.claims.name ?? session.claims.sub ?? "";
     if (session.token === null) {
@@ -53,6 +69,7 @@ export class Frame {
 
   /** Mark the page's link, and set the title of the window. */
   showPage(name) {
+    this.#unfold(false);
     for (const [each, link] of this.links) {
       if (each === name) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");

@@ -1,4 +1,4 @@
-// All pages, in the order of the navigation. A page is one module with this default export:
+// All pages, in the groups and the order of the menu. A page is one module with this default export:
 //
 //   name      its address: `#/name`, and its words in `words.pages`
 //   needs     "local" (a local stack), "chat" or a role of operators (a token with this scope or `admin`)
@@ -19,17 +19,13 @@ import transcripts from "./pages/transcripts.js";
 import usage from "./pages/usage.js";
 import why from "./pages/why.js";
 
-export const pages = [
-  home,
-  phone,
-  chats,
-  people,
-  desk,
-  transcripts,
-  agent,
-  why,
-  usage,
-  audit,
-  settings,
-  time,
+// Pairs of a group's name in `words.menu`, or null for pages without a group, and the pages.
+export const menu = [
+  [null, [home]],
+  ["talk", [phone, chats, desk]],
+  [null, [agent, people]],
+  ["understand", [why, transcripts, usage, audit]],
+  [null, [settings, time]],
 ];
+
+export const pages = menu.flatMap(([, listed]) => listed);

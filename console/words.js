@@ -3,6 +3,7 @@ export const words = {
   product: "Skein",
   skip: "Skip to the content",
   navigation: "Pages",
+  menu: { fold: "Menu", talk: "Talk", understand: "Understand" },
   loading: "Loading",
   retry: "Try again",
   title: (page) => `${page} - Skein`,

@@ -76,9 +76,9 @@ def test_page_is_complete(path: Path) -> None:
     assert re.search(rf'export default {{ name: "{name}", needs: "({needs})"', text(path))
     listed = text(CONSOLE / "pages.js")
     assert f'import {name} from "./pages/{name}.js";' in listed, "import it in console/pages.js"
-    order = re.search(r"export const pages = \[(.*?)\]", listed, re.DOTALL)
+    order = re.search(r"export const menu = \[(.*?)\];", listed, re.DOTALL)
     assert order is not None
-    assert name in re.findall(r"\w+", order[1]), "list it in console/pages.js"
+    assert name in re.findall(r"\w+", order[1]), "list it in the menu of console/pages.js"
     assert f"pages.{name}.name" in set(words()), "add its words to console/words.js"
     assert (ROOT / "tests" / "console" / f"test_page_{name}.py").is_file(), "write its test"
     docs = text(ROOT / "docs" / "console.md")

@@ -14,6 +14,21 @@ def test_page_change_moves_the_focus_to_the_heading_and_names_the_window(driver:
     expect(links).to_have_text("Chats")
 
 
+def test_menu_of_a_narrow_window_unfolds_in_groups_and_folds_after_a_choice(driver: Driver) -> None:
+    driver.page.set_viewport_size({"width": 390, "height": 844})
+    driver.sign_in("#/home")
+    driver.check_accessibility()
+    pages = driver.page.get_by_role("navigation", name="Pages")
+    expect(pages).to_be_hidden()
+    driver.page.get_by_role("button", name="Menu").click()
+    driver.check_accessibility()
+    links = pages.get_by_role("list", name="Talk").get_by_role("link")
+    expect(links).to_have_text(["Phone", "Chats", "Desk"])
+    links.filter(has_text="Chats").click()
+    driver.ready()
+    expect(pages).to_be_hidden()
+
+
 def test_theme_follows_the_system_until_the_person_chooses(driver: Driver) -> None:
     page = driver.page
     ground = "getComputedStyle(document.body).backgroundColor"
