@@ -15,8 +15,8 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.config.resolution import effective_in
-from skein.services.delivery.enqueue import why_not_sent
-from skein.services.directory.time_zones import zone_of_person
+from skein.services.delivery.enqueue import person_disturbed
+from skein.services.directory.time_zones import quiet_until
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.settings import Settings
 
@@ -83,20 +83,17 @@ class TeamMessages:
         A person on a phone who has written in this session gets its answers at any time.
         """
         chat, now = snapshot.chat, self.clock.now()
-        people = [each for each in snapshot.members if each.member.kind == "user"]
-        person = next((each.member for each in people if why_not_sent(each) is None), None)
-        if chat.kind != "direct" or person is None or _is_talking(chat, now, self.settings):
+        reached = person_disturbed(snapshot)
+        if reached is None or _is_talking(chat, now, self.settings):
             return None
-        user_key = User.key_of(chat.tenant, person.id)
+        user_key = User.key_of(chat.tenant, reached.member.id)
         tenant_key = TenantSettings.key_of(chat.tenant)
         agents = [Agent.key_of(chat.tenant, each.member.id) for each in snapshot.agents]
         found = self.table.get_many([user_key, tenant_key, *agents])
         user = User.from_item(found[user_key]) if user_key in found else None
         zones = [Agent.from_item(found[key]).time_zone for key in agents if key in found]
         settings = self.settings.overridden(TenantSettings.from_optional(found.get(tenant_key)))
-        hours = (user.quiet_hours if user is not None else None) or settings.quiet_hours
-        zone = zone_of_person(user) if user is not None else None
-        return hours.end_after(now, zone or next(iter(zones), "UTC"))
+        return quiet_until(now, user, settings, next(iter(zones), "UTC"))
 
 
 def _is_talking(chat: Chat, now: datetime, settings: Settings) -> bool:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.channels.registry import channel_named
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.config.overrides import LimitSettings, TenantSettings
@@ -13,8 +12,8 @@ from skein.planning.models.plan import Plan
 from skein.planning.plans import TICK_SLACK
 from skein.ports import Table
 from skein.services.chat_state.snapshot import ChatSnapshot
-from skein.services.delivery.enqueue import why_not_sent
-from skein.services.directory.time_zones import zone_of_person
+from skein.services.delivery.enqueue import person_disturbed
+from skein.services.directory.time_zones import quiet_until
 from skein.settings import Settings
 
 
@@ -23,8 +22,7 @@ class QuietTimes:
     """The quiet hours of the people whom plans reach by SMS.
 
     They apply to the plan of a direct chat whose person gets SMS, unless that person chose the
-    plan's time. The person's own quiet hours win over the tenant's, and the tenant's over the
-    deployment's.
+    plan's time.
     """
 
     table: Table
@@ -80,20 +78,7 @@ class QuietTimes:
         Returns:
             The end; None if no quiet hours apply at that moment.
         """
-        if snapshot is None or snapshot.chat.kind != "direct":
+        reached = person_disturbed(snapshot) if snapshot is not None else None
+        if reached is None or plan.at_time_of(reached.member.id):
             return None
-        reached = (one for one in snapshot.members if one.member.kind == "user")
-        person = next((one.member for one in reached if _is_disturbed(one)), None)
-        if person is None or plan.at_time_of(person.id):
-            return None
-        own = user.quiet_hours if user is not None else None
-        hours = own or settings.quiet_hours
-        zone = zone_of_person(user) if user is not None else None
-        return hours.end_after(moment, zone or agent.time_zone)
-
-
-def _is_disturbed(person: Membership) -> bool:
-    """Tell whether a message would reach a person on a channel that keeps quiet hours."""
-    if person.route is None or why_not_sent(person) is not None:
-        return False
-    return channel_named(person.route.channel).keeps_quiet_hours
+        return quiet_until(moment, user, settings, agent.time_zone)

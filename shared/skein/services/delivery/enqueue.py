@@ -26,6 +26,19 @@ def why_not_sent(person: Membership) -> Reason | None:
     return Reason.OPTED_OUT if person.opted_out else None
 
 
+def person_disturbed(snapshot: ChatSnapshot) -> Membership | None:
+    """Return the person of a direct chat whom a message reaches on a channel with quiet hours."""
+    if snapshot.chat.kind != "direct":
+        return None
+    return next((each for each in snapshot.members if _is_disturbed(each)), None)
+
+
+def _is_disturbed(each: Membership) -> bool:
+    if each.member.kind != "user" or each.route is None or why_not_sent(each) is not None:
+        return False
+    return channel_named(each.route.channel).keeps_quiet_hours
+
+
 class QueuedDelivery(NamedTuple):
     """A queued delivery: its writes, for the transaction of its message, and its job."""
 

@@ -1,11 +1,36 @@
-"""Time zones of people: their own, or the one of their phone numbers' country."""
+"""Time zones and quiet hours of people.
 
+The time zone is a person's own, or the one of their phone numbers' country.
+"""
+
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 
 import phonenumbers
 
+from skein.models.config.overrides import LimitSettings
 from skein.models.directory.user import User
+
+
+def quiet_until(
+    moment: datetime, user: User | None, settings: LimitSettings, zone: str
+) -> datetime | None:
+    """Return when the quiet hours end in which a moment lies.
+
+    The person's own quiet hours win over the tenant's, and the tenant's over the deployment's.
+
+    Args:
+        user: The person's record, if there is one.
+        settings: The settings of the tenant.
+        zone: The IANA name of the time zone that counts if the person's is unknown.
+
+    Returns:
+        The end; None if the person has no quiet hours then.
+    """
+    hours = (user.quiet_hours if user is not None else None) or settings.quiet_hours
+    own_zone = zone_of_person(user) if user is not None else None
+    return hours.end_after(moment, own_zone or zone)
 
 
 def zone_of_person(user: User) -> str | None:
