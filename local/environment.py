@@ -11,7 +11,7 @@ from pathlib import Path
 from local.errors import BadTemplateError
 from local.intrinsics import REGION
 from local.template import SERVICES_KEY, Template
-from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
+from local.twilio.webhooks import PREFIX as TWILIO_PREFIX
 from skein.errors import MissingSecret
 from skein.ports import Secrets
 from skein.settings import Settings

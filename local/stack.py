@@ -56,11 +56,12 @@ from local.timing.due_events import DueEvents
 from local.timing.due_index import DueIndex
 from local.timing.schedules import Schedules
 from local.timing.waiting import WaitingWork
+from local.twilio.media import MediaStore
 from local.twilio.no_answer import NoAnswer
 from local.twilio.registered import RegisteredSenders
-from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio.sandbox import TwilioSandbox
 from local.twilio.sms_log import SmsLog
+from local.twilio.webhooks import PREFIX as TWILIO_PREFIX
 from local.twilio.webhooks import TwilioWebhooks
 from local.warm_up import WarmUp
 from local.web.access import LocalAccess, refused
@@ -257,6 +258,7 @@ class Stack:
         )
         live_server.start(template.socket_routes, functions)
         sms_log = SmsLog(folder / "texts.jsonl")
+        files = MediaStore(folder / "texts-files", self.url)
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
         numbers = AssignedNumbers(
             numbers=adapters.assigned_numbers, table=adapters.table, clock=clock
@@ -266,6 +268,7 @@ class Stack:
             sms_log,
             account=account,
             webhooks=webhooks,
+            media=files,
             clock=clock,
             on_sms=show_sms_sent,
             senders=registered.senders,
@@ -298,6 +301,7 @@ class Stack:
             authorizer=authorizer,
             webhooks=webhooks,
             sms_log=sms_log,
+            files=files,
             no_answer=NoAnswer(
                 adapters.table,
                 ReasonViews(table=adapters.table, clock=clock),

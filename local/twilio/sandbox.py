@@ -20,14 +20,15 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote
 
 from local.events import Request, Response, json_response
+from local.twilio.media import MediaStore
 from local.twilio.sms_log import Sms, SmsLog
-from local.twilio.webhooks import WHATSAPP, TwilioWebhooks
+from local.twilio.webhooks import PREFIX, WHATSAPP, TwilioWebhooks
 from skein.channels.segments import segment_count
 from skein.models.common.base import rfc3339
 from skein.models.config.templates import MessageTemplate
 from skein.ports import Clock
 
-PREFIX = "/local/twilio"
+FILES = f"{PREFIX}/files/"  # where a request for a file of a message is redirected to
 API = "2010-04-01"
 LOOKUP = "/v2/PhoneNumbers/"
 SENDERS = "/v2/Channels/Senders"
@@ -35,7 +36,7 @@ MAX_BODY_CHARACTERS = 1_600
 
 E164 = re.compile(r"\+[1-9][0-9]{6,14}")
 ADDRESS = re.compile(rf"(?:{WHATSAPP})?{E164.pattern}")
-CREATED, BAD_REQUEST, UNAUTHORIZED, NOT_FOUND = 201, 400, 401, 404
+OK, CREATED, REDIRECT, BAD_REQUEST, UNAUTHORIZED, NOT_FOUND = 200, 201, 307, 400, 401, 404
 
 REASONS = {
     20003: "Authenticate",
@@ -51,6 +52,7 @@ REASONS = {
     21614: "'To' number is not a valid mobile number",
     21654: "ContentSid Required",
     21655: "The ContentSid is Invalid",
+    21620: "Invalid media URL(s)",
     21617: "The concatenated message body exceeds the 1600 character limit",
 }
 BAD_RECIPIENTS = {
@@ -67,6 +69,8 @@ BAD_SENDERS = {"+15005550001": 21212, "+15005550007": 21606, "+15005550008": 216
 STATUSES = ("queued", "sent", "delivered")
 READ = (*STATUSES, "read")
 REFUSED = ("queued", "failed")
+SHOWN = ("image/jpeg", "image/png", "image/webp", "image/gif")  # by a browser, in the page
+NOT_FETCHED = 11200  # the file of a message could not be fetched
 WINDOW = timedelta(hours=24)
 WINDOW_CLOSED = 63016
 
@@ -80,6 +84,7 @@ class TwilioSandbox:
         log: Stores the SMS.
         account: `account_sid` and `auth_token`.
         webhooks: Sends the status callbacks.
+        media: Has the files of the messages.
         on_sms: Called with each accepted SMS.
         senders: Returns the numbers that the account has registered for WhatsApp.
         templates: Returns the template with an id for messages of a number, if there is one.
@@ -91,6 +96,7 @@ class TwilioSandbox:
         *,
         account: Mapping[str, str],
         webhooks: TwilioWebhooks,
+        media: MediaStore,
         clock: Clock,
         on_sms: Callable[[Sms], None],
         senders: Callable[[], Iterable[str]] = tuple,
@@ -100,6 +106,7 @@ class TwilioSandbox:
         self._sid = account["account_sid"]
         self._token = account["auth_token"]
         self._webhooks = webhooks
+        self._media = media
         self._clock = clock
         self._on_sms = on_sms
         self._senders = senders
@@ -134,8 +141,15 @@ class TwilioSandbox:
 
     def answer(self, request: Request) -> Response:
         """Handle a request to the REST API, whose path starts with `PREFIX`."""
+        if request.path.startswith(FILES):  # the address is the secret
+            return self._file(request.path.removeprefix(FILES))
+        return self._answer(request)
+
+    def _answer(self, request: Request) -> Response:
         if not self._authenticated(request.headers.get("authorization", "")):
             return _refusal(UNAUTHORIZED, 20003)
+        if (file := re.fullmatch(rf"{PREFIX}/{API}/.*/Media/(\w+)", request.path)) is not None:
+            return Response(REDIRECT, (("location", f"{FILES}{file[1]}"),))
         query = {name: values[0] for name, values in parse_qs(request.query).items()}
         account = f"{PREFIX}/{API}/Accounts/{self._sid}"
         messages = f"{account}/Messages"
@@ -148,6 +162,18 @@ class TwilioSandbox:
         one = re.fullmatch(rf"{messages}/(\w+)\.json", request.path)
         found = self._log.find(sid=one[1]) if one and request.method == "GET" else []
         return json_response(200, self._resource(found[0])) if found else _refusal(NOT_FOUND, 20404)
+
+    def _file(self, sid: str) -> Response:
+        file = self._media.get(sid)
+        if file is None:
+            return _refusal(NOT_FOUND, 20404)
+        shown = file.content_type in SHOWN
+        headers = (
+            ("content-type", file.content_type if shown else "application/octet-stream"),
+            ("content-disposition", "inline" if shown else "attachment"),
+            ("x-content-type-options", "nosniff"),
+        )
+        return Response(OK, headers, file.data)
 
     def _about_number(
         self, request: Request, account: str, query: Mapping[str, str]
@@ -176,7 +202,7 @@ class TwilioSandbox:
         if sid := form.get("ContentSid"):
             template = self._templates(sender.removeprefix(WHATSAPP), sid)
             body = template.body(variables.get("1", "")) if template is not None else ""
-        code = self._objection(sender, recipient, body)
+        code = self._objection(sender, recipient, body, form.get("MediaUrl"))
         if sid and template is None:
             code = 21655
         if code is not None:
@@ -191,6 +217,7 @@ class TwilioSandbox:
             segments=1 if sender.startswith(WHATSAPP) else segment_count(body),
             callback=form.get("StatusCallback", ""),
             buttons=_buttons(template, variables),
+            media=((form["MediaUrl"], ""),) if "MediaUrl" in form else (),
         )
         closed = self._is_closed(sms, template)
         statuses = REFUSED if closed else READ if sender.startswith(WHATSAPP) else STATUSES
@@ -210,7 +237,9 @@ class TwilioSandbox:
         now = datetime.fromisoformat(sms.created_at)
         return heard is None or now >= datetime.fromisoformat(heard) + WINDOW
 
-    def _objection(self, sender: str, recipient: str, body: str) -> int | None:
+    def _objection(
+        self, sender: str, recipient: str, body: str, media_url: str | None
+    ) -> int | None:
         """Return Twilio's error code for an SMS; None if Twilio would accept the SMS."""
         checks = (
             (BAD_SENDERS.get(sender), sender in BAD_SENDERS),
@@ -218,7 +247,8 @@ class TwilioSandbox:
             (BAD_RECIPIENTS.get(recipient), recipient in BAD_RECIPIENTS),
             (21211, not ADDRESS.fullmatch(recipient)),
             (21612, sender.startswith(WHATSAPP) != recipient.startswith(WHATSAPP)),
-            (21602, not body),
+            (21602, not body and media_url is None),
+            (21620, media_url is not None and not media_url.startswith(("http://", "https://"))),
             (21617, len(body) > MAX_BODY_CHARACTERS),
         )
         return next((code for code, holds in checks if holds), None)
@@ -267,7 +297,7 @@ class TwilioSandbox:
             "error_message": None,
             "from": sms.sender,
             "messaging_service_sid": None,
-            "num_media": "0",
+            "num_media": str(len(sms.media)),
             "num_segments": str(sms.segments),
             "price": None,
             "price_unit": "USD",
@@ -281,8 +311,8 @@ class TwilioSandbox:
     def _call_back(self) -> None:
         while (todo := self._todo.get()) is not None:
             try:
-                sms = self._log.set_status(*todo)
-                if sms.callback:
+                sms = self._moved(*todo)
+                if sms is not None and sms.callback:
                     self._tell(sms)
             except Exception:  # the thread must not end: `settle` waits for each callback
                 logger.exception("status callback failed")
@@ -290,6 +320,21 @@ class TwilioSandbox:
                 self._left -= 1
                 self.callbacks += 1
                 self._changed.notify_all()
+
+    def _moved(self, sid: str, status: str, code: int | None) -> Sms | None:
+        """Store the next status of a message; None if it has failed before.
+
+        Twilio fetches the file of a message before it sends the message.
+        """
+        [sms] = self._log.find(sid=sid)
+        if sms.status == "failed":
+            return None
+        if status == "sent" and sms.media:
+            file = self._media.fetch(sms.media[0][0])
+            if file is None:
+                return self._log.set_status(sid, "failed", NOT_FETCHED)
+            self._log.set_media(sid, ((self._media.put(file), file.content_type),))
+        return self._log.set_status(sid, status, code)
 
     def _tell(self, sms: Sms) -> None:
         fields = {

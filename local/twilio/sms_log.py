@@ -21,6 +21,7 @@ class Sms:
 
     Attributes:
         buttons: The quick replies: pairs of title and id.
+        media: The files: pairs of id and media type.
     """
 
     sid: str
@@ -34,6 +35,7 @@ class Sms:
     error_code: int | None = None
     direction: Direction = "outbound"
     buttons: tuple[tuple[str, str], ...] = ()
+    media: tuple[tuple[str, str], ...] = ()
 
 
 class SmsLog:
@@ -95,6 +97,10 @@ class SmsLog:
             finally:
                 self._waiting -= 1
 
+    def set_media(self, sid: str, media: tuple[tuple[str, str], ...]) -> None:
+        """Store the files of an SMS."""
+        self.put(replace(self._by_sid[sid], media=media))
+
     def set_status(self, sid: str, status: str, error_code: int | None = None) -> Sms:
         """Store the new status of an SMS and return the SMS."""
         sms = replace(self._by_sid[sid], status=status, error_code=error_code)
@@ -154,4 +160,8 @@ def _by_sid(data: bytes) -> dict[str, Sms]:
 
 def _read(value: Any) -> Sms:
     sms = Sms(**value)
-    return replace(sms, buttons=tuple((title, code) for title, code in sms.buttons))
+    return replace(
+        sms,
+        buttons=tuple((title, code) for title, code in sms.buttons),
+        media=tuple((media_sid, kind) for media_sid, kind in sms.media),
+    )

@@ -5,7 +5,7 @@ See https://www.twilio.com/docs/usage/webhooks/webhooks-security.
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlencode, urlsplit
 
 from twilio.request_validator import RequestValidator
@@ -14,6 +14,7 @@ from local.events import Request, Response
 from skein.channels.segments import segment_count
 
 API_VERSION = "2010-04-01"
+PREFIX = "/local/twilio"  # of the sandbox's REST API
 SMS_PATH = "/webhooks/twilio/sms"
 WHATSAPP = "whatsapp:"
 
@@ -53,6 +54,9 @@ class TwilioWebhooks:
         body = urlencode(fields).encode()
         return self._send(Request("POST", target.path, target.query, headers, body))
 
+    def _media_path(self, sid: str) -> str:
+        return f"/{API_VERSION}/Accounts/{self._account_sid}/Messages/{sid}/Media"
+
     def text(
         self,
         *,
@@ -61,6 +65,7 @@ class TwilioWebhooks:
         body: str,
         sid: str | None = None,
         button: str | None = None,
+        media: Sequence[tuple[str, str]] = (),
     ) -> tuple[str, Response]:
         """Send an inbound SMS, or a message of WhatsApp, to a line's webhook.
 
@@ -69,17 +74,18 @@ class TwilioWebhooks:
             recipient: The phone number of the line, in the same form.
             body: The text of the SMS.
             button: The id of the quick reply that was tapped; None for a typed message.
+            media: The files: pairs of id and media type.
             sid: The id of the SMS, to send the same SMS twice; None for a new id.
 
         Returns:
             The id of the SMS and the stack's response.
         """
-        sid = sid or f"SM{secrets.token_hex(16)}"
+        sid = sid or f"{'MM' if media else 'SM'}{secrets.token_hex(16)}"
         fields = {
             "ToCountry": "US",
             "ToState": "",
             "SmsMessageSid": sid,
-            "NumMedia": "0",
+            "NumMedia": str(len(media)),
             "ToCity": "",
             "FromZip": "",
             "SmsSid": sid,
@@ -96,6 +102,9 @@ class TwilioWebhooks:
             "From": sender,
             "ApiVersion": API_VERSION,
         }
+        for n, (media_sid, kind) in enumerate(media):
+            fields[f"MediaUrl{n}"] = f"{self._base_url}{PREFIX}{self._media_path(sid)}/{media_sid}"
+            fields[f"MediaContentType{n}"] = kind
         if sender.startswith(WHATSAPP):
             fields = _on_whatsapp(fields, button)
         return sid, self.post(f"{self._base_url}{SMS_PATH}", fields)
@@ -105,6 +114,7 @@ def _on_whatsapp(fields: Mapping[str, str], button: str | None) -> dict[str, str
     """Return the fields of a message of WhatsApp, which has no places."""
     kept = {name: value for name, value in fields.items() if not name.startswith(("To", "From"))}
     number = fields["From"].removeprefix(f"{WHATSAPP}+")
+    kind = "button" if button is not None else _kind(fields)
     tapped = {"ButtonText": fields["Body"], "ButtonPayload": button} if button is not None else {}
     return {
         **kept,
@@ -112,7 +122,14 @@ def _on_whatsapp(fields: Mapping[str, str], button: str | None) -> dict[str, str
         "To": fields["To"],
         "WaId": number,
         "ProfileName": f"Phone {number[-4:]}",
-        "MessageType": "button" if button is not None else "text",
+        "MessageType": kind,
         "NumSegments": "1",
         **tapped,
     }
+
+
+def _kind(fields: Mapping[str, str]) -> str:
+    """Return WhatsApp's name of what a message holds: text, an image or a document."""
+    if "MediaContentType0" not in fields:
+        return "text"
+    return "image" if fields["MediaContentType0"].startswith("image/") else "document"

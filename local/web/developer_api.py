@@ -1,5 +1,6 @@
 """Developer API under `/local`, for users and tests on this machine only."""
 
+import base64
 import json
 import logging
 import re
@@ -16,8 +17,9 @@ from local.polling.queue_depths import QueueDepth
 from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
 from local.timing.due_events import MAX_EVENTS, DueEvents
+from local.twilio.media import MediaFile, MediaStore
 from local.twilio.no_answer import NoAnswer
-from local.twilio.sandbox import ADDRESS, E164
+from local.twilio.sandbox import ADDRESS, E164, FILES
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.authorizer import Authorizer
@@ -32,6 +34,8 @@ MAX_SECONDS = 10 * 366 * 86_400
 DEFAULT_SCOPE = "chat"
 MAX_WAIT_SECONDS = 25.0
 MAX_SMS = 200
+MAX_FILES = 10  # of a message
+MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9.+-]+")
 OK = 200
 
 Values = Mapping[str, Any]
@@ -47,6 +51,7 @@ class DeveloperApi:
         authorizer: Creates tokens.
         webhooks: Sends inbound SMS to the stack.
         sms_log: Contains the SMS in both directions.
+        files: Contains their files.
         no_answer: Tells why an SMS gets no answer.
         clock_control: Advances the clock and drains the queues.
         due_events: Lists the events that fire at a later time.
@@ -60,6 +65,7 @@ class DeveloperApi:
     authorizer: Authorizer
     webhooks: TwilioWebhooks
     sms_log: SmsLog
+    files: MediaStore
     no_answer: NoAnswer
     clock: TurnableClock
     clock_control: ClockControl
@@ -139,10 +145,11 @@ class DeveloperApi:
             raise BadRequestError("`message_sid` must be a string.")
         if button is not None and not isinstance(button, str):
             raise BadRequestError("`button` must be a string.")
+        media = tuple((self.files.put(each), each.content_type) for each in _files(body))
         self.on_sms(sender, recipient, text)
         sent_at = self.clock.now().replace(microsecond=0)
         sid, response = self.webhooks.text(
-            sender=sender, recipient=recipient, body=text, sid=sid, button=button
+            sender=sender, recipient=recipient, body=text, sid=sid, button=button, media=media
         )
         sms = Sms(
             sid=sid,
@@ -154,6 +161,7 @@ class DeveloperApi:
             segments=max(1, segment_count(text)),
             callback="",
             direction="inbound",
+            media=media,
         )
         try:
             self.sms_log.put(sms)
@@ -230,7 +238,9 @@ class LocalCall:
 CALLS: dict[tuple[str, str], LocalCall] = {
     ("GET", "config"): LocalCall(DeveloperApi._config),
     ("POST", "token"): LocalCall(DeveloperApi._token, ("sub", "tenant", "scope", "name")),
-    ("POST", "sms"): LocalCall(DeveloperApi._text, ("from", "to", "body", "message_sid", "button")),
+    ("POST", "sms"): LocalCall(
+        DeveloperApi._text, ("from", "to", "body", "media", "message_sid", "button")
+    ),
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
     ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
     ("GET", "notifications"): LocalCall(DeveloperApi._notifications),
@@ -258,6 +268,27 @@ def _text(body: Values, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise BadRequestError(f"`{name}` must be a non-empty string.")
     return value
+
+
+def _files(body: Values) -> list[MediaFile]:
+    """Return the files of a message, each with its bytes in base64."""
+    given = body.get("media", [])
+    if not isinstance(given, list) or len(given) > MAX_FILES:
+        raise BadRequestError(f"`media` must be a list of at most {MAX_FILES} files.")
+    found = []
+    for each in given:
+        match each:
+            case {"type": str(kind), "data": str(data), **rest} if not rest:
+                pass
+            case _:
+                raise BadRequestError("Each file in `media` must have `type` and `data`.")
+        try:
+            found.append(MediaFile(kind, base64.b64decode(data, validate=True)))
+        except ValueError:
+            raise BadRequestError("`data` must be bytes in base64.") from None
+        if MEDIA_TYPE.fullmatch(kind) is None:
+            raise BadRequestError("`type` must be a media type such as image/jpeg.")
+    return found
 
 
 def _whole(query: Values, name: str) -> int:
@@ -290,5 +321,6 @@ def _shown(sms: Sms) -> dict[str, object]:
         "segments": sms.segments,
         "error_code": sms.error_code,
         "buttons": [{"title": title, "id": code} for title, code in sms.buttons],
+        "media": [{"url": f"{FILES}{sid}", "type": kind} for sid, kind in sms.media if kind],
         "created_at": sms.created_at,
     }

@@ -8,6 +8,7 @@ import pytest
 
 from skein.channels.port import Channel
 from skein.channels.registry import CHANNELS, channel_at, channel_named, reached_by_address
+from skein.channels.sms import SMS
 from skein.errors import Ambiguous
 from skein.models.common.address import Address, Route, route_on
 from skein.models.common.storage import Key, Put
@@ -148,6 +149,19 @@ def test_a_long_answer_keeps_to_the_limits_and_loses_nothing(channel: Channel) -
 def test_a_question_is_never_cut(channel: Channel) -> None:
     assert channel.objection("Shall we run?") is None
     assert "too long" in str(channel.objection(LONG))
+
+
+def test_a_message_carries_files_within_the_limits_only(channel: Channel) -> None:
+    ends = Reached.on(channel).ends
+    most = channel.media_bytes
+    sizes = [(kind, size) for kind in channel.media_types for size in (most, most + 1)]
+    carried = [each for each in sizes if channel.carries(*each, ends.person, ends.line)]
+    assert carried == [(kind, most) for kind in channel.media_types]
+    assert not channel.carries("text/html", 1, ends.person, ends.line)
+
+
+def test_mms_goes_to_no_other_countries() -> None:
+    assert not SMS.carries("image/png", 1, "+4915123456789", "+15005550006")
 
 
 def test_the_prompt_says_how_to_write_on_the_channel(channel: Channel) -> None:

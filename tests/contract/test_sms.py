@@ -164,6 +164,21 @@ def test_a_text_by_a_template_is_found_by_the_words_of_its_body(provider: Provid
     assert provider.sms.find(by_template, since=NOW) == (sent,)
 
 
+def test_a_file_is_found_by_its_text_and_a_link_without_its_token(provider: Providing) -> None:
+    url = "https://skein.example.com/v1/m/"
+    file = HELLO.model_copy(update={"body": "", "media_url": f"{url}one"})
+    link = HELLO.model_copy(update={"body": "A picture:", "link": f"{url}two"})
+    sent_file, sent_link = provider.sms.send(file), provider.sms.send(link)
+    provider.sms.send(HELLO)
+    assert provider.sms.find(file, since=NOW) == (sent_file,)
+    later = link.model_copy(update={"link": f"{url}another"})
+    assert provider.sms.find(later, since=NOW) == (sent_link,)
+    if isinstance(provider, OverHttp):
+        (_, by_file, _), (_, by_link, _) = provider.twilio.requests[:2]
+        assert (by_file["MediaUrl"], "Body" in by_file) == (f"{url}one", False)
+        assert by_link["Body"] == f"A picture:\n{url}two"
+
+
 def test_account_sends_by_whatsapp_from_its_senders_only(twilio: ScriptedTwilio) -> None:
     assert real(twilio).has_number(HELLO.line, "whatsapp")
     assert not real(twilio).has_number(HELLO.phone, "whatsapp")

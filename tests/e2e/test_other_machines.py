@@ -11,7 +11,8 @@ import pytest
 
 from local.config import BadConfigError, Config
 from local.stack import Stack
-from local.twilio.sandbox import API, PREFIX
+from local.twilio.sandbox import API
+from local.twilio.webhooks import PREFIX
 from tests.e2e.client import Client
 from tests.support.scripted_openai import ScriptedOpenAI
 

@@ -81,8 +81,8 @@ class MemorySms:
             return tuple(
                 sent
                 for taken, sent in reversed(self.taken)
-                if (taken.channel, taken.line, taken.phone, taken.body)
-                == (sms.channel, sms.line, sms.phone, sms.body)
+                if (taken.channel, taken.line, taken.phone) == (sms.channel, sms.line, sms.phone)
+                and sms.is_in(taken.text)
                 and sent.created_at >= first
             )
 

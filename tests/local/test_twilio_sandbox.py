@@ -7,11 +7,13 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
+import requests
 
 from local.events import Request, Response
-from local.twilio.sandbox import PREFIX, REASSIGNED, TwilioSandbox
+from local.twilio.media import MediaFile, MediaStore
+from local.twilio.sandbox import REASSIGNED, TwilioSandbox
 from local.twilio.sms_log import Sms, SmsLog
-from local.twilio.webhooks import TwilioWebhooks
+from local.twilio.webhooks import PREFIX, TwilioWebhooks
 from local.web.server import Server
 from skein.adapters.twilio.signature import TwilioSignature
 from skein.adapters.twilio.sms import TwilioSms
@@ -59,10 +61,13 @@ class World:
         self.log = SmsLog(folder / "texts.jsonl")
         self.server = Server(0, self._answer)
         self.url = f"http://127.0.0.1:{self.server.port}"
+        self.files = MediaStore(folder / "files", self.url)
+        self.linked = b"\xff\xd8\xff"
         self.sandbox = TwilioSandbox(
             self.log,
             account=ACCOUNT,
             webhooks=TwilioWebhooks(ACCOUNT, base_url=self.url, send=self._receive),
+            media=self.files,
             clock=FixedClock(NOW),
             on_sms=lambda _sms: None,
             senders=lambda: [LINE],
@@ -70,6 +75,10 @@ class World:
         )
 
     def _answer(self, request: Request) -> Response:
+        if request.path == "/v1/m/token":
+            return Response(302, (("location", "/picture"),))
+        if request.path == "/picture":
+            return Response(200, (("content-type", "image/jpeg"),), self.linked)
         return self.sandbox.answer(request)
 
     def _receive(self, request: Request) -> Response:
@@ -137,6 +146,38 @@ def test_whatsapp_has_a_window_outside_of_which_it_takes_approved_templates(
     assert world.log.find()[0].buttons == (
         (("Yes", "123456"), ("No", "654321")) if sid == BUTTONS else ()
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "statuses"),
+    [("/v1/m/token", ["queued", "sent", "delivered"]), ("/v1/m/wrong", ["queued", "failed"])],
+)
+def test_file_of_a_message_is_fetched_before_it_is_sent(
+    world: World, path: str, statuses: list[str]
+) -> None:
+    world.client().send(world.sms(body="").model_copy(update={"media_url": f"{world.url}{path}"}))
+    assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
+    told = [dict(parse_qsl(request.body.decode())) for request in world.webhooks]
+    assert [fields["MessageStatus"] for fields in told] == statuses
+    [(sid, kind)] = world.log.find()[0].media
+    fetched = statuses[-1] == "delivered"
+    assert (kind, world.files.get(sid)) == (
+        ("image/jpeg", MediaFile("image/jpeg", world.linked)) if fetched else ("", None)
+    )
+
+
+def test_inbound_file_needs_the_account_and_is_behind_a_redirect(world: World) -> None:
+    media = ((world.files.put(MediaFile("image/png", b"png")), "image/png"),)
+    webhooks = TwilioWebhooks(ACCOUNT, base_url=world.url, send=world._receive)
+    webhooks.text(sender=f"whatsapp:{PHONE}", recipient=f"whatsapp:{LINE}", body="", media=media)
+    form = dict(parse_qsl(world.webhooks[0].body.decode(), keep_blank_values=True))
+    named = [form[name] for name in ("NumMedia", "MediaContentType0", "MessageType")]
+    assert named == ["1", "image/png", "image"]
+    login = (ACCOUNT["account_sid"], ACCOUNT["auth_token"])
+    assert requests.get(form["MediaUrl0"], timeout=5).status_code == 401
+    answer = requests.get(form["MediaUrl0"], auth=login, timeout=5)
+    assert [each.status_code for each in (*answer.history, answer)] == [307, 200]
+    assert answer.content == b"png"
 
 
 def test_unknown_template_is_refused(world: World) -> None:

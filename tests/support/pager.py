@@ -27,6 +27,8 @@ class PagerChannel(Channel):
     prefix = "pager:"
     style = "instructions_sms"
     unit = "message"
+    media_types = ("image/png",)
+    media_bytes = 1_000
     states = ("queued", "delivered")
 
     def characters(self, settings: ChannelSettings) -> int:

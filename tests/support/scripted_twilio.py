@@ -102,18 +102,22 @@ class ScriptedTwilio:
             "account_sid": ACCOUNT["account_sid"],
             "to": form["To"],
             "from": form["From"],
-            "body": form.get("Body")
-            or self.templates[form["ContentSid"]].replace(
-                "{{1}}", json.loads(form["ContentVariables"])["1"]
-            ),
+            "body": self._body(form),
             "status": "queued",
             "date_created": at,
             "date_updated": at,
             "date_sent": None,
             "error_code": None,
             "error_message": None,
+            "num_media": str(int("MediaUrl" in form)),
             "num_segments": "1",
         }
+
+    def _body(self, form: Mapping[str, str]) -> str:
+        if "ContentSid" not in form:
+            return form.get("Body", "")
+        first = json.loads(form["ContentVariables"])["1"]
+        return self.templates[form["ContentSid"]].replace("{{1}}", first)
 
     def _look_up(self, phone: str, values: Mapping[str, str]) -> tuple[int, Any]:
         assert values["Fields"] == "reassigned_number"

@@ -17,6 +17,7 @@ writes this table from them.
 
 """
 
+KB, MB = 1024, 1024 * 1024
 SAMPLE = "word " * 2_000
 ENDING = "Reply MORE for the rest."
 
@@ -106,6 +107,23 @@ def _at_once(channel: Channel) -> str:
     return f"{fits:,} characters, then MORE" if fits < len(SAMPLE) else "everything"
 
 
+def _size(size: int) -> str:
+    return f"{size // MB} MB" if size >= MB else f"{size // KB} KB"
+
+
+def _files(channel: Channel) -> str:
+    if channel.kind is None:
+        return "in the app"
+    kinds = ", ".join(MEDIA[each] for each in channel.media_types)
+    where = (
+        ""
+        if channel.carries("image/png", 1, "+4915123456789", "+12025550199")
+        else " in the US and Canada"
+    )
+    return f"{kinds} up to {_size(channel.media_bytes)}{where}; else a link"
+
+
+MEDIA = {"image/jpeg": "JPEG", "image/png": "PNG", "application/pdf": "PDF"}
 ROWS: Mapping[str, Callable[[Channel], str]] = {
     "name": lambda each: f"`{each.name}`",
     "address": lambda each: each.kind.name if each.kind is not None else "the person's id",
@@ -124,6 +142,7 @@ ROWS: Mapping[str, Callable[[Channel], str]] = {
         if each.kind is None
         else "numbers instead"
     ),
+    "pictures and files of agents": _files,
     "STOP and START": lambda each: "yes" if each.opts_out else "",
     "quiet hours of plans": lambda each: "yes" if each.keeps_quiet_hours else "",
     "countries by default": lambda each: (

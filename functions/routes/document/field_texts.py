@@ -22,6 +22,8 @@ ENUMS = {
     "(`consent`), whether a tool is called (`tool`), whether the person joins a chat "
     "(`invitation`) or whether a number is still theirs (`number`).",
     "ChoiceStatus": "Whether a question is open, answered or expired.",
+    "CountedMessages": "How messages are counted and priced: by channel, or as `mms` if an SMS has "
+    "a file.",
     "Decision": "What an operator decided on a call.",
     "DeskReason": "What put a chat on the desk: an `agent`, a rule of the operator (`words`, "
     "`failed_answers`, `tool`), or an `operator`.",

@@ -71,7 +71,10 @@ class Channel:
         opted_out_errors: The provider's errors by which a person has opted out.
         closed_errors: The provider's errors by which the window is closed.
         temporary_errors: The provider's errors after which another try may succeed.
-        media_types: The media types that people can send, besides text.
+        media_types: The media types that a message of an agent carries; of others, a link is sent.
+        media_bytes: The largest file that a message carries.
+        media_units: The units that a message with a file counts.
+        media_name: What usage and prices call a message with a file; None: as any message.
         opts_out: Whether keywords such as STOP end messages on this channel.
         keeps_quiet_hours: Whether plans send nothing in quiet hours.
     """
@@ -89,6 +92,9 @@ class Channel:
     closed_errors: frozenset[int] = frozenset()
     temporary_errors: frozenset[int] = frozenset()
     media_types: tuple[str, ...] = ()
+    media_bytes: int = 0
+    media_units: int = 1
+    media_name: str | None = None
     opts_out: bool = False
     keeps_quiet_hours: bool = False
 
@@ -117,6 +123,17 @@ class Channel:
     def units(self, body: str) -> int:
         """Return the units that one message counts."""
         return 1
+
+    def carries(self, media_type: str, size: int, person: str, line: str) -> bool:
+        """Tell whether a message between two addresses carries a file itself.
+
+        Args:
+            media_type: The media type of the file.
+            size: Its bytes.
+            person: The person's address.
+            line: The line's address.
+        """
+        return media_type in self.media_types and size <= self.media_bytes
 
     def fitting(self, text: str, ending: str, settings: ChannelSettings) -> int:
         """Return how many characters of an answer are sent at once; `ending` ends a cut one."""

@@ -26,6 +26,13 @@ def reached_by_address() -> dict[str, Channel]:
     return {name: each for name, each in CHANNELS.items() if each.kind is not None}
 
 
+def priced_names() -> tuple[str, ...]:
+    """Return the names by which usage counts messages: channels, and messages with a file."""
+    reached = reached_by_address()
+    files = (each.media_name for each in reached.values() if each.media_name is not None)
+    return (*reached, *files)
+
+
 def kind_named(name: str) -> AddressSpec:
     """Return a kind of address.
 

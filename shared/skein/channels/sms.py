@@ -6,6 +6,12 @@ from collections.abc import Iterable, Sequence
 from skein.channels.port import AddressSpec, Channel, ChannelSettings, Keyword
 
 MAX_QUESTION_SEGMENTS = 10
+# Carriers take this much at least, of the types that Twilio supports fully:
+# https://www.twilio.com/docs/messaging/guides/accepted-mime-types.
+MMS_BYTES = 600 * 1024
+MMS_SEGMENTS = 3  # an MMS costs about as much: https://www.twilio.com/en-us/sms/pricing/us
+MMS_COUNTRIES = frozenset({"US", "CA"})
+PICTURES = ("image/jpeg", "image/png")
 STOPPED = 21610  # the person answered STOP: https://www.twilio.com/docs/api/errors/21610
 
 # Twilio's temporary errors (https://www.twilio.com/docs/api/errors).
@@ -80,6 +86,10 @@ class SmsChannel(TextChannel):
     title = "SMS"
     style = "instructions_sms"
     unit = "segment"
+    media_types = PICTURES
+    media_bytes = MMS_BYTES
+    media_units = MMS_SEGMENTS
+    media_name = "mms"
     states = ("queued", "sent", "delivered")
     opted_out_errors = frozenset({STOPPED})
     temporary_errors = TEMPORARY_ERRORS
@@ -99,6 +109,13 @@ class SmsChannel(TextChannel):
         from skein.channels.segments import segment_count  # noqa: PLC0415
 
         return segment_count(body)
+
+    def carries(self, media_type: str, size: int, person: str, line: str) -> bool:
+        """See `Channel`; MMS is between numbers of the US and Canada only."""
+        from skein.channels.phone_numbers import country_of  # noqa: PLC0415
+
+        fits = super().carries(media_type, size, person, line)
+        return fits and {country_of(person), country_of(line)} <= MMS_COUNTRIES
 
     def fitting(self, text: str, ending: str, settings: ChannelSettings) -> int:
         """See `Channel`; an answer has at most `sms_answer_segments`."""

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from skein.channels.port import ChannelSettings
-from skein.channels.sms import STOPPED, TextChannel
+from skein.channels.sms import PICTURES, STOPPED, TextChannel
 
 ASKED_CHARACTERS = 1_000  # of an answer, as the prompt asks
 MAX_ANSWER = 4_096  # characters; MORE sends the rest
+MAX_FILE = 5 * 1024 * 1024  # https://www.twilio.com/docs/whatsapp/guidance-whatsapp-media-messages
 WINDOW_CLOSED = 63016  # https://www.twilio.com/docs/api/errors/63016
 
 
@@ -23,6 +24,8 @@ class WhatsappChannel(TextChannel):
     prefix = "whatsapp:"
     style = "instructions_whatsapp"
     unit = "message"
+    media_types = (*PICTURES, "application/pdf")
+    media_bytes = MAX_FILE
     states = ("queued", "sent", "delivered", "read")
     window = timedelta(hours=24)
     buttons = 3

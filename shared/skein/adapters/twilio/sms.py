@@ -61,10 +61,12 @@ class TwilioSms:
         clients = self._clients()
         fields = _addressed(sms)
         if sms.content is None:
-            fields["body"] = sms.body
+            fields |= {"body": sms.text} if sms.text else {}
         else:
             fields["content_sid"] = sms.content.sid
             fields["content_variables"] = json.dumps(sms.content.variables)
+        if sms.media_url is not None:
+            fields["media_url"] = [sms.media_url]
         if sms.callback is not None:
             fields["status_callback"] = sms.callback
         try:
@@ -84,7 +86,7 @@ class TwilioSms:
                 clients,
                 lambda client: client.messages.list(**_addressed(sms), limit=MAX_LOOKED_UP_SMS),
             )
-            found = [_sent(message) for message in messages if message.body == sms.body]
+            found = [_sent(message) for message in messages if sms.is_in(message.body or "")]
         except Exception as error:
             raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
         # Twilio's times are whole seconds, so an SMS of the same second counts as later.
@@ -201,7 +203,7 @@ def _senders(clients: "Sequence[Client]", channel: str) -> frozenset[str]:
     return frozenset(str(each["sender_id"]) for each in json.loads(accepted.text)["senders"])
 
 
-def _addressed(sms: OutgoingSms) -> dict[str, str]:
+def _addressed(sms: OutgoingSms) -> dict[str, Any]:
     """Return both addresses as Twilio writes those of the channel."""
     prefix = channel_named(sms.channel).prefix
     return {"to": f"{prefix}{sms.phone}", "from_": f"{prefix}{sms.line}"}

@@ -59,6 +59,8 @@ class OutgoingSms(Value):
         phone: The address of the person, in the same form.
         body: The text; with `content`, as the provider makes it from the template.
         content: The template by which it is sent; None for the text itself.
+        media_url: The URL of the file that the message carries; None for no file.
+        link: The URL of a file, in a line after the text; None for no link.
         callback: The URL to which the provider reports the status; None: nobody needs a report.
     """
 
@@ -67,7 +69,20 @@ class OutgoingSms(Value):
     phone: str
     body: str
     content: Content | None = None
+    media_url: str | None = None
+    link: str | None = None
     callback: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text as the phone shows it."""
+        return self.body if self.link is None else f"{self.body}\n{self.link}"
+
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text of the provider is this one; each post has a token of its own."""
+        if self.link is None:
+            return text == self.body
+        return text.startswith(f"{self.body}\n{self.link.rpartition('/')[0]}/")
 
 
 class SentSms(Value):

@@ -2,11 +2,11 @@
 
 import re
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from skein.models.common.address import ChannelName
+from skein.channels.registry import priced_names
 from skein.models.common.base import Value
 from skein.models.common.json_types import NUMBER
 from skein.models.quotas.usage import ModelUsage, Usage
@@ -17,6 +17,22 @@ VERSION = re.compile(r"-[0-9][0-9-]*$")
 DIGITS = 6  # of an amount of money, after the point
 
 Price = Annotated[float, Field(ge=0, le=1_000_000), NUMBER]
+
+
+def _priced(name: str) -> str:
+    if name not in priced_names():
+        raise ValueError(f"no messages are counted as {name!r}")
+    return name
+
+
+CountedMessages: Any = Literal[priced_names()]
+"""The names by which messages are counted, for the description of the API."""
+
+PricedName = Annotated[
+    str,
+    AfterValidator(_priced),
+    WithJsonSchema({"type": "string", "enum": list(get_args(CountedMessages))}),
+]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
@@ -48,10 +64,10 @@ class Prices(BaseModel):
         Field(max_length=MAX_PRICED_MODELS, description="The prices by the name of the model."),
     ] = {}
     channels: Annotated[
-        dict[ChannelName, Price],
+        dict[PricedName, Price],
         Field(
-            description="The price of a unit by the name of the channel: of a segment of `sms`, or "
-            "a message of `whatsapp`."
+            description="The price of a unit by the name of the channel: of a segment of `sms`, a "
+            "message with a file by `mms`, or a message of `whatsapp`."
         ),
     ] = {}
 
