@@ -11,6 +11,7 @@ ACCOUNT = "000000000000"
 TABLE_NAME = "skein"
 REGISTER_NAME = "skein-erasures"
 NUMBERS_NAME = "skein-numbers"
+BUCKET_NAME = "skein-media"
 PSEUDO_PARAMETERS: Mapping[str, Any] = {
     "AWS::AccountId": ACCOUNT,
     "AWS::NoValue": None,

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from local.errors import BadTemplateError
 from local.template import Template, target
 from skein.correlation import current_invocation
+from skein.models.common.file import FileUpload, SignedUpload, StoredFile
 from skein.models.common.storage import Check, Delete, Item, Key, Page, Put, Query, Update, Write
 from skein.models.common.vector_search import VectorSearch
 from skein.models.delivery.notification import Notification, Platform
 from skein.models.outbox.jobs import Job
-from skein.ports import MobilePush, Queues, Secrets, Sockets, Table, VectorIndex
+from skein.ports import Files, MobilePush, Queues, Secrets, Sockets, Table, VectorIndex
 from skein.settings import variable
 
 RECEIVE = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
@@ -28,6 +29,7 @@ READ_SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 - an action
 SEARCH = "dynamodb:SearchVectors"
 TOOL_SECRETS = "ToolSecrets"  # those of tenants' tools, which operators add
 TOOL_SECRETS_END = ":secret:${AWS::StackName}-tools/*"
+BUCKET = "MediaBucket"
 VECTOR_INDEX = "recall"  # its name in the template
 # The parameters of the parts that are off by default.
 WITH_ALL = {"TwilioSecretArn": "twilio", "ApnsApplicationArn": "apns", "FcmApplicationArn": "fcm"}
@@ -155,6 +157,58 @@ class PermittedVectors:
         """See `skein.ports.VectorIndex`."""
         self.permissions.check(SEARCH, f"{self.permissions.table}/{VECTOR_INDEX}")
         return self.vectors.nearest(search)
+
+
+@dataclass(frozen=True)
+class PermittedFiles:
+    """`Files` that refuse the calls that the running function may not make.
+
+    A signed URL can do no more than the function that signed it.
+    """
+
+    files: Files
+    permissions: Permissions
+
+    def put(self, name: str, content: bytes, content_type: str) -> None:
+        """See `skein.ports.Files`."""
+        self._check("s3:PutObject", name)
+        self.files.put(name, content, content_type)
+
+    def get(self, name: str) -> bytes | None:
+        """See `skein.ports.Files`."""
+        self._check("s3:GetObject", name)
+        return self.files.get(name)
+
+    def head(self, name: str) -> StoredFile | None:
+        """See `skein.ports.Files`."""
+        self._check("s3:GetObject", name)
+        return self.files.head(name)
+
+    def delete(self, name: str) -> None:
+        """See `skein.ports.Files`."""
+        self._check("s3:DeleteObject", name)
+        self.files.delete(name)
+
+    def copy(self, source: str, target: str) -> bool:
+        """See `skein.ports.Files`."""
+        self._check("s3:GetObject", source)
+        self._check("s3:PutObject", target)
+        return self.files.copy(source, target)
+
+    def upload_url(self, name: str, upload: FileUpload, *, seconds: int) -> SignedUpload:
+        """See `skein.ports.Files`."""
+        self._check("s3:PutObject", name)
+        return self.files.upload_url(name, upload, seconds=seconds)
+
+    def download_url(self, name: str, *, content_type: str, inline: bool, seconds: int) -> str:
+        """See `skein.ports.Files`."""
+        self._check("s3:GetObject", name)
+        return self.files.download_url(
+            name, content_type=content_type, inline=inline, seconds=seconds
+        )
+
+    def _check(self, action: str, name: str) -> None:
+        self.permissions.check(action, f"{BUCKET}/{name.partition('/')[0]}/*")
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from local.model.server import SETTINGS as MODEL_SETTINGS
 from local.model.server import LocalModel
 from local.permissions import (
     Permissions,
+    PermittedFiles,
     PermittedPush,
     PermittedQueues,
     PermittedSecrets,
@@ -49,6 +50,8 @@ from local.polling.poller import Poller
 from local.polling.queue_depths import QueueDepths
 from local.python_tools import load_tools, make_tools
 from local.sqlite.engine import Adapters, SqliteEngine
+from local.stored_files import PREFIX as FILES_PREFIX
+from local.stored_files import LocalFiles
 from local.template import NUMBERS, REGISTER, Template
 from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
@@ -84,6 +87,7 @@ from skein.settings import Settings
 
 STOP_SECONDS = 3.0
 NO_KEY = "none"
+FILES_FOLDER = "media"
 MAX_PEOPLE = 20  # whom the sign-in page offers
 LOCAL_SETTINGS = {"SKEIN_MODEL_RETRY_MAX_SECONDS": "60"}  # somebody watches, and no call costs much
 
@@ -235,8 +239,9 @@ class Stack:
         self.model = settings.default_model
         adapters, account = engine.adapters(settings, clock), engine.twilio_account()
         push = LocalPush(clock)
+        files = LocalFiles(folder / FILES_FOLDER, self.url, clock)
         use_new_app = self._app_maker(
-            parts, settings, clock, adapters, account["account_sid"], live_server, push
+            parts, settings, clock, adapters, account["account_sid"], live_server, push, files
         )
         use_new_app()
         parts.callback(bootstrap.use, None)
@@ -318,7 +323,7 @@ class Stack:
         )
         issuer = LocalIssuer(authorizer, origins=own_origins(self.url), people=_people)
 
-        self._answer = _answers(sandbox, issuer, developer_api, gateway)
+        self._answer = _answers(sandbox, issuer, developer_api, gateway, files)
         self._wired(engine, poller, clock)
         parts.callback(sandbox.stop)
         sandbox.start()
@@ -339,6 +344,7 @@ class Stack:
         twilio_account: str,
         live_server: LiveServer,
         push: LocalPush,
+        files: LocalFiles,
     ) -> Callable[[], None]:
         """Return a function that gives the handlers a new app, whose caches are empty."""
         key = self.config.openai_api_key or NO_KEY
@@ -366,6 +372,7 @@ class Stack:
                 assigned_numbers=PermittedTable(adapters.assigned_numbers, permissions, NUMBERS),
                 vectors=PermittedVectors(adapters.vectors, permissions),
                 queues=PermittedQueues(adapters.queues, permissions),
+                files=PermittedFiles(files, permissions),
                 secrets=secrets,
                 model=reporting,
                 model_list=model,
@@ -416,13 +423,19 @@ def _provider(settings: Settings, environment: StackEnvironment) -> IdentityProv
 
 
 def _answers(
-    sandbox: TwilioSandbox, issuer: LocalIssuer, developer_api: DeveloperApi, gateway: Gateway
+    sandbox: TwilioSandbox,
+    issuer: LocalIssuer,
+    developer_api: DeveloperApi,
+    gateway: Gateway,
+    files: LocalFiles,
 ) -> Callable[[Request], Response]:
     """Return the function that passes each request to the part that its path belongs to."""
 
     def answer(request: Request) -> Response:
         if request.path.startswith(f"{TWILIO_PREFIX}/"):
             return sandbox.answer(request)
+        if request.path.startswith(f"{FILES_PREFIX}/"):
+            return files.answer(request)
         if request.path.startswith(DEVELOPER_PREFIX):
             return issuer.answer(request) or developer_api.answer(request)
         return gateway.answer(request)

@@ -13,7 +13,15 @@ from local.environment import (
     new_twilio_account,
 )
 from local.files import read_whole, write_whole
-from local.intrinsics import NUMBERS_NAME, REGISTER_NAME, TABLE_NAME, queue_arn, table_arn
+from local.intrinsics import (
+    BUCKET_NAME,
+    NUMBERS_NAME,
+    REGISTER_NAME,
+    TABLE_NAME,
+    queue_arn,
+    table_arn,
+)
+from local.permissions import BUCKET
 from local.polling.feed import FeedSource
 from local.polling.inbox import PolledQueue
 from local.sqlite.changes import SqliteChanges
@@ -89,6 +97,7 @@ class SqliteEngine:
             REGISTER: REGISTER_NAME,
             NUMBERS: NUMBERS_NAME,
             SERVICES_KEY: SERVICES_SECRET,
+            BUCKET: BUCKET_NAME,
         }
         for queue in template.queues:
             names[queue.logical_id] = names[f"{queue.logical_id}.QueueName"] = queue.logical_id

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
+from skein.models.common.file import FileUpload, SignedUpload, StoredFile
 from skein.models.common.http import HttpAnswer, HttpRequest, McpAnswer, McpListing, McpReply
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.common.vector_search import VectorSearch
@@ -121,6 +122,46 @@ class ParallelMap(Protocol):
 
         The calls start in the same order. If calls raise, the first of their exceptions is raised
         after all calls have ended.
+        """
+        ...
+
+
+class Files(Protocol):
+    """Pictures and files of messages, by name.
+
+    Every method may raise `Transient`. A call can be repeated without harm.
+    """
+
+    def put(self, name: str, content: bytes, content_type: str) -> None:
+        """Store a file, or replace it."""
+        ...
+
+    def get(self, name: str) -> bytes | None:
+        """Return the content of a file; None if there is no such file."""
+        ...
+
+    def head(self, name: str) -> StoredFile | None:
+        """Return the length and the checksum of a file; None if there is no such file."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a file; a missing file is no error."""
+        ...
+
+    def copy(self, source: str, target: str) -> bool:
+        """Copy a file, and tell whether there is one to copy."""
+        ...
+
+    def upload_url(self, name: str, upload: FileUpload, *, seconds: int) -> SignedUpload:
+        """Sign a URL to which a client uploads a file of this type, length and checksum."""
+        ...
+
+    def download_url(self, name: str, *, content_type: str, inline: bool, seconds: int) -> str:
+        """Sign a URL from which a client downloads a file, whether there is one or not.
+
+        Args:
+            content_type: The media type of the response.
+            inline: Whether a browser may show the file; otherwise it saves the file.
         """
         ...
 

@@ -45,6 +45,9 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     assigned_numbers_name: Annotated[
         str, Field(description="Name of the DynamoDB table of the numbers of tenants.")
     ] = "skein-numbers"
+    media_bucket: Annotated[
+        str, Field(description="Name of the S3 bucket of the pictures and files of messages.")
+    ] = "skein-media"
     vector_index: Annotated[
         str, Field(description="Name of the table's vector index; unset if it has none.")
     ] = ""
@@ -69,7 +72,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     ] = True
     aws_endpoint_url: Annotated[
         str | None,
-        Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),
+        Field(description="Endpoint of DynamoDB, S3, SQS and Secrets Manager; unset on AWS."),
     ] = None
     public_base_url: Annotated[
         str,

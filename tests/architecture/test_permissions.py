@@ -22,6 +22,7 @@ STREAM = {
     f"dynamodb:{action}"
     for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
 }
+FOLDERS = ("incoming", "media")
 CHANGES = {"dynamodb:DeleteItem", "dynamodb:UpdateItem"}
 
 
@@ -81,7 +82,24 @@ def test_no_permission_has_a_wildcard() -> None:
     devices = {each for each in bounded if each.resource in {"app/*", "endpoint/*"}}
     assert {each.action.partition(":")[0] for each in devices} == {"sns"}
     bounded -= devices
+    # The names of files are those of their chats; the bucket has nothing else.
+    files = {each for each in bounded if each.resource.startswith("MediaBucket/")}
+    assert {each.resource for each in files} == {f"MediaBucket/{part}/*" for part in FOLDERS}
+    bounded -= files
     assert not [each for each in bounded if "*" in each.action or "*" in each.resource]
+
+
+def test_file_is_stored_by_who_uploads_checks_or_sends_it_and_deleted_by_who_erases() -> None:
+    granted = {n: {a for a, r in PERMISSIONS[n] if r.startswith("MediaBucket")} for n in FUNCTIONS}
+    writing, deleting = (
+        {name for name, actions in granted.items() if f"s3:{action}Object" in actions}
+        for action in ("Put", "Delete")
+    )
+    assert writing == {"MobileApi", "RunWorker", "UpkeepWorker"}
+    assert deleting == {"MobileApi", "UpkeepWorker", "BackgroundWorker"}
+    reading = {name for name, actions in granted.items() if "s3:GetObject" in actions}
+    assert reading == {name for name, actions in granted.items() if "s3:ListBucket" in actions}
+    assert ("s3:PutObject", "MediaBucket/media/*") not in PERMISSIONS["MobileApi"]
 
 
 def test_no_function_may_scan_or_change_the_table_itself() -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from local.events import Event
 from local.permissions import (
+    PermittedFiles,
     PermittedPush,
     PermittedQueues,
     PermittedSecrets,
@@ -68,6 +69,7 @@ from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.items.store import OwnedStore
 from skein.settings import Settings
 from tests.fakes.background import InlineBackground
+from tests.fakes.files import MemoryFiles
 from tests.fakes.mobile_push import FakePush
 from tests.fakes.model_list import MemoryModelList
 from tests.fakes.outbound_http import MemoryService
@@ -132,6 +134,7 @@ class World:
         self.sms = MemorySms(self.clock)
         self.sockets = FakeSockets()
         self.push = FakePush()
+        self.files = MemoryFiles(self.clock)
         self.background = InlineBackground(self.clock)
         self.model_list = MemoryModelList()
         self.service = MemoryService()
@@ -152,6 +155,7 @@ class World:
                 "metrics": self.metrics,
                 "sms": self.sms,
                 "sockets": PermittedSockets(self.sockets, permissions()),
+                "files": PermittedFiles(self.files, permissions()),
                 "mobile_push": PermittedPush(self.push, permissions()),
                 "background": self.background,
                 "verifier": MemoryVerifier(),

@@ -15,6 +15,7 @@ from skein.models.chats import (
     desk_stay,
     forgetting,
     idempotency,
+    media,
     membership,
     person_choices,
 )
@@ -88,6 +89,7 @@ KINDS = {
         "`Delivery`",
         "an SMS should have been sent, must be tried again, or has an unknown outcome",
     ),
+    "media": ("`MediaFile`", "a picture or file must be fetched, checked or deleted"),
     "chat": (
         "`Chat`",
         "the members' lists must be updated, or a summary or the title is stale",
@@ -216,6 +218,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             idempotency.IdempotencyRecord,
         ),
         "`Delivery`": Row(delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"), delivery.Delivery),
+        "`MediaFile`": Row(media.MediaFile.key_of(TENANT, CHAT, "{media}"), media.MediaFile),
         "`BorrowedContext`": Row(
             borrowed.BorrowedContext.key_of(TENANT, CHAT, AGENT), borrowed.BorrowedContext
         ),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Background,
         Clock,
         Embeddings,
+        Files,
         Ids,
         LanguageModel,
         McpClient,
@@ -60,6 +61,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "assigned_numbers": "dynamodb.table",
     "vectors": "dynamodb.vectors",
     "queues": "aws.sqs",
+    "files": "aws.s3",
     "model": "openai.model",
     "model_list": "openai.model",
     "tokens": "tokens",
@@ -197,6 +199,13 @@ class Ports:
         from skein.adapters.aws.sqs import SqsQueues, sqs_client
 
         return SqsQueues(sqs_client(self.aws), self.settings.queue_urls)
+
+    @lazy
+    def files(self) -> Files:
+        """The pictures and files of messages."""
+        from skein.adapters.aws.s3 import S3Files, s3_client
+
+        return S3Files(s3_client(self.aws), self.settings.media_bucket)
 
     @lazy
     def secrets(self) -> Secrets:

@@ -9,7 +9,7 @@ from skein.models.outbox.jobs import MAX_LIVE_EVENTS, LiveEvent, PushJob
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 
-SHOWN_OF_MESSAGE = ("text", "kind", "sender", "media", "choice")
+SHOWN_OF_MESSAGE = ("text", "kind", "sender", "media", "files", "choice")
 SHOWN_OF_CHAT = ("title", "roster", "owners", "invited", "respond", "consolidate", "discarded_at")
 
 

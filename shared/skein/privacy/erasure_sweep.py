@@ -124,6 +124,7 @@ def tombstone(message: Message) -> dict[str, Any]:
         "client_id": f"erased:{message.seq}",
         "reply_to": None,
         "media": [],
+        "files": None,
         "choice": None,
         "answers": None,
         "via": None,

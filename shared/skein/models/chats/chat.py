@@ -59,12 +59,17 @@ def chat_partition(tenant: str, chat_id: str) -> str:
 
 
 class Media(Value):
-    """An image, audio or video of a message. Only the reference is stored."""
+    """A picture or file of a message; `MediaFile` has its state.
 
-    url: Annotated[str, Field(max_length=2048, description="The address of the file.")]
-    content_type: Annotated[
-        str, Field(max_length=200, description="The media type, such as `image/jpeg`.")
-    ]
+    Attributes:
+        id: The id of the file; None for one of release 0.2.0, which was not stored.
+        content_type: The media type that the sender claims.
+        url: The provider's URL of a file of release 0.2.0, which is never shown.
+    """
+
+    id: Annotated[Identifier | None, Field(exclude_if=lambda media_id: media_id is None)] = None
+    content_type: Annotated[str, Field(max_length=200)]
+    url: Annotated[str, Field(max_length=2048, repr=False, exclude_if=lambda url: not url)] = ""
 
 
 class Via(Value):
@@ -544,6 +549,19 @@ class Message(Stored):
         changed = choice.model_dump(mode="json", exclude_none=True)
         unchanged = Is("choice", self.attributes().get("choice"))
         return Update(self.key, set={"choice": changed}, condition=unchanged)
+
+    @classmethod
+    def from_item(cls, item: Item) -> "Message":
+        """Build the message from table attributes."""
+        return cls.model_validate({**item, "media": item["files"]} if "files" in item else item)
+
+    def attributes(self) -> Item:
+        """Return the message as table attributes.
+
+        Its files have an attribute of their own, because release 0.2.0 wants a URL in `media`.
+        """
+        made = super().attributes()
+        return {**made, "media": [], "files": made["media"]} if self.media else made
 
     def to_item(self) -> Item:
         """Return the message as table attributes."""

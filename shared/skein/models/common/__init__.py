@@ -6,6 +6,7 @@ __all__ = [
     "audience",
     "base",
     "embedding",
+    "file",
     "free_fields",
     "http",
     "json_types",

@@ -116,6 +116,16 @@ class UpkeepJob(Job):
     chat_id: Identifier
 
 
+class MediaJob(Job):
+    """A picture or file may have to be fetched, checked or deleted."""
+
+    queue = "upkeep"
+
+    kind: Literal["media"] = "media"
+    chat_id: Identifier
+    media_id: Identifier
+
+
 class SummaryJob(Job):
     """An agent summary or, without an agent, a chat summary may be out of date.
 

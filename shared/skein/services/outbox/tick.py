@@ -29,6 +29,7 @@ from skein.models.outbox.jobs import (
     ForgettingJob,
     InvitationJob,
     Job,
+    MediaJob,
     RunJob,
     UpkeepJob,
 )
@@ -70,6 +71,9 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     ),
     "desk": lambda item: DeskJob(
         tenant=item["tenant"], chat_id=item["chat_id"], stay_id=item["id"]
+    ),
+    "media": lambda item: MediaJob(
+        tenant=item["tenant"], chat_id=item["chat_id"], media_id=item["id"]
     ),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }

@@ -1,0 +1,145 @@
+"""Pictures and files of messages: their items, and the names of what is stored in the bucket."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import quote
+
+from pydantic import Field
+
+from skein.models.chats.chat import Media, chat_partition
+from skein.models.common.base import (
+    Identifier,
+    Instant,
+    NamedMember,
+    Stored,
+    Tenant,
+    key_part,
+)
+from skein.models.common.ownership import StoredAuthors
+from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import MediaJob
+
+MediaState = Literal["pending", "ready", "failed"]
+MediaReason = Literal["too_large", "type_refused", "unreadable", "gone", "upload_missing"]
+
+MAX_BYTES = 5_000_000
+MAX_PIXELS = 25_000_000
+MAX_PER_MESSAGE = 10
+EXCERPT_CHARACTERS = 6_000
+IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/heic"})
+TEXT_TYPES = frozenset({"application/pdf", "text/plain", "text/vcard"})
+MEDIA_TYPES = IMAGE_TYPES | TEXT_TYPES
+
+
+class MediaFile(Stored):
+    """A picture or file of a chat. Who may read its message may see it, and nobody else.
+
+    Attributes:
+        sender: Who sent or uploaded it.
+        authors: For an agent's file, the people whose words it may hold, by digest.
+        content_type: The media type as claimed; once the file is ready, the real one.
+        size: The length in bytes; 0 while it is unknown.
+        sha256: The checksum that was stated for an upload, in hexadecimal.
+        width, height: The pixels of a picture that is ready.
+        reason: Why the file failed.
+        seq: The message that has the file; None if it is in no message yet.
+        source: The provider's URL, until the file has been fetched.
+        copied_from: The id of the file of which this is a copy.
+        description: What a picture shows, in words.
+        described_by: The model that described it.
+        excerpt: The beginning of the text of a document.
+        characters: The length of the whole text of a document.
+        kept_until: When the file and this item are deleted.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("MEDIA#")
+
+    tenant: Tenant
+    chat_id: Identifier
+    id: Identifier
+    sender: NamedMember
+    authors: StoredAuthors = NO_AUTHORS
+    content_type: Annotated[str, Field(max_length=200)]
+    size: int = 0
+    sha256: str | None = None
+    width: int | None = None
+    height: int | None = None
+    state: MediaState = "pending"
+    reason: MediaReason | None = None
+    seq: int | None = None
+    source: Annotated[str | None, Field(repr=False)] = None
+    copied_from: Identifier | None = None
+    description: str | None = None
+    described_by: str | None = None
+    excerpt: str | None = None
+    characters: int = 0
+    created_at: Instant
+    kept_until: Instant
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, media_id: str) -> Key:
+        """Return the key of a file's item."""
+        return Key(chat_partition(tenant, chat_id), f"{MediaFile.PREFIX}{key_part(media_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this item."""
+        return self.key_of(self.tenant, self.chat_id, self.id)
+
+    @property
+    def is_image(self) -> bool:
+        """Whether the file is a picture, by its type."""
+        return self.content_type in IMAGE_TYPES
+
+    @property
+    def words(self) -> Authors:
+        """The people whose words the file may hold, by digest."""
+        return Authors.in_digests([self.sender.person_id]).joined(self.authors)
+
+    @property
+    def incoming_name(self) -> str:
+        """The name of the file as it was uploaded, before it is checked."""
+        return f"incoming/{self._path}"
+
+    @property
+    def file_name(self) -> str:
+        """The name of the checked file, without metadata."""
+        return f"media/{self._path}"
+
+    @property
+    def text_name(self) -> str:
+        """The name of the whole text of a document."""
+        return f"media/{self._path}.txt"
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        """The names of all that may be stored of the file."""
+        return (self.incoming_name, self.file_name, self.text_name)
+
+    @property
+    def job(self) -> MediaJob:
+        """The job that looks at the file."""
+        return MediaJob(tenant=self.tenant, chat_id=self.chat_id, media_id=self.id)
+
+    @property
+    def _path(self) -> str:
+        return "/".join(map(_file_part, (self.tenant, self.chat_id, self.id)))
+
+    def named(self) -> Media:
+        """Return how the message names the file."""
+        return Media(id=self.id, content_type=self.content_type)
+
+    def to_item(self, due_at: datetime | None = None) -> Item:
+        """Return the table attributes, with the due pointer.
+
+        Args:
+            due_at: When somebody must look at the file; by default, when it is deleted.
+        """
+        return self.attributes() | due_pointer("media", self.key, due_at or self.kept_until)
+
+
+def _file_part(text: str) -> str:
+    """Escape a text for use between the `/` of a file's name; `.` and `..` have no meaning."""
+    return quote(text, safe="").replace(".", "%2E")
