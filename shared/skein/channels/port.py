@@ -76,6 +76,7 @@ class Channel:
         media_units: The units that a message with a file counts.
         media_name: What usage and prices call a message with a file; None: as any message.
         opts_out: Whether keywords such as STOP end messages on this channel.
+        stop_word: The word that ends messages on this channel, as people are told.
         keeps_quiet_hours: Whether plans send nothing in quiet hours.
     """
 
@@ -96,6 +97,7 @@ class Channel:
     media_units: int = 1
     media_name: str | None = None
     opts_out: bool = False
+    stop_word: str = ""
     keeps_quiet_hours: bool = False
 
     def normalised(self, address: str) -> str:

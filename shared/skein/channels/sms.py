@@ -50,6 +50,7 @@ class TextChannel(Channel):
 
     kind = PHONE
     opts_out = True
+    stop_word = "STOP"
     keeps_quiet_hours = True
 
     def shown(self, text: str) -> str:

@@ -5,7 +5,7 @@ ordinary message.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -23,22 +23,27 @@ from skein.inbound.address_lookup import AddressLookup, DirectChat, look_up_addr
 from skein.inbound.silent_numbers import SilentNumbers
 from skein.inbound.sms_answers import SmsAnswers
 from skein.inbound.sms_hours import SmsHours
-from skein.models.chats.chat import Chat
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
 from skein.models.common.address import Address, Route, route_on
-from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Write
-from skein.models.config.overrides import Overrides, Retention
+from skein.models.config.overrides import Overrides
 from skein.models.delivery.sms import InboundSms, ReceivedSms
-from skein.models.directory.address_index import AddressChat, AddressOwner, caller_name
+from skein.models.directory.address_index import (
+    AddressChat,
+    AddressOwner,
+    TextConsent,
+    caller_name,
+)
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
 from skein.models.directory.user import User
 from skein.models.quotas.limit import ExceededLimit
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import membership_keys, read_membership
+from skein.services.chats.line_chats import new_line_chat
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.choices.codes import CodedAnswer, Refusal
 from skein.services.common.optimistic import optimistic, revise
@@ -252,7 +257,7 @@ class SmsReceiver:
                 opted_out=opted_out.get(keyword),
             ),
             extra_writes=lambda snapshot: (
-                self._heard(direct),
+                self._heard(direct, keyword),
                 self._stored(line, route, sms),
                 *(self.answers.count(refusal) if refusal is not None else ()),
                 *(self.rest.writes(rest, snapshot) if rest is not None else ()),
@@ -358,8 +363,15 @@ class SmsReceiver:
     def _unproven(self, direct: DirectChat) -> int | None:
         return self.silent_numbers.unproven(direct.owner, direct.overrides, direct.channel)
 
-    def _heard(self, direct: DirectChat) -> Write:
-        return direct.owner.heard(self._today, self._unproven(direct), direct.channel)
+    def _heard(self, direct: DirectChat, keyword: str = "") -> Write:
+        """Return the write of an SMS; START consents to texts, and STOP revokes the consent."""
+        owner, channel, consents = direct.owner, direct.channel, None
+        if keyword == "start":
+            consent = TextConsent(at=self.clock.now(), how="start", by=owner.user_id)
+            consents = owner.with_consent(channel, consent)
+        elif keyword == "stop":
+            consents = owner.without_consent(channel)
+        return owner.heard(self._today, self._unproven(direct), channel, consents=consents)
 
     def _open(
         self, line: Line, route: Route, *, instead_of: DirectChat | None = None
@@ -396,19 +408,16 @@ class SmsReceiver:
             silent = lookup.silent_owner
             before = Is("user_id", silent.user_id) if silent is not None else Missing()
             writes.append(Put(new.key, new.to_item(), before))
-        members = (user.as_member, agent.as_member)
-        chat = self._new_chat(line, direct.chat_id, members, lookup.retention)
-        writes += _memberships_of(chat, former_membership)
-        writes.append(Put(chat.key, chat.to_item(), Missing()))
-        pointer = AddressChat(
-            tenant=line.tenant,
-            address=sender,
-            line=line.address,
-            agent_id=agent.id,
-            chat_id=chat.id,
+        writes += new_line_chat(
+            line,
+            sender,
+            direct.chat_id,
+            (user.as_member, agent.as_member),
+            former=former,
+            former_membership=former_membership,
+            retention=lookup.retention,
+            now=self.clock.now(),
         )
-        unmoved = Is("chat_id", former.chat_id) if former else Missing()
-        writes.append(Put(pointer.key, pointer.to_item(), unmoved))
         self._commit(lookup.silent_owner, writes)
         return direct
 
@@ -454,42 +463,6 @@ class SmsReceiver:
             caller=True,
             created_at=self.clock.now(),
         )
-
-    def _new_chat(
-        self,
-        line: Line,
-        chat_id: str,
-        members: tuple[NamedMember, ...],
-        retention: Retention | None,
-    ) -> Chat:
-        now = self.clock.now()
-        return Chat(
-            tenant=line.tenant,
-            id=chat_id,
-            line=line.address,
-            kind="direct",
-            visibility="private",
-            roster=members,
-            activity_hour=now.replace(minute=0, second=0, microsecond=0),
-            retention=retention,
-            created_at=now,
-        )
-
-
-def _memberships_of(chat: Chat, former: Membership | None) -> Iterator[Write]:
-    """Yield the writes of a new chat's memberships.
-
-    Args:
-        former: The person's membership in the former chat of the same two addresses. Its
-            opt-out stays in force: the carrier blocks the pair of numbers, whichever the agent.
-    """
-    for member in chat.roster:
-        membership = Membership(tenant=chat.tenant, chat_id=chat.id, member=member)
-        if member.kind == "user" and former is not None:
-            membership = membership.model_copy(
-                update={"opt_outs": former.opt_outs, "heard": former.heard}
-            )
-        yield Put(membership.key, membership.to_item(chat), Missing())
 
 
 def _normalised(text: str, channel: Channel) -> str:

@@ -453,6 +453,7 @@ class Message(Stored):
         choice: The question and its answer, for a message of the kind `choice`.
         answers: For a person's answer to an agent's choice, that agent: only it is triggered.
         via: The choice by which the person, as sender, agreed to these words of an agent.
+        introduction: What the first text to a person says before its own words.
         team: For a message of the team, the team's name, which an SMS names beside the sender.
         resets: Whether this is a person's reset, which is answered without the model.
         origin: Why the sender posted here, if the sender was asked in another chat.
@@ -487,6 +488,7 @@ class Message(Stored):
     choice: Annotated[Choice | None, Field(exclude_if=lambda choice: choice is None)] = None
     answers: Annotated[Identifier | None, Field(exclude_if=lambda agent: agent is None)] = None
     via: Annotated[Via | None, Field(exclude_if=lambda via: via is None)] = None
+    introduction: Annotated[str | None, Field(exclude_if=lambda words: words is None)] = None
     team: Annotated[Name | None, Field(exclude_if=lambda team: team is None)] = None
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     origin: Origin | None = None
@@ -530,9 +532,13 @@ class Message(Stored):
     def as_delivered(self) -> str:
         """The text as a phone shows it; that of the team begins with its sender's name."""
         if self.kind != "team":
-            return self.text
+            return self.introduced(self.text)
         whose = f"{self.sender.name} from {self.team}" if self.team else self.sender.name
-        return f"{whose}: {self.text}"
+        return self.introduced(f"{whose}: {self.text}")
+
+    def introduced(self, words: str) -> str:
+        """Return words after the introduction, if the message is the first text to a person."""
+        return f"{self.introduction}\n{words}" if self.introduction else words
 
     @property
     def words(self) -> Authors:

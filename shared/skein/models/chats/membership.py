@@ -36,6 +36,8 @@ class Membership(Stored):
         opt_outs: When the person opted out of each channel, by STOP or as the carrier reported;
             START clears it.
         heard: When the person last wrote on each channel that has a window for answers.
+        introduction: What the first text to a person who has not written says before its own words:
+            who asks, and how to stop. None once it was said, or once the person has written.
         last_delivery: The newest delivery to this person; the next delivery waits for it.
         running_run: The slot of the one running run of this agent in this chat.
         queued_run: The slot of the queued run; messages extend it until a worker claims the run.
@@ -78,6 +80,7 @@ class Membership(Stored):
     heard: Annotated[dict[ChannelName, Instant], Field(exclude_if=lambda all_: not all_)] = Field(
         default_factory=dict
     )
+    introduction: Annotated[str | None, Field(exclude_if=lambda words: words is None)] = None
     last_delivery: Identifier | None = None
     running_run: Identifier | None = None
     queued_run: QueuedRun | None = None

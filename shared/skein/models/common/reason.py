@@ -174,6 +174,14 @@ class Reason(StrEnum):
         "The plan was due in its person's quiet hours, so it is deferred to their end.",
     )
 
+    # A first contact that was refused, or comes later.
+    NO_CONSENT = "no_consent", "The person has not consented to texts that an agent begins."
+    NO_LINE = "no_line", "The agent has no line on the channel of the person's consent."
+    NUMBER_UNPROVEN = (
+        "number_unproven",
+        "The person's number was silent for so long that it may be somebody else's.",
+    )
+
     # A job that leads to no work.
     RUN_ENDED = "run_ended", "The run has ended, so the job has nothing to do."
     RUN_MISSING = "run_missing", "The run does not exist any more."

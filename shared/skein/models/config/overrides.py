@@ -45,6 +45,13 @@ def _distinct(phrases: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(phrases))
 
 
+def _says_who_and_how(text: str) -> str:
+    for needed in ("{asker}", "{stop}"):
+        if needed not in text:
+            raise ValueError(f"the text must have {needed}")
+    return text
+
+
 def _rounded(percentage: float) -> float:
     """Round to two decimals: the roll-out divides people into 10,000 shares."""
     return round(percentage, 2)
@@ -314,6 +321,20 @@ class LimitSettings(BaseModel):
     line_segments_per_day: Annotated[
         int, Field(description="SMS segments of a line per day; 0 for no limit.", ge=0), NUMBER
     ] = 40_000
+    user_first_contacts_per_day: Annotated[
+        int,
+        Field(
+            description="Times per person and day that agents write first, for outreach or an "
+            "errand; 0 for no limit.",
+            ge=0,
+        ),
+        NUMBER,
+    ] = 5
+    line_first_contacts_per_day: Annotated[
+        int,
+        Field(description="The same per line and day; 0 for no limit.", ge=0),
+        NUMBER,
+    ] = 2_000
     background_tokens_per_day: Annotated[
         int,
         Field(
@@ -351,6 +372,17 @@ class Retention(BaseModel):
 
 class TenantOnlySettings(DeskSettings, Retention):
     """Settings of a tenant that have no environment variable."""
+
+    introduction: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=320),
+        AfterValidator(_says_who_and_how),
+        Field(
+            description="What the first text to a person who has not written begins with; "
+            "`{agent}`, `{asker}` and `{stop}` stand for the agent, who asked it to write, and the "
+            "word that ends texts."
+        ),
+    ] = "{agent} here, for {asker}. Reply {stop} to get no more texts."
 
     prices: Annotated[
         Prices | None,

@@ -1,13 +1,14 @@
 """Index of addresses: the person and the direct chats to which an address leads."""
 
 import re
+from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from skein.models.common.address import Address, ChannelName
-from skein.models.common.base import Identifier, Stored, Tenant, key_part
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.storage import (
     META,
     Check,
@@ -22,10 +23,32 @@ from skein.models.common.storage import (
 
 CALLER = "Caller"
 
+ConsentSource = Literal["operator", "start", "person"]
+
 
 def address_partition(tenant: str, address: Address) -> str:
     """Return the partition key of a person's address in a tenant."""
     return f"{key_part(tenant)}#ADDRESS#{address}"
+
+
+class TextConsent(Value):
+    """A person's consent to texts of agents that the person did not write to first.
+
+    Attributes:
+        how: Who gave it: an `operator`, with a proof; the person, by the keyword `start`, or in the
+            app.
+        by: The operator or the person.
+        proof: Where and how the person consented, in an operator's words.
+    """
+
+    at: Instant
+    how: ConsentSource
+    by: Identifier
+    proof: Annotated[str | None, Field(exclude_if=lambda proof: proof is None)] = None
+
+
+ChannelConsents = Mapping[str, TextConsent]
+"""Consents to texts, by the name of the channel."""
 
 
 class AddressOwner(Stored):
@@ -39,6 +62,7 @@ class AddressOwner(Stored):
         unproven: The days of silence before the SMS that made the number unproven; None if nobody
             has to say whose number this is.
         reassigned: Whether the user has said that the number is another person's now.
+        consents: The channels on which agents may write first, since the user has consented.
     """
 
     tenant: Tenant
@@ -50,6 +74,9 @@ class AddressOwner(Stored):
     )
     unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
     reassigned: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
+    consents: Annotated[
+        dict[ChannelName, TextConsent], Field(exclude_if=lambda consents: not consents)
+    ] = Field(default_factory=dict)
 
     def last_heard(self, channel: str | None = None) -> date | None:
         """Return the day of the newest message on a channel; on any one if it is new or None."""
@@ -86,7 +113,14 @@ class AddressOwner(Stored):
         """Tell whether the address was proven or heard today, and nobody doubts the owner."""
         return self.heard_on == today and self.unproven is None and not self.reassigned
 
-    def heard(self, today: date, unproven: int | None, channel: str) -> Write:
+    def heard(
+        self,
+        today: date,
+        unproven: int | None,
+        channel: str,
+        *,
+        consents: ChannelConsents | None = None,
+    ) -> Write:
         """Return the write of a message, on condition that nobody changed the owner since.
 
         Only the first message of a day on a channel changes the item.
@@ -95,11 +129,17 @@ class AddressOwner(Stored):
             today: The day (UTC).
             unproven: The days of silence that make the address unproven.
             channel: The channel of the message.
+            consents: The consents after the message; None if it changes none.
         """
         same = all_of(
             Is("user_id", self.user_id), Is("unproven", self.unproven), Is("reassigned", None)
         )
-        if self.heard_by.get(channel) == today:
+        if consents is not None and consents != self.consents:
+            same = all_of(same, self._consents_as_read)
+            changed: dict[str, Any] = _stored_consents(consents)
+        else:
+            changed = {}
+        if self.heard_by.get(channel) == today and not changed:
             return Check(self.key, same)
         days = {name: day.isoformat() for name, day in self.heard_by.items()}
         change = {
@@ -107,7 +147,29 @@ class AddressOwner(Stored):
             "heard_by": days | {channel: today.isoformat()},
             "unproven": unproven or self.unproven,
         }
-        return Update(self.key, set=change, condition=same)
+        return Update(self.key, set=change | changed, condition=same)
+
+    def with_consent(self, channel: str, consent: TextConsent) -> ChannelConsents:
+        """Return the consents with one more."""
+        return {**self.consents, channel: consent}
+
+    def without_consent(self, channel: str) -> ChannelConsents:
+        """Return the consents without that on one channel."""
+        return {name: consent for name, consent in self.consents.items() if name != channel}
+
+    def consenting(self, consents: ChannelConsents) -> Update:
+        """Return the write that replaces the consents, if nobody changed them or the owner."""
+        as_read = all_of(Is("user_id", self.user_id), self._consents_as_read)
+        return Update(self.key, set=_stored_consents(consents), condition=as_read)
+
+    def still_consents(self) -> Check:
+        """Return the check that the owner and the consents are as read."""
+        same = all_of(Is("user_id", self.user_id), Is("reassigned", None), self._consents_as_read)
+        return Check(self.key, same)
+
+    @property
+    def _consents_as_read(self) -> Is:
+        return Is("consents", _stored_consents(self.consents)["consents"])
 
     def proven(self, today: date, *, user_id: str | None = None) -> Update:
         """Return the write by which the address is proven to be the owner's, or another user's.
@@ -126,7 +188,7 @@ class AddressOwner(Stored):
 
     def lost(self) -> Update:
         """Return the write by which the address is a new person's with the next SMS."""
-        change = {"unproven": None, "reassigned": True}
+        change = {"unproven": None, "reassigned": True, "consents": None}
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 
     def _silence(self, today: date, channel: str | None) -> int:
@@ -172,6 +234,12 @@ class AddressChat(Stored):
     def to_item(self) -> Item:
         """Return the reference as table attributes."""
         return self.attributes()
+
+
+def _stored_consents(consents: ChannelConsents) -> dict[str, Any]:
+    """Return the attribute that stores consents; without any, the item has no such attribute."""
+    stored = {name: each.model_dump(mode="json") for name, each in consents.items()}
+    return {"consents": stored or None}
 
 
 def caller_name(address: Address) -> str:

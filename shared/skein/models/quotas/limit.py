@@ -36,6 +36,7 @@ MOMENTS = (
     "sending_full_at",
     "notices_full_at",
     "codes_full_at",
+    "contacts_full_at",
 )
 BUCKETS = (*MOMENTS, "over", "permits_version")
 
@@ -99,6 +100,7 @@ class Allowance(Stored):
         notices_full_at: For a line, the same for notices of a long queue. For a person, when the
             wait ends that the newest notice told.
         codes_full_at: The same for the bucket of codes that prove phone numbers.
+        contacts_full_at: The same for the bucket of first contacts.
         over: For a person on SMS, the newest time that a limit was exceeded.
         permits: The runs that work or wait.
         permits_version: The version of the permits, which their optimistic lock compares.
@@ -114,6 +116,7 @@ class Allowance(Stored):
     sending_full_at: Instant | None = None
     notices_full_at: Instant | None = None
     codes_full_at: Instant | None = None
+    contacts_full_at: Instant | None = None
     over: ExceededLimit | None = None
     permits: Annotated[Permits, Field(exclude_if=lambda permits: permits == NO_PERMITS)] = (
         NO_PERMITS

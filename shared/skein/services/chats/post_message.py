@@ -403,6 +403,8 @@ class Chats:
         if new.opted_out is not None:
             change["opt_outs"] = after.get("opt_outs")
             condition = all_of(Exists(), Is("opt_outs", before.get("opt_outs")))
+        if before.get("introduction") is not None:
+            change["introduction"] = None
         if after.get("heard") != before.get("heard"):
             change["heard"] = after["heard"]
         commit.writes.append(Update(sender.key, set=change, condition=condition))
@@ -532,7 +534,7 @@ def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
     """Return the sender's membership with the route and the opt-out that the message brings."""
     if sender.member.kind != "user" or new.via is not None:
         return sender
-    change: dict[str, object] = {"route": new.route}
+    change: dict[str, object] = {"route": new.route, "introduction": None}
     if new.route is not None and channel_named(new.route.channel).window is not None:
         change["heard"] = sender.heard | {new.route.channel: now}
     if new.opted_out is not None and new.route is not None:

@@ -83,12 +83,12 @@ def compose(
         return DeliveryText(refusal=DELETED)
     text, listed = message.as_delivered if message is not None else "", None
     choice = message.choice if message is not None else None
-    if choice is not None:
+    if message is not None and choice is not None:
         choices = read_choices(table, delivery.tenant, delivery.user_id, now)
         listed = open_choice(choices, delivery.chat_id, delivery.seq)
         if listed is None:
             return DeliveryText(refusal=CHOICE_OVER)
-        text = choice_text(choice, listed) if listed.codes else text
+        text = message.introduced(choice_text(choice, listed)) if listed.codes else text
     window_open = membership is None or membership.window_open(delivery.channel, now)
     closed = is_closed(delivery, window_open=window_open)
     templated = _templated(delivery, message, text, listed, templates, closed=closed)

@@ -87,9 +87,9 @@ def outgoing(
             correlation_id=current(),
             created_at=now,
         )
-        following = Update(
-            person.key, set={"last_delivery": delivery.id}, condition=_as_read(person)
-        )
+        said = {"introduction": None} if message.introduction is not None else {}
+        change = {"last_delivery": delivery.id, **said}
+        following = Update(person.key, set=change, condition=_as_read(person))
         yield QueuedDelivery(
             delivery.id,
             (Put(delivery.key, delivery.to_item(due_at), Missing()), following),
@@ -100,15 +100,19 @@ def outgoing(
 def readable(message: Message, snapshot: ChatSnapshot) -> Message:
     """Return a message to people as the channel of the chat's person shows it.
 
-    This text is stored, so that the chat holds the words that a phone shows.
+    This text is stored, so that the chat holds the words that a phone shows. The first text to a
+    person who has not written gets the person's introduction.
     """
-    if message.kind not in {"text", "team"} or not _goes_out(message, snapshot):
+    if not _goes_out(message, snapshot):
         return message
-    reached = (member.route for member in snapshot.members if why_not_sent(member) is None)
-    route = next((route for route in reached if route is not None), None)
-    if route is None:
+    reached = (member for member in snapshot.members if why_not_sent(member) is None)
+    person = next((member for member in reached if member.route is not None), None)
+    if person is None or person.route is None:
         return message
-    text = channel_named(route.channel).shown(message.text)
+    message = message.model_copy(update={"introduction": person.introduction})
+    if message.kind not in {"text", "team"}:
+        return message
+    text = channel_named(person.route.channel).shown(message.text)
     return message.model_copy(update={"text": text}) if len(text) <= MAX_TEXT else message
 
 
@@ -136,5 +140,5 @@ def _agent_of(message: Message, snapshot: ChatSnapshot) -> str:
 def _as_read(person: Membership) -> Condition:
     """Return the condition that a person's route, opt-outs and last delivery are unchanged."""
     stored = person.attributes()
-    names = ("route", "opt_outs", "last_delivery")
+    names = ("route", "opt_outs", "last_delivery", "introduction")
     return all_of(*(Is(name, stored.get(name)) for name in names))

@@ -11,7 +11,7 @@ from skein.models.chats.chat import Message, chat_partition, epoch_raised
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, all_of
+from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import AddressOwner
 from skein.models.outbox.due import NOT_DUE
@@ -145,19 +145,25 @@ class DeliveryStore:
         return Recipient.from_optional(found, delivery, today=today, silence_days=days)
 
     def opt_out(self, delivery: Delivery) -> None:
-        """Record an opt-out that the carrier reported."""
+        """Record an opt-out that the carrier reported, which revokes the consent to texts."""
         optimistic(self.clock, lambda: self._opt_out_once(delivery))
 
     def _opt_out_once(self, delivery: Delivery) -> None:
-        item = self.table.get(membership_key(delivery))
+        key, owner_key = recipient_keys(delivery)
+        found = self.table.get_many([key, owner_key])
+        item = found.get(key)
         if item is None:
             logger.warning("opt-out ignored: user not found", extra={"reason": Reason.PERSON_LEFT})
             return
         before = item.get("opt_outs")
         after = (before or {}) | {delivery.to.channel: rfc3339(self.clock.now())}
         as_read = all_of(Exists(), Is("opt_outs", before))
-        key = membership_key(delivery)
-        self.table.write(Update(key, set={"opt_outs": after}, condition=as_read))
+        writes: list[Write] = [Update(key, set={"opt_outs": after}, condition=as_read)]
+        owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
+        if owner is not None and owner.user_id == delivery.user_id:
+            consents = owner.without_consent(delivery.to.channel)
+            writes += [owner.consenting(consents)] if consents != owner.consents else []
+        self.table.transact(writes)
 
     def _reread(self, known: Delivery) -> Delivery:
         return self.read(known.tenant, known.chat_id, known.id)

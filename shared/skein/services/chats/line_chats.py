@@ -1,0 +1,79 @@
+"""Direct chats between a person's address and a line: their items, for whoever opens one."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
+from skein.models.common.address import Address, Route
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Is, Missing, Put, Write
+from skein.models.config.overrides import Retention
+from skein.models.directory.address_index import AddressChat
+from skein.models.directory.line import Line
+
+
+def new_line_chat(
+    line: Line,
+    address: Address,
+    chat_id: str,
+    members: Sequence[NamedMember],
+    *,
+    former: AddressChat | None,
+    former_membership: Membership | None,
+    retention: Retention | None,
+    now: datetime,
+    route: Route | None = None,
+    introduction: str | None = None,
+) -> list[Write]:
+    """Return the writes of a new direct chat of a line, on condition that nobody opened another.
+
+    Args:
+        line: The line.
+        address: The person's address.
+        chat_id: A unique id for the chat.
+        members: The person and the line's agent.
+        former: The former chat of the two addresses, which the new one replaces.
+        former_membership: The person's membership in the former chat. Its opt-out stays in force:
+            the carrier blocks the pair of numbers, whichever the agent.
+        retention: The tenant's retention.
+        now: The current time.
+        route: The route to a person who has not written yet.
+        introduction: What the first text to that person says before its own words.
+    """
+    chat = Chat(
+        tenant=line.tenant,
+        id=chat_id,
+        line=line.address,
+        kind="direct",
+        visibility="private",
+        roster=tuple(members),
+        activity_hour=now.replace(minute=0, second=0, microsecond=0),
+        retention=retention,
+        created_at=now,
+    )
+    pointer = AddressChat(
+        tenant=line.tenant,
+        address=address,
+        line=line.address,
+        agent_id=next(member.id for member in members if member.kind == "agent"),
+        chat_id=chat_id,
+    )
+    unmoved = Is("chat_id", former.chat_id) if former is not None else Missing()
+    return [
+        *_memberships_of(chat, former_membership, route, introduction),
+        Put(chat.key, chat.to_item(), Missing()),
+        Put(pointer.key, pointer.to_item(), unmoved),
+    ]
+
+
+def _memberships_of(
+    chat: Chat, former: Membership | None, route: Route | None, introduction: str | None
+) -> Iterator[Write]:
+    for member in chat.roster:
+        membership = Membership(tenant=chat.tenant, chat_id=chat.id, member=member)
+        if member.kind == "user":
+            kept = {"opt_outs": former.opt_outs, "heard": former.heard} if former else {}
+            update = kept | {"route": route, "introduction": introduction}
+            membership = membership.model_copy(update=update)
+        yield Put(membership.key, membership.to_item(chat), Missing())

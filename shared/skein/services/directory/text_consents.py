@@ -1,0 +1,90 @@
+"""Text consents: a person's consent to texts of agents that the person did not write to first.
+
+It belongs to the number: whoever gets the number later has given none. START and STOP change it in
+the transaction of their SMS (`inbound/sms.py`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from skein.channels.registry import channel_named
+from skein.errors import NotFound, Unprocessable
+from skein.models.common.address import Address, phone_address
+from skein.models.directory.address_index import AddressOwner, ChannelConsents, TextConsent
+from skein.models.directory.user import User
+from skein.ports import Clock, Table
+from skein.services.common.optimistic import optimistic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextConsents:
+    """The consents to texts on people's numbers, by channel."""
+
+    table: Table
+    clock: Clock
+
+    def of_number(self, tenant: str, user_id: str, phone: str) -> ChannelConsents:
+        """Return the consents on a person's number.
+
+        Raises:
+            NotFound: The number is not the person's.
+        """
+        return self._owner(tenant, user_id, phone).consents
+
+    def of_user(self, user: User) -> dict[Address, ChannelConsents]:
+        """Return the consents on all numbers of a person that have any."""
+        keys = {AddressOwner.key_of(user.tenant, each): each for each in user.addresses}
+        found = self.table.get_many(list(keys)) if keys else {}
+        owners = {keys[key]: AddressOwner.from_item(item) for key, item in found.items()}
+        return {
+            address: owners[address].consents
+            for address in user.addresses
+            if address in owners and owners[address].user_id == user.id and owners[address].consents
+        }
+
+    def give(
+        self, tenant: str, user_id: str, phone: str, channel: str, consent: TextConsent
+    ) -> ChannelConsents:
+        """Record a consent, which replaces an earlier one on the channel.
+
+        Raises:
+            NotFound: The number is not the person's.
+            Unprocessable: The number has no such channel.
+        """
+        kind = channel_named(channel).kind
+        if kind is None or kind.name != phone_address(phone).kind:
+            raise Unprocessable("the number is not reached on this channel")
+        return self._change(
+            tenant, user_id, phone, lambda owner: owner.with_consent(channel, consent)
+        )
+
+    def revoke(self, tenant: str, user_id: str, phone: str, channel: str) -> ChannelConsents:
+        """Revoke a consent (idempotent).
+
+        Raises:
+            NotFound: The number is not the person's.
+        """
+        return self._change(tenant, user_id, phone, lambda owner: owner.without_consent(channel))
+
+    def _change(
+        self,
+        tenant: str,
+        user_id: str,
+        phone: str,
+        change: Callable[[AddressOwner], ChannelConsents],
+    ) -> ChannelConsents:
+        def attempt() -> ChannelConsents:
+            owner = self._owner(tenant, user_id, phone)
+            consents = change(owner)
+            if consents != owner.consents:
+                self.table.write(owner.consenting(consents))
+            return consents
+
+        return optimistic(self.clock, attempt, finds_own_write=True)
+
+    def _owner(self, tenant: str, user_id: str, phone: str) -> AddressOwner:
+        item = self.table.get(AddressOwner.key_of(tenant, phone_address(phone)))
+        owner = AddressOwner.from_item(item) if item is not None else None
+        if owner is None or owner.user_id != user_id or owner.reassigned:
+            raise NotFound("phone number not found")
+        return owner
