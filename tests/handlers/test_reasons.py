@@ -17,6 +17,7 @@ import sms_webhook
 from skein.agent.reading.reader import Reader
 from skein.errors import (
     Ambiguous,
+    Conflict,
     KeyRefused,
     ModelRejected,
     ModelUnknown,
@@ -61,6 +62,7 @@ from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.desk import Desk
 from tests.support.erasure import ZOE
 from tests.support.fakes import Script, ScriptedModel, calls, faulty, says
+from tests.support.first_contact import contact, reachable
 from tests.support.routes import sms_route
 from tests.support.sms_choices import Phone
 from tests.support.webhooks import Webhook, invoke, signed_world
@@ -987,6 +989,34 @@ def _person_inactive(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> str | N
     assert (plan["status"], plan["meaning"]) == ("canceled", Reason.PERSON_INACTIVE.meaning)
     reason: str | None = plan["reason"]
     return reason
+
+
+def refused_contact(logged: Logged, *, consent: bool = True, line: bool = True) -> str:
+    """Let Coach write first to Sarah, which is refused."""
+    world = World(Settings(number_silence_days=1))
+    world.agent()
+    if line:
+        world.line()
+    reachable(world, consent=consent)
+    world.clock.advance(2 * 86_400 if consent and line else 0)
+    with pytest.raises(Conflict):
+        contact(world)
+    return logged.reasons[-1]
+
+
+@scenario(Reason.NO_CONSENT)
+def _no_consent(logged: Logged, _: pytest.MonkeyPatch) -> str:
+    return refused_contact(logged, consent=False)
+
+
+@scenario(Reason.NO_LINE)
+def _no_line(logged: Logged, _: pytest.MonkeyPatch) -> str:
+    return refused_contact(logged, line=False)
+
+
+@scenario(Reason.NUMBER_UNPROVEN)
+def _number_unproven(logged: Logged, _: pytest.MonkeyPatch) -> str:
+    return refused_contact(logged)
 
 
 @scenario(Reason.QUIET_HOURS)

@@ -31,6 +31,16 @@ for each channel: somebody who has lost a number may still have its WhatsApp ([u
 numbers](security.md#unproven-numbers)). Somebody who first writes on a further channel from a
 number in use is taken for the number's person.
 
+## First contact
+
+An agent writes first to a person only after their consent to texts. It belongs to the number and a
+channel: the person gives it in the app or by START, or an operator records it with a proof. STOP,
+an opt-out that the carrier reports, and another owner of the number end it. The agent needs a line
+on that channel, on which the person has not opted out. The person's quiet hours and two limits of
+the day hold, `user_first_contacts_per_day` and `line_first_contacts_per_day`. The first text begins
+with the setting `introduction`, which says who asks and how to stop. The answer comes to the agent
+in the person's direct chat.
+
 ## WhatsApp
 
 Twilio sends messages of WhatsApp through the same API and webhooks as SMS, with addresses such as

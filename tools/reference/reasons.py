@@ -377,6 +377,30 @@ GROUPS = (
         "`plan deferred` have the reason, too.",
     ),
     Group(
+        "A first contact that was refused",
+        (
+            Entry(
+                Reason.NO_CONSENT,
+                ("log",),
+                "Record the [consent](channels.md#first-contact) with its proof, if the person has "
+                "given one.",
+            ),
+            Entry(
+                Reason.NO_LINE,
+                ("log",),
+                "Give the agent a line on a channel to which the person has consented.",
+            ),
+            Entry(
+                Reason.NUMBER_UNPROVEN,
+                ("log",),
+                "Prove the number by a code, or wait for a text of the person.",
+            ),
+        ),
+        "A first contact is also refused with `opted_out` and `number_not_answered`, and comes "
+        "later with\n`quiet_hours` and `rate_limited`. The log line `person not written to` has "
+        "the reason.",
+    ),
+    Group(
         "A job that leads to no work",
         (
             Entry(Reason.RUN_ENDED, ("log",), "Nothing. The job came twice or late."),

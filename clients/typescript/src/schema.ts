@@ -3241,7 +3241,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -5910,6 +5910,10 @@ export interface components {
             new_number_segments_per_day?: number | null;
             /** @description SMS segments of a line per day; 0 for no limit. */
             line_segments_per_day?: number | null;
+            /** @description Times per person and day that agents write first, for outreach or an errand; 0 for no limit. */
+            user_first_contacts_per_day?: number | null;
+            /** @description The same per line and day; 0 for no limit. */
+            line_first_contacts_per_day?: number | null;
             /** @description Model tokens of a tenant's summaries and memories per day (UTC); 0 for no limit. */
             background_tokens_per_day?: number | null;
             /** @description Hours in which plans send no SMS, in the person's time zone; equal times for none. A person's own take precedence. */
@@ -5942,6 +5946,8 @@ export interface components {
             desk_hours?: components["schemas"]["WorkingHours"] | null;
             /** @description Minutes of working hours after which a chat that waits for a person of the team counts as late. */
             desk_late_minutes?: number | null;
+            /** @description What the first text to a person who has not written begins with; `{agent}`, `{asker}` and `{stop}` stand for the agent, who asked it to write, and the word that ends texts. */
+            introduction?: string | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
             /** @description Templates of the SMS provider for WhatsApp; the first one that fits is used. */
@@ -6116,6 +6122,10 @@ export interface components {
             new_number_segments_per_day?: number | null;
             /** @description SMS segments of a line per day; 0 for no limit. */
             line_segments_per_day?: number | null;
+            /** @description Times per person and day that agents write first, for outreach or an errand; 0 for no limit. */
+            user_first_contacts_per_day?: number | null;
+            /** @description The same per line and day; 0 for no limit. */
+            line_first_contacts_per_day?: number | null;
             /** @description Model tokens of a tenant's summaries and memories per day (UTC); 0 for no limit. */
             background_tokens_per_day?: number | null;
             /** @description Hours in which plans send no SMS, in the person's time zone; equal times for none. A person's own take precedence. */
@@ -6148,6 +6158,8 @@ export interface components {
             desk_hours?: components["schemas"]["WorkingHours"] | null;
             /** @description Minutes of working hours after which a chat that waits for a person of the team counts as late. */
             desk_late_minutes?: number | null;
+            /** @description What the first text to a person who has not written begins with; `{agent}`, `{asker}` and `{stop}` stand for the agent, who asked it to write, and the word that ends texts. */
+            introduction?: string | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
             /** @description Templates of the SMS provider for WhatsApp; the first one that fits is used. */

@@ -12,7 +12,6 @@ from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Put, Update
 from skein.models.config.overrides import TenantSettings
-from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressOwner, TextConsent
 from skein.models.directory.user import User
 from skein.services.chats.first_contact import Contact, FirstContact, NotNow
@@ -21,11 +20,11 @@ from skein.services.directory.text_consents import TextConsents
 from skein.settings import Settings
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.first_contact import CONSENT, SARAH, contact, reachable, text_in
 from tests.support.routes import sms_route
 
-SARAH = "usr_sarah"
-CONSENT = TextConsent(at=NOON, how="operator", by="usr_ops", proof="Signed form of 3 February")
 INTRODUCTION = "Coach here, for Alice. Reply STOP to get no more texts."
+WEEK = NOON + timedelta(days=8)
 
 
 def world(*, consent: bool = True, line: bool = True, **settings: Any) -> World:
@@ -34,50 +33,20 @@ def world(*, consent: bool = True, line: bool = True, **settings: Any) -> World:
     here.agent()
     if line:
         here.line()
-    sarah = User(
-        tenant=TENANT,
-        id=SARAH,
-        name="Sarah",
-        addresses=(phone_address(PHONE),),
-        time_zone="UTC",
-        created_at=NOON,
-    )
-    owner = AddressOwner(
-        tenant=TENANT, address=phone_address(PHONE), user_id=SARAH, heard_on=NOON.date()
-    )
-    here.table.write(Put(sarah.key, sarah.to_item()))
-    here.table.write(Put(owner.key, owner.to_item()))
-    if consent:
-        here.app.get(TextConsents).give(TENANT, SARAH, PHONE, "sms", CONSENT)
+    reachable(here, consent=consent)
     return here
 
 
-def open_(here: World, **given: Any) -> Contact:
-    return here.app.get(FirstContact).open(TENANT, "agt_a", SARAH, **{"asker": "Alice"} | given)
-
-
-def say(here: World, contact: Contact, text: str = "When can you come?") -> None:
+def say(here: World, chat: Contact, text: str = "When can you come?") -> None:
     here.app.chats.post_message(
         NewMessage(
             tenant=TENANT,
-            chat_id=contact.chat_id,
-            sender=contact.agent.ref,
+            chat_id=chat.chat_id,
+            sender=chat.agent.ref,
             text=text,
             client_id=text,
         ),
-        extra_writes=lambda _: here.app.get(FirstContact).charges(contact),
-    )
-
-
-def receive(here: World, body: str, sid: str = "SM1") -> None:
-    here.app.sms_receiver.receive(
-        InboundSms(
-            account_sid="AC00000000000000000000000000000001",
-            message_sid=sid,
-            sender=PHONE,
-            recipient=LINE,
-            body=body,
-        )
+        extra_writes=lambda _: here.app.get(FirstContact).charges(chat),
     )
 
 
@@ -87,41 +56,41 @@ def consents(here: World) -> dict[str, TextConsent]:
 
 def refusal(here: World, **given: Any) -> str | None:
     with pytest.raises(Conflict) as raised:
-        open_(here, **given)
+        contact(here, **given)
     return raised.value.reason
 
 
 def test_first_text_says_who_asks_and_how_to_stop_once() -> None:
     here = world()
-    contact = open_(here)
-    assert open_(here) == contact  # nothing is opened twice
+    chat = contact(here)
+    assert contact(here) == chat  # nothing is opened twice
 
-    say(here, contact)
-    say(here, contact, "Monday or Tuesday?")
+    say(here, chat)
+    say(here, chat, "Monday or Tuesday?")
     here.drain()
 
-    assert contact.route == sms_route(line=LINE, phone=PHONE)
+    assert chat.route == sms_route(line=LINE, phone=PHONE)
     bodies = [sms.body for sms, _ in here.sms.taken]
     assert bodies == [f"{INTRODUCTION}\nWhen can you come?", "Monday or Tuesday?"]
-    assert here.texts(contact.chat_id) == ["When can you come?", "Monday or Tuesday?"]
+    assert here.texts(chat.chat_id) == ["When can you come?", "Monday or Tuesday?"]
 
 
 def test_answer_comes_to_the_chat_of_the_first_text() -> None:
     here = world()
-    contact = open_(here)
-    say(here, contact)
+    chat = contact(here)
+    say(here, chat)
 
-    receive(here, "Monday")
+    text_in(here, "Monday")
 
-    assert here.texts(contact.chat_id)[-1] == "Monday"
+    assert here.texts(chat.chat_id)[-1] == "Monday"
 
 
 def test_person_who_writes_before_the_first_text_gets_no_introduction() -> None:
     here = world()
-    contact = open_(here)
-    receive(here, "Hello?")
+    chat = contact(here)
+    text_in(here, "Hello?")
 
-    say(here, contact)
+    say(here, chat)
     here.drain()
 
     assert "When can you come?" in [sms.body for sms, _ in here.sms.taken]
@@ -132,10 +101,10 @@ def test_introduction_of_a_tenant_names_the_newest_asker() -> None:
     words = "{agent} schreibt für {asker}. {stop} beendet das."
     own = TenantSettings(tenant=TENANT, settings={"introduction": words}, changed_at=NOON)
     here.table.write(Put(own.key, own.to_item()))
-    open_(here)
-    contact = open_(here, asker="Ben")
+    contact(here)
+    chat = contact(here, asker="Ben")
 
-    say(here, contact)
+    say(here, chat)
     here.drain()
 
     [(sms, _)] = here.sms.taken
@@ -149,8 +118,8 @@ def _silent(here: World) -> None:
 
 
 def _opted_out(here: World) -> None:
-    receive(here, "START")
-    receive(here, "STOP", "SM2")
+    text_in(here, "START")
+    text_in(here, "STOP", "SM2")
     here.app.get(TextConsents).give(TENANT, SARAH, PHONE, "sms", CONSENT)
 
 
@@ -158,7 +127,7 @@ def _opted_out(here: World) -> None:
     ("reason", "built", "change"),
     [
         (Reason.NO_CONSENT, {"consent": False}, lambda _: None),
-        (Reason.NO_CONSENT, {}, lambda here: receive(here, "STOP")),
+        (Reason.NO_CONSENT, {}, lambda here: text_in(here, "STOP")),
         (Reason.NO_LINE, {"line": False}, lambda _: None),
         (Reason.NUMBER_NOT_ANSWERED, {"answered_countries": ("DE",)}, lambda _: None),
         (Reason.NUMBER_UNPROVEN, {}, _silent),
@@ -176,9 +145,6 @@ def test_contact_is_refused_with_its_reason(
         here.app.get(FirstContact).check(TENANT, "agt_a", SARAH)
 
 
-WEEK = NOON + timedelta(days=8)
-
-
 def test_contact_in_quiet_hours_comes_at_their_end() -> None:
     here = world()
     here.table.write(
@@ -188,7 +154,7 @@ def test_contact_in_quiet_hours_comes_at_their_end() -> None:
         )
     )
     with pytest.raises(NotNow) as raised:
-        open_(here)
+        contact(here)
     assert raised.value.reason == Reason.QUIET_HOURS
     assert raised.value.until == datetime(2026, 2, 18, 14, 30, tzinfo=UTC)
 
@@ -196,15 +162,15 @@ def test_contact_in_quiet_hours_comes_at_their_end() -> None:
 @pytest.mark.parametrize("limit", ["user_first_contacts_per_day", "line_first_contacts_per_day"])
 def test_contact_over_a_limit_of_the_day_comes_later(limit: str) -> None:
     here = world(**{limit: 2})
-    contact = open_(here)
-    say(here, contact)
-    say(here, contact, "Or Tuesday?")
+    chat = contact(here)
+    say(here, chat)
+    say(here, chat, "Or Tuesday?")
 
     with pytest.raises(NotNow) as raised:
-        say(here, contact, "Hello?")
+        say(here, chat, "Hello?")
     assert raised.value.until == NOON + timedelta(hours=12)
     with pytest.raises(NotNow):
-        open_(here)
+        contact(here)
 
 
 def test_people_name_only_people_with_whom_they_share_a_chat() -> None:
@@ -212,23 +178,23 @@ def test_people_name_only_people_with_whom_they_share_a_chat() -> None:
     alice, sarah = person("usr_alice", "Alice"), person(SARAH, "Sarah")
     here.known(alice)
     with pytest.raises(NotFound):
-        open_(here, asked_by=alice.ref)
+        contact(here, asked_by=alice.ref)
     here.chat(alice, sarah, bot())
-    assert open_(here, asked_by=alice.ref).person.id == SARAH
+    assert contact(here, asked_by=alice.ref).person.id == SARAH
 
 
 def test_start_consents_and_stop_revokes() -> None:
     here = world(consent=False)
-    receive(here, "START")
+    text_in(here, "START")
     assert {name: each.how for name, each in consents(here).items()} == {"sms": "start"}
-    receive(here, "Please stop texting me", "SM2")
+    text_in(here, "Please stop texting me", "SM2")
     assert consents(here) == {}
 
 
 def test_consent_does_not_outlive_the_number() -> None:
     here = world()
     here.app.phone_links.unlink(TENANT, SARAH, PHONE)
-    receive(here, "Hello")
+    text_in(here, "Hello")
     item = here.table.get(AddressOwner.key_of(TENANT, phone_address(PHONE)))
     assert item is not None
     assert AddressOwner.from_item(item).consents == {}
@@ -238,7 +204,7 @@ def test_consent_does_not_outlive_the_number() -> None:
 
 def test_opt_out_that_the_carrier_reports_revokes_the_consent() -> None:
     here = world()
-    say(here, open_(here))
+    say(here, contact(here))
     here.sms.plan(Fault(SmsRejected("unsubscribed", code=21610)))
     here.drain()
     assert consents(here) == {}

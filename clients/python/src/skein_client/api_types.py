@@ -177,7 +177,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -2952,6 +2952,8 @@ class SettingsResource(TypedDict):
     user_segments_per_day: NotRequired[int | None]
     new_number_segments_per_day: NotRequired[int | None]
     line_segments_per_day: NotRequired[int | None]
+    user_first_contacts_per_day: NotRequired[int | None]
+    line_first_contacts_per_day: NotRequired[int | None]
     background_tokens_per_day: NotRequired[int | None]
     quiet_hours: NotRequired[QuietHours | None]
     context_enabled: NotRequired[bool | None]
@@ -2968,6 +2970,7 @@ class SettingsResource(TypedDict):
     desk_notice_closed: NotRequired[str | None]
     desk_hours: NotRequired[WorkingHours | None]
     desk_late_minutes: NotRequired[int | None]
+    introduction: NotRequired[str | None]
     prices: NotRequired[Prices | None]
     message_templates: NotRequired[list[MessageTemplate] | None]
     operators_read_chats: NotRequired[bool | None]
@@ -3012,6 +3015,8 @@ class TenantOverridesChange(TypedDict):
     user_segments_per_day: NotRequired[int | None]
     new_number_segments_per_day: NotRequired[int | None]
     line_segments_per_day: NotRequired[int | None]
+    user_first_contacts_per_day: NotRequired[int | None]
+    line_first_contacts_per_day: NotRequired[int | None]
     background_tokens_per_day: NotRequired[int | None]
     quiet_hours: NotRequired[QuietHours | None]
     context_enabled: NotRequired[bool | None]
@@ -3028,6 +3033,7 @@ class TenantOverridesChange(TypedDict):
     desk_notice_closed: NotRequired[str | None]
     desk_hours: NotRequired[WorkingHours | None]
     desk_late_minutes: NotRequired[int | None]
+    introduction: NotRequired[str | None]
     prices: NotRequired[Prices | None]
     message_templates: NotRequired[list[MessageTemplate] | None]
     operators_read_chats: NotRequired[bool | None]

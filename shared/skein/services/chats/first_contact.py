@@ -5,6 +5,7 @@ outside their quiet hours and within limits. The first text begins with an intro
 who asks and how to stop: the membership keeps it until the first text is posted.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,6 +35,8 @@ from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import people_in_shared_chats
 from skein.services.directory.time_zones import quiet_until
 from skein.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 
 class Contact(NamedTuple):
@@ -116,11 +119,16 @@ class FirstContact:
             Conflict: The person may not be reached; `reason` says why.
             NotNow: The person may not be reached now.
         """
-        return optimistic(
-            self.clock,
-            lambda: self._open_once(tenant, agent_id, user_id, asker, asked_by),
-            finds_own_write=True,
-        )
+        try:
+            return optimistic(
+                self.clock,
+                lambda: self._open_once(tenant, agent_id, user_id, asker, asked_by),
+                finds_own_write=True,
+            )
+        except Conflict as refusal:
+            extra = {"agent_id": agent_id, "user_id": user_id, "reason": refusal.reason}
+            logger.info("person not written to", extra=extra)
+            raise
 
     def check(self, tenant: str, agent_id: str, user_id: str) -> None:
         """Check that a person may be reached, now or later; nothing is written.
@@ -165,11 +173,10 @@ class FirstContact:
                 raise NotFound("user not found")
         way = self._way(parties)
         former, there = self._not_opted_out(way, parties)
-        quiet = quiet_until(
-            parties.user, parties.agent, self.settings.overridden(parties.overrides), self._now
-        )
-        if quiet is not None:
-            raise NotNow(Reason.QUIET_HOURS, quiet)
+        settings = self.settings.overridden(parties.overrides)
+        resumes_at = quiet_until(self._now, parties.user, settings, parties.agent.time_zone)
+        if resumes_at is not None:
+            raise NotNow(Reason.QUIET_HOURS, resumes_at)
         self._limits(tenant, user_id, way.route, parties.overrides)
         introduction = self._introduction(parties, way, asker)
         if there is not None and there.member(person.ref) is not None:

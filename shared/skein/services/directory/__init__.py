@@ -13,7 +13,6 @@ __all__ = [
     "people_search",
     "profile_changes",
     "sign_outs",
-    "text_consents",
     "time_zones",
     "users",
 ]
