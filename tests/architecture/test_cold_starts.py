@@ -65,7 +65,7 @@ MOST = {
     "service_webhook": 82,
     "sms_delivery": 106,
     "sms_status": 100,
-    "sms_webhook": 137,
+    "sms_webhook": 138,
     "tick": 130,
     "upkeep_worker": 136,
 }

@@ -161,7 +161,8 @@ def test_contact_in_quiet_hours_comes_at_their_end() -> None:
 
 @pytest.mark.parametrize("limit", ["user_first_contacts_per_day", "line_first_contacts_per_day"])
 def test_contact_over_a_limit_of_the_day_comes_later(limit: str) -> None:
-    here = world(**{limit: 2})
+    given: dict[str, Any] = {limit: 2}
+    here = world(**given)
     chat = contact(here)
     say(here, chat)
     say(here, chat, "Or Tuesday?")
