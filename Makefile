@@ -46,7 +46,7 @@ help: ## List the targets
 # ---------------------------------------------------------------------- daily work
 .PHONY: run
 run: $(RUNNING) $(LOCAL_MODEL) $(FILES) ## Serve the local stack
-	@exec $(BIN)/python -m local
+	@exec $(BIN)/python -m local --day
 
 .PHONY: test
 test: $(DEVELOPMENT) $(FILES) ## Run the tests on all cores in random order (ARGS="-k name" selects some)

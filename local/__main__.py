@@ -1,4 +1,7 @@
-"""Command `python -m local`, which serves the local stack until Ctrl-C."""
+"""Command `python -m local`, which serves the local stack until Ctrl-C.
+
+With `--day`, as in `make run`, the stack has the recorded day (`local.day`).
+"""
 
 import signal
 
@@ -38,7 +41,7 @@ def main() -> int:
         numbers.append(signal.SIGHUP)
     end = EndSignal(numbers)
     try:
-        config = Config.from_environment(os.environ)
+        config = Config.from_environment(os.environ, day="--day" in sys.argv[1:])
         with log_in(config.data_dir) as log:
             set_up_logs(console, log)
             # As on Lambda, the functions' standard output is their log.

@@ -36,6 +36,7 @@ class Config:
         cors_origins: The origins whose pages may call the API; the stack's own if empty.
         settings: Skein's own settings, as environment variables.
         template: The path of the CloudFormation template.
+        day: Whether the stack has the recorded day (`local.day`).
     """
 
     port: int = DEFAULT_PORT
@@ -47,6 +48,7 @@ class Config:
     cors_origins: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     template: Path = TEMPLATE
+    day: bool = False
 
     @property
     def uses_local_model(self) -> bool:
@@ -54,7 +56,7 @@ class Config:
         return self.openai_api_key is None and self.openai_base_url is None
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> "Config":
+    def from_environment(cls, environment: Mapping[str, str], *, day: bool = False) -> "Config":
         """Read the configuration from the environment variables of docs/settings.md.
 
         Raises:
@@ -79,6 +81,7 @@ class Config:
             settings={
                 name: value for name, value in environment.items() if name.startswith(PREFIX)
             },
+            day=day,
         )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from local import demo_tools
+from local.day import tools as day_tools
 from local.demo import LINE, TENANT
 from local.errors import LocalError
 from skein.bootstrap.wiring import App
@@ -31,14 +32,18 @@ class BadToolsError(LocalError):
 
 
 def load_tools(data_dir: Path) -> Mapping[str, Tool]:
-    """Load the functions of the demo and of the user's file, if there is one.
+    """Load the functions of the demo and of the user's file, if there is one, and return them.
+
+    The function of the recorded day is installed, too: its own tenant has a tool for it.
 
     Raises:
         BadToolsError: The file cannot be imported.
     """
     path = data_dir.parent / FILE
     own = [_imported(path)] if path.exists() else []
-    return use_functions_of(demo_tools, *own)
+    found = use_functions_of(demo_tools, *own)
+    use_functions_of(day_tools, demo_tools, *own)
+    return found
 
 
 def make_tools(app: App, functions: Mapping[str, Tool]) -> None:

@@ -8,7 +8,7 @@ A process can run only one stack at a time, because handlers find their app in `
 
 import fcntl
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +16,8 @@ from types import TracebackType
 from typing import IO, Self
 
 from local.config import LOOPBACK, Config
+from local.day.actors import TENANT as DAY_TENANT
+from local.day.recorded_day import SMS_FILE, RecordedDay
 from local.demo import LINE, TENANT, make_demo
 from local.environment import (
     AUDIENCE,
@@ -78,13 +80,14 @@ from local.web.issuer import LocalIssuer, Person
 from local.web.live_server import LiveServer
 from local.web.server import Server
 from skein import bootstrap
-from skein.adapters.openai.model import OpenAIModel
-from skein.ports import Clock, LanguageModel, Sockets
+from skein.adapters.openai.model import LIBRARIES, OpenAIModel
+from skein.ports import Clock, LanguageModel, ModelList, Sockets
 from skein.services.chats.message_reasons import ReasonViews
 from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.services.directory.users import Users
 from skein.settings import Settings
 
+CLOCK_FILE = "clock"
 STOP_SECONDS = 3.0
 NO_KEY = "none"
 FILES_FOLDER = "media"
@@ -104,6 +107,8 @@ class Stack:
         model: Wraps the language model.
         max_concurrency: The maximum number of batches of a queue that are handled at once.
     """
+
+    _libraries: Sequence[str] = LIBRARIES  # imported in the background, for the first message
 
     def __init__(
         self,
@@ -165,7 +170,8 @@ class Stack:
     ) -> None:
         self.stop()
 
-    def _respond(self, request: Request) -> Response:
+    def respond(self, request: Request) -> Response:
+        """Answer an HTTP request, as the server does."""
         if request.path.startswith(DEVELOPER_PREFIX) and not self._access.allows(request):
             return refused()
         return self._answer(request)
@@ -179,6 +185,10 @@ class Stack:
         """
         return Functions(self.template.functions)
 
+    def _model_list(self, model: OpenAIModel) -> ModelList:
+        """Return the list of the models that the provider offers."""
+        return model
+
     def _sockets(self, server: LiveServer) -> Sockets:
         """Return the connections of the live channel, as the handlers use them."""
         return server
@@ -190,7 +200,7 @@ class Stack:
         folder = self.config.data_dir
         folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         _lock(folder / "lock", parts)
-        server = Server(self.config.port, self._respond, host=self.config.host)
+        server = Server(self.config.port, self.respond, host=self.config.host)
         parts.callback(server.stop)
         self._access = LocalAccess(server.port)
         self.url = f"http://{LOOPBACK}:{server.port}"
@@ -202,6 +212,11 @@ class Stack:
         engine = SqliteEngine(folder)
         parts.callback(engine.stop)
         names = engine.start(self.template)
+        sms_log = SmsLog(folder / SMS_FILE)
+        day = RecordedDay(folder, engine.database, sms_log)
+        parts.callback(day.stop)
+        if self.config.day:
+            day.play(TurnableClock(folder / CLOCK_FILE).ahead)
         live_server = LiveServer(self.config.live_port, host=self.config.host)
         parts.callback(live_server.stop)
         environment = StackEnvironment(
@@ -216,15 +231,16 @@ class Stack:
             },
         )
         parts.enter_context(lambda_environment(environment.variables(self.template)))
-        self._wire(parts, engine, environment, live_server)
+        use_new_app = self._wire(parts, engine, environment, live_server, sms_log, day)
         functions = load_tools(folder)
         server.start()
         parts.callback(server.stop)
         make_demo(bootstrap.app())  # which asks Twilio's sandbox, behind the server
         make_tools(bootstrap.app(), functions)
-        warm_up = WarmUp(bootstrap.app())
+        warm_up = WarmUp(bootstrap.app(), self._libraries)
         parts.callback(warm_up.stop)
         warm_up.start()
+        day.copy(use_new_app)
 
     def _wire(
         self,
@@ -232,9 +248,12 @@ class Stack:
         engine: SqliteEngine,
         environment: StackEnvironment,
         live_server: LiveServer,
-    ) -> None:
+        sms_log: SmsLog,
+        day: RecordedDay,
+    ) -> Callable[[], None]:
+        """Wire and start all parts behind the server; return a function that empties caches."""
         folder, template = self.config.data_dir, self.template
-        clock = self._clock = TurnableClock(folder / "clock")
+        clock = self._clock = TurnableClock(folder / CLOCK_FILE)
         settings = environment.settings(template)
         self.model = settings.default_model
         adapters, account = engine.adapters(settings, clock), engine.twilio_account()
@@ -262,7 +281,6 @@ class Stack:
             cors=Cors.of(template, self.config.cors_origins or own_origins(self.url)),
         )
         live_server.start(template.socket_routes, functions)
-        sms_log = SmsLog(folder / "texts.jsonl")
         files = MediaStore(folder / "texts-files", self.url)
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
         numbers = AssignedNumbers(
@@ -320,8 +338,12 @@ class Stack:
             on_sms=show_sms_received,
             numbers=numbers,
             push=push,
+            day=day.state,
         )
-        issuer = LocalIssuer(authorizer, origins=own_origins(self.url), people=_people)
+        tenants = (TENANT, DAY_TENANT) if self.config.day else (TENANT,)
+        issuer = LocalIssuer(
+            authorizer, origins=own_origins(self.url), people=lambda: _people(tenants)
+        )
 
         self._answer = _answers(sandbox, issuer, developer_api, gateway, files)
         self._wired(engine, poller, clock)
@@ -334,6 +356,7 @@ class Stack:
         poller.start()
         feed.start()
         schedules.start()
+        return use_new_app
 
     def _app_maker(
         self,
@@ -375,7 +398,7 @@ class Stack:
                 files=PermittedFiles(files, permissions),
                 secrets=secrets,
                 model=reporting,
-                model_list=model,
+                model_list=self._model_list(model),
                 sockets=PermittedSockets(self._sockets(live_server), permissions),
                 mobile_push=PermittedPush(push, permissions),
             )
@@ -443,10 +466,14 @@ def _answers(
     return answer
 
 
-def _people() -> list[Person]:
-    """Return the first people of the demo's tenant, by id."""
-    page = bootstrap.app().get(Users).list(TENANT, limit=MAX_PEOPLE)
-    return [Person(user.id, user.name) for user in page.items]
+def _people(tenants: Sequence[str]) -> list[Person]:
+    """Return the first people of some tenants, by id."""
+    users = bootstrap.app().get(Users)
+    return [
+        Person(user.id, user.name, tenant)
+        for tenant in tenants
+        for user in users.list(tenant, limit=MAX_PEOPLE).items
+    ]
 
 
 def _lock(path: Path, parts: ExitStack) -> None:

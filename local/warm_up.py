@@ -7,8 +7,8 @@ before they are loaded.
 import importlib
 import logging
 import threading
+from collections.abc import Sequence
 
-from skein.adapters.openai.model import LIBRARIES as MODEL_LIBRARIES
 from skein.bootstrap.wiring import App
 from skein.errors import SkeinError
 
@@ -20,10 +20,12 @@ class WarmUp:
 
     Args:
         app: The app of the stack.
+        libraries: The libraries of the model's client.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, libraries: Sequence[str]) -> None:
         self._app = app
+        self._libraries = libraries
         self._thread = threading.Thread(target=self._load, name="warm-up", daemon=True)
 
     def start(self) -> None:
@@ -36,7 +38,7 @@ class WarmUp:
             self._thread.join()
 
     def _load(self) -> None:
-        for library in MODEL_LIBRARIES:
+        for library in self._libraries:
             importlib.import_module(library)
         try:
             self._app.ports.tokens.count("")

@@ -120,6 +120,24 @@ class SmsLog:
             and (recipient is None or sms.recipient == recipient)
         ]
 
+    def of_line(self, line: str) -> list[Sms]:
+        """Return the SMS from and to a line, oldest first."""
+        return [sms for sms in self._stored() if line in {sms.sender, sms.recipient}]
+
+    def forget(self, line: str) -> None:
+        """Delete the SMS from and to a line."""
+        with self._lock:
+            kept = {
+                sid: sms
+                for sid, sms in self._by_sid.items()
+                if line not in {sms.sender, sms.recipient}
+            }
+            lines = (json.dumps(asdict(sms)).encode() + b"\n" for sms in kept.values())
+            write_whole(self._path, b"".join(lines))
+            self._by_sid = kept
+            self._version += 1
+            self._lock.notify_all()
+
     def heard(self, phone: str, line: str) -> str | None:
         """Return when a phone last wrote to a line; None for never."""
         at = (

@@ -60,6 +60,7 @@ class DeveloperApi:
         on_sms: Called with sender, recipient and body of each SMS to a line.
         numbers: Assigns phone numbers to tenants.
         push: Has the notifications that phones were shown.
+        day: Returns the state and the tour of the recorded day.
     """
 
     authorizer: Authorizer
@@ -75,6 +76,7 @@ class DeveloperApi:
     on_sms: Callable[[str, str, str], None]
     numbers: AssignedNumbers
     push: LocalPush
+    day: Callable[[], Values]
 
     def answer(self, request: Request) -> Response:
         """Handle a call; an error response has a message of one sentence."""
@@ -128,6 +130,9 @@ class DeveloperApi:
 
     def _notifications(self, _values: Values) -> object:
         return {"items": [asdict(shown) for shown in self.push.shown()]}
+
+    def _day(self, _values: Values) -> object:
+        return self.day()
 
     def _silence(self, found: Sequence[Sms]) -> Values | None:
         """Return why the newest SMS of a phone gets no answer; None if that is not so."""
@@ -244,6 +249,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
     ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
     ("GET", "notifications"): LocalCall(DeveloperApi._notifications),
+    ("GET", "day"): LocalCall(DeveloperApi._day),
     ("POST", "numbers"): LocalCall(DeveloperApi._number, ("phone", "tenant")),
     ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds", "reset")),
     ("GET", "due"): LocalCall(DeveloperApi._due, ("limit",)),

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
+from local.day.actors import TENANT as DAY_TENANT
 from local.demo import TENANT
 from local.environment import CONSOLE_CLIENT
 from local.events import Request, Response, json_response
@@ -32,6 +33,7 @@ MAX_CODES = 1_000
 MAX_NAME = 200
 OPERATOR = "operator"
 OPERATOR_NAME = "Operator"
+HEADINGS = {TENANT: "Your own stack", DAY_TENANT: "The clinic of the recorded day"}
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 USER_ID = re.compile(r"[!-~]{1,128}")
 ASKED = ("client_id", "redirect_uri", "response_type", "state", "code_challenge", "nonce")
@@ -59,21 +61,23 @@ PAGE = """<!doctype html>
 <main>
 <h1>Sign in</h1>
 <p>This page stands in for the identity provider of a deployment. Choose who you are.</p>
+{forms}
+</main>
+</body>
+</html>
+"""
+FORM = """<h2>{heading}</h2>
 <form method="post">
 {hidden}
 <ul class="choices">
 {choices}
 </ul>
-<label for="name">Another person</label>
+<label for="name-{tenant}">Another person</label>
 <div class="row">
-<input id="name" name="name" maxlength="{max_name}" autocomplete="off" placeholder="Ann">
+<input id="name-{tenant}" name="name" maxlength="{max_name}" autocomplete="off" placeholder="Ann">
 <button name="user" value="">Sign in</button>
 </div>
-</form>
-</main>
-</body>
-</html>
-"""
+</form>"""
 CHOICE = """<li>
 <button name="user" value="{id}"><strong>{name}</strong> <span>{about}</span></button>
 </li>"""
@@ -94,6 +98,7 @@ class Person:
 
     id: str
     name: str
+    tenant: str = TENANT
 
 
 @dataclass(frozen=True)
@@ -174,23 +179,23 @@ class LocalIssuer:
         """Return the page on which a person chooses who they are."""
         asked = _form(request.query)
         self._check(asked)
-        hidden = "\n".join(
-            HIDDEN.format(name=name, value=html.escape(asked.get(name, ""))) for name in ASKED
-        )
-        offered = [(OPERATOR, OPERATOR_NAME, "has the scopes chat and admin")]
-        offered += [(person.id, person.name, "a person") for person in self._people()]
-        choices = "\n".join(
-            CHOICE.format(id=html.escape(each), name=html.escape(name), about=about)
-            for each, name, about in offered
-        )
-        page = PAGE.format(hidden=hidden, choices=choices, max_name=MAX_NAME)
-        return Response(200, PAGE_HEADERS, page.encode())
+        people = self._people()
+        tenants = list(dict.fromkeys([TENANT, *(person.tenant for person in people)]))
+        hint, _, tenant = asked.get("login_hint", "").partition("@")
+        if hint == OPERATOR and tenant in tenants:
+            return self._redirect(asked, Person(OPERATOR, OPERATOR_NAME, tenant))
+        forms = "\n".join(_form_of(tenant, people, asked) for tenant in tenants)
+        return Response(200, PAGE_HEADERS, PAGE.format(forms=forms).encode())
 
     def _chosen(self, request: Request) -> Response:
         """Redirect to the console with a code for the chosen person."""
         asked = _form(request.body.decode(errors="replace"))
         self._check(asked)
-        person = self._person(asked.get("user", ""), asked.get("name", "").strip())
+        tenant, name = asked.get("tenant", TENANT), asked.get("name", "").strip()
+        return self._redirect(asked, self._person(asked.get("user", ""), name, tenant))
+
+    def _redirect(self, asked: Mapping[str, str], person: Person) -> Response:
+        """Redirect to the console with a code for a person."""
         code = secrets.token_urlsafe(32)
         with self._lock:
             self._forget_expired()
@@ -224,7 +229,7 @@ class LocalIssuer:
             raise RefusedRequestError("invalid_grant", "The code is unknown, used or expired.")
         person = grant.person
         token = self._authorizer.token(
-            sub=person.id, tenant=TENANT, scope=grant.scope, name=person.name
+            sub=person.id, tenant=person.tenant, scope=grant.scope, name=person.name
         )
         return json_response(
             200,
@@ -255,11 +260,14 @@ class LocalIssuer:
         if not CHALLENGE.fullmatch(asked.get("code_challenge", "")):
             raise RefusedRequestError("invalid_request", "PKCE with S256 is required.")
 
-    def _person(self, user_id: str, name: str) -> Person:
+    def _person(self, user_id: str, name: str, tenant: str) -> Person:
         """Return the chosen person; a new one has their name as id."""
+        people = self._people()
+        if tenant != TENANT and tenant not in {person.tenant for person in people}:
+            raise RefusedRequestError("invalid_request", "There is no such tenant here.")
         if user_id == OPERATOR:
-            return Person(OPERATOR, OPERATOR_NAME)
-        known = {person.id: person for person in self._people()}
+            return Person(OPERATOR, OPERATOR_NAME, tenant)
+        known = {person.id: person for person in people if person.tenant == tenant}
         if user_id in known:
             return known[user_id]
         new_id = re.sub(r"[^!-~]+", "-", name.lower())[:128]
@@ -267,12 +275,31 @@ class LocalIssuer:
             raise RefusedRequestError("invalid_request", "Choose a person, or write a name.")
         if new_id == OPERATOR:
             raise RefusedRequestError("invalid_request", "This name is the operator's.")
-        return known.get(new_id) or Person(new_id, name)
+        return known.get(new_id) or Person(new_id, name, tenant)
 
     def _forget_expired(self) -> None:
         now = time.monotonic()
         alive = {code: grant for code, grant in self._grants.items() if grant.ends_at >= now}
         self._grants = dict(list(alive.items())[-MAX_CODES:])
+
+
+def _form_of(tenant: str, people: Sequence[Person], asked: Mapping[str, str]) -> str:
+    """Return the form by which somebody of a tenant signs in."""
+    kept = {name: asked.get(name, "") for name in ASKED} | {"tenant": tenant}
+    offered = [(OPERATOR, OPERATOR_NAME, "has the scopes chat and admin")]
+    offered += [(each.id, each.name, "a person") for each in people if each.tenant == tenant]
+    return FORM.format(
+        heading=HEADINGS.get(tenant, html.escape(tenant)),
+        hidden="\n".join(
+            HIDDEN.format(name=name, value=html.escape(value)) for name, value in kept.items()
+        ),
+        choices="\n".join(
+            CHOICE.format(id=html.escape(each), name=html.escape(name), about=about)
+            for each, name, about in offered
+        ),
+        tenant=html.escape(tenant),
+        max_name=MAX_NAME,
+    )
 
 
 def challenge_of(verifier: str) -> str:

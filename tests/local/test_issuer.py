@@ -35,6 +35,7 @@ ASKED = {
     "code_challenge": challenge_of(VERIFIER),
     "code_challenge_method": "S256",
 }
+NORA = Person("usr_nora", "Nora", "clinic")
 ANN = Person("ann", '<script>alert("Ann")</script>')
 
 
@@ -46,7 +47,7 @@ def authorizer(tmp_path_factory: pytest.TempPathFactory) -> Authorizer:
 
 @pytest.fixture
 def issuer(authorizer: Authorizer) -> LocalIssuer:
-    return LocalIssuer(authorizer, origins=[URL], people=lambda: [ANN])
+    return LocalIssuer(authorizer, origins=[URL], people=lambda: [ANN, NORA])
 
 
 def send(issuer: LocalIssuer, method: str, path: str, form: dict[str, str]) -> Response:
@@ -105,21 +106,28 @@ def test_choice_of_a_person_leads_back_with_code_and_state(issuer: LocalIssuer) 
 
 
 @pytest.mark.parametrize(
-    ("chosen", "sub", "scope"),
+    ("chosen", "sub", "scope", "tenant"),
     [
-        ({"user": OPERATOR}, OPERATOR, "chat admin"),
-        ({"user": "ann"}, "ann", "chat"),
-        ({"user": "", "name": "Zoë Lee"}, "zo-lee", "chat"),
+        ({"user": OPERATOR}, OPERATOR, "chat admin", "demo"),
+        ({"user": "ann"}, "ann", "chat", "demo"),
+        ({"user": "", "name": "Zoë Lee"}, "zo-lee", "chat", "demo"),
+        ({"user": OPERATOR, "tenant": "clinic"}, OPERATOR, "chat admin", "clinic"),
+        ({"user": "usr_nora", "tenant": "clinic"}, "usr_nora", "chat", "clinic"),
     ],
 )
 def test_code_is_exchanged_for_a_token_of_the_chosen_person(
-    issuer: LocalIssuer, authorizer: Authorizer, chosen: dict[str, str], sub: str, scope: str
+    issuer: LocalIssuer,
+    authorizer: Authorizer,
+    chosen: dict[str, str],
+    sub: str,
+    scope: str,
+    tenant: str,
 ) -> None:
     answer = exchange(issuer, code_for(issuer, **chosen))
     assert answer.status == 200
     token = json.loads(answer.body)["access_token"]
     claims = authorizer.authorize(f"Bearer {token}")["jwt"]["claims"]
-    assert (claims["sub"], claims["scope"], claims["tenant"]) == (sub, scope, "demo")
+    assert (claims["sub"], claims["scope"], claims["tenant"]) == (sub, scope, tenant)
 
 
 def test_id_token_has_the_nonce_and_the_published_key_verifies_it(issuer: LocalIssuer) -> None:
@@ -180,12 +188,31 @@ def test_sign_in_for_another_client_is_refused(
 
 
 @pytest.mark.parametrize(
-    "chosen", [{"user": "nobody"}, {"user": ""}, {"user": "", "name": "Operator"}]
+    "chosen",
+    [
+        {"user": "nobody"},
+        {"user": ""},
+        {"user": "", "name": "Operator"},
+        {"user": "ann", "tenant": "clinic"},
+        {"user": OPERATOR, "tenant": "other"},
+    ],
 )
 def test_choice_of_nobody_or_of_the_operators_name_is_refused(
     issuer: LocalIssuer, chosen: dict[str, str]
 ) -> None:
     assert send(issuer, "POST", AUTHORIZE, {**ASKED, **chosen}).status == 400
+
+
+def test_hint_signs_the_operator_of_a_tenant_in_without_the_page(
+    issuer: LocalIssuer, authorizer: Authorizer
+) -> None:
+    answer = send(issuer, "GET", AUTHORIZE, {**ASKED, "login_hint": f"{OPERATOR}@clinic"})
+    [code] = parse_qs(urlsplit(dict(answer.headers)["location"]).query)["code"]
+    token = json.loads(exchange(issuer, code).body)["access_token"]
+    claims = authorizer.authorize(f"Bearer {token}")["jwt"]["claims"]
+    assert (claims["sub"], claims["tenant"]) == (OPERATOR, "clinic")
+    unknown = send(issuer, "GET", AUTHORIZE, {**ASKED, "login_hint": f"{OPERATOR}@other"})
+    assert (unknown.status, b"<form" in unknown.body) == (200, True)
 
 
 def test_other_paths_are_none_of_the_issuers(issuer: LocalIssuer) -> None:

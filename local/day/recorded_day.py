@@ -1,0 +1,174 @@
+"""The recorded day of a data folder: when it is played, and how its rows get into the table."""
+
+import hashlib
+import json
+import logging
+import shutil
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from local.children import Child
+from local.day.actors import LINE, TENANT
+from local.errors import LocalError
+from local.files import write_whole
+from local.sqlite.database import Database
+from local.sqlite.engine import ACCOUNT_FILE, FILE, SERVICES_FILE
+from local.sqlite.vectors import ADD as ADD_VECTOR
+from local.template import ROOT
+from local.twilio.sms_log import SmsLog
+from skein.errors import SkeinError
+
+SMS_FILE = "texts.jsonl"
+TOUR_FILE = "tour.json"
+STORY_SECONDS = 120.0  # on a machine with much else to do
+# The rows of the tenant, and the item of its line, which belongs to no tenant.
+CHOSEN = {"from": f"{TENANT}#", "to": f"{TENANT}$", "line": f"LINE#phone#{LINE}"}  # "$" follows "#"
+ITEMS = (
+    "SELECT pk, sk, gsi1pk, gsi1sk, gsi2pk, gsi2sk, expires_at, size, item FROM items"
+    " WHERE pk >= :from AND pk < :to OR pk = :line"
+)
+VECTORS = (
+    "SELECT partition, model, pk, sk, author, month, vector FROM vectors"
+    " WHERE pk >= :from AND pk < :to"
+)
+FORGET_ITEMS = "DELETE FROM items WHERE pk >= :from AND pk < :to OR pk = :line"
+FORGET_VECTORS = "DELETE FROM vectors WHERE pk >= :from AND pk < :to"
+MARK_REMOVED = (
+    "UPDATE vector_partitions SET changed = random(), removed = random()"
+    " WHERE partition >= :from AND partition < :to"
+)
+ADD_ITEM = (
+    "INSERT INTO items (pk, sk, gsi1pk, gsi1sk, gsi2pk, gsi2sk, expires_at, size, item)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+MARK_ADDED = "INSERT OR REPLACE INTO vector_partitions VALUES (?, ?, random(), random())"
+
+logger = logging.getLogger(__name__)
+
+
+class RecordedDay:
+    """Recorded day, which a child process plays when a folder has none, or one of older code.
+
+    Args:
+        folder: The data folder.
+        database: The database of the table, which gets the rows.
+        sms_log: Gets the SMS.
+    """
+
+    def __init__(self, folder: Path, database: Database, sms_log: SmsLog) -> None:
+        self._folder = folder / "day"
+        self._kept = folder / "day.json"
+        self._database = database
+        self._sms_log = sms_log
+        self._child: Child | None = None
+        self._copied = threading.Thread(target=self._copy_when_played, name="day", daemon=True)
+        self._replaced: Callable[[], None] = lambda: None
+        self._stopping = False
+        self._tour: list[dict[str, Any]] | None = None
+        self._state = "off"
+
+    def play(self, ahead: timedelta) -> None:
+        """Start to play the day, unless the folder has that of this version.
+
+        Args:
+            ahead: The offset of the stack's clock.
+        """
+        version, kept = _version(), self._read()
+        if kept.get("version") == version:
+            self._tour, self._state = kept["tour"], "ready"
+            return
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(mode=0o700)
+        for name in (ACCOUNT_FILE, SERVICES_FILE):  # so that the ids of SMS fit to those of later
+            shutil.copy2(self._folder.parent / name, self._folder / name)
+        self._state = "playing"
+        self._child = Child(
+            "the recorded day",
+            "local.day.play",
+            str(self._folder),
+            str(ahead.total_seconds()),
+            environment={},
+            log=self._folder / "play.log",
+        )
+
+    def copy(self, replaced: Callable[[], None]) -> None:
+        """Copy the rows in the background as soon as the day is played.
+
+        Args:
+            replaced: Called after rows of an older day were replaced, which may be cached.
+        """
+        self._replaced = replaced
+        if self._child is not None:
+            self._copied.start()
+
+    def stop(self) -> None:
+        """Stop playing (idempotent); the next start plays again."""
+        self._stopping = True
+        if self._child is not None:
+            self._child.stop()
+        if self._copied.ident is not None:
+            self._copied.join()
+
+    def state(self) -> dict[str, object]:
+        """Return the state and, once the day is there, the tour."""
+        return {"state": self._state, "tenant": TENANT, "steps": self._tour or []}
+
+    def _copy_when_played(self) -> None:
+        child = self._child
+        if child is None:
+            return
+        done = self._folder / TOUR_FILE
+        try:
+            child.wait_until(done.exists, seconds=STORY_SECONDS)  # the child then waits for its end
+            child.stop()
+            tour = json.loads(done.read_bytes())
+            replaced = self._copy_rows()
+            self._copy_sms()
+            kept = {"version": _version(), "tour": tour}
+            write_whole(self._kept, json.dumps(kept).encode())
+        except (LocalError, SkeinError, OSError) as error:
+            self._state = "failed"
+            if not self._stopping:
+                logger.warning("the recorded day is missing: %s", error)
+            return
+        self._tour, self._state = tour, "ready"
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if replaced:
+            self._replaced()
+
+    def _copy_rows(self) -> bool:
+        """Copy the tenant's rows in one transaction; return whether there were older ones."""
+        source = Database(self._folder / FILE)
+        with source.reading() as played:
+            items = played.execute(ITEMS, CHOSEN).fetchall()
+            vectors = played.execute(VECTORS, CHOSEN).fetchall()
+        source.close()
+        with self._database.writing() as connection:
+            older = connection.execute(FORGET_ITEMS, CHOSEN).rowcount
+            connection.execute(FORGET_VECTORS, CHOSEN)
+            connection.execute(MARK_REMOVED, CHOSEN)
+            connection.executemany(ADD_ITEM, items)
+            connection.executemany(ADD_VECTOR, vectors)
+            connection.executemany(MARK_ADDED, {row[:2] for row in vectors})
+        return older > 0
+
+    def _copy_sms(self) -> None:
+        self._sms_log.forget(LINE)
+        for sms in SmsLog(self._folder / SMS_FILE).of_line(LINE):
+            self._sms_log.put(sms)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            kept: dict[str, Any] = json.loads(self._kept.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return kept
+
+
+def _version() -> str:
+    """Return a digest of the code of the story and of the released versions."""
+    files = [*sorted(Path(__file__).parent.glob("*.py")), ROOT / "releases.toml"]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
