@@ -134,6 +134,7 @@ OTHERS = {
     ),
     "summaries/chat_summary.py": ("the one chat whose summary is made, for those who were there"),
     "memory/reflection.py": ("what fades, asked about by the same people's entries alone"),
+    "services/runs/ending_waits.py": "a reply's sender and number, and a run's asker",
     "services/runs/manual_trigger.py": "the run, for the person who asked for it",
     "services/runs/lease.py": "the run at work",
     "services/runs/activations.py": "the own steps of the run at work",

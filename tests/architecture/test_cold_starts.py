@@ -61,7 +61,7 @@ MOST = {
     "live_frames": 90,
     "mobile_api": 133,
     "push_worker": 92,
-    "run_worker": 300,
+    "run_worker": 312,
     "service_webhook": 82,
     "sms_delivery": 106,
     "sms_status": 100,

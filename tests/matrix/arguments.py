@@ -66,6 +66,7 @@ SAMPLES: dict[str, Any] = {
     "time_zone": None,
     "reply_to": None,
     "wait": None,
+    "until": None,
     "before": None,
     "after": None,
     "offset": None,

@@ -348,6 +348,8 @@ GROUPS = (
                 ("run",),
                 "Nothing. The agent may answer in the chat where it learned the content.",
             ),
+            Entry(Reason.STOPPED_BY_ASKER, ("run",), "Nothing."),
+            Entry(Reason.STOPPED_BY_OPERATOR, ("run",), "Nothing. The audit log has the call."),
             Entry(
                 Reason.STOPPED_BY_AGENT,
                 ("run",),

@@ -248,6 +248,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chats/{chat_id}/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Stop an own run that waits
+         * @description Only the person whose message the run answers can stop it. What it has sent stays.
+         */
+        delete: operations["stop_waiting_run"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me/devices/{device_id}": {
         parameters: {
             query?: never;
@@ -1406,7 +1426,11 @@ export interface paths {
         get: operations["get_run"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Stop a run
+         * @description A run that waits, is queued or works ends (idempotent). What it has sent stays.
+         */
+        delete: operations["stop_run"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2818,13 +2842,15 @@ export interface components {
         };
         /**
          * Media
-         * @description An image, audio or video of a message. Only the reference is stored.
+         * @description A picture or file of a message; `MediaFile` has its state.
          */
         Media: {
-            /** @description The address of the file. */
-            url: string;
-            /** @description The media type, such as `image/jpeg`. */
+            /** @description The id of the file; null for one of release 0.2.0, which was not stored. */
+            id?: string | null;
+            /** @description The media type that the sender claims. */
             content_type: string;
+            /** @description The provider's URL of a file of release 0.2.0, which is never shown. Default: `""`. */
+            url?: string;
         };
         /**
          * MemberPage
@@ -3241,7 +3267,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -3372,6 +3398,11 @@ export interface components {
             reasons: components["schemas"]["RecordedReason"][];
             /** @description The run that answers the messages of this one. */
             merged_into: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the run waits for a reply; null if it does not wait.
+             */
+            waits_until: string | null;
             /** @description The error in words; null without one. */
             error: string | null;
             /**
@@ -5560,7 +5591,7 @@ export interface components {
             models?: {
                 [key: string]: components["schemas"]["ModelPrice"];
             };
-            /** @description The price of a unit by the name of the channel: of a segment of `sms`, or a message of `whatsapp`. */
+            /** @description The price of a unit by the name of the channel: of a segment of `sms`, a message with a file by `mms`, or a message of `whatsapp`. */
             channels?: {
                 [key: string]: number;
             };
@@ -6968,7 +6999,7 @@ export interface components {
          * @description A tool of agents.
          * @enum {string}
          */
-        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
+        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * Outsiders
          * @description Whether private prompts show words of people outside of the chat: `none`, or `quoted` with their source.
@@ -7113,6 +7144,12 @@ export interface components {
          * @enum {string}
          */
         PlanOutcome: "active" | "canceled";
+        /**
+         * CountedMessages
+         * @description How messages are counted and priced: by channel, or as `mms` if an SMS has a file.
+         * @enum {string}
+         */
+        CountedMessages: "sms" | "whatsapp" | "mms";
         /**
          * ProfileChangeMadeBy
          * @description What changed the profile: consolidation, or the agent's tool.
@@ -7973,6 +8010,37 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    stop_waiting_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+                /** @description The id of a run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
@@ -11228,6 +11296,39 @@ export interface operations {
         };
     };
     get_run: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    stop_run: {
         parameters: {
             query?: {
                 /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */

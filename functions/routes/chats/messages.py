@@ -2,7 +2,7 @@
 
 from aws_lambda_powertools.event_handler import Response
 
-from routes.app import After, Before, ChatId, Limit, PageCursor, Seq
+from routes.app import After, Before, ChatId, Limit, PageCursor, RunId, Seq
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import app, service
@@ -22,6 +22,7 @@ from skein.services.chats.views import ChatViews
 from skein.services.choices.answering import Answering, GivenAnswer
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.rate_limits import RateLimiter
+from skein.services.runs.ending_waits import EndingWaits
 from skein.services.runs.manual_trigger import ManualTrigger
 
 router = ApiRouter("messages", Unaudited(CONVERSATION))
@@ -116,3 +117,13 @@ def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
         caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id
     )
     return RunPage(items=(RunResource.for_members(run),), next_cursor=None)
+
+
+@router.delete(
+    "/v1/chats/<chat_id>/runs/<run_id>", "Stop an own run that waits", 409, tag="runs", audit="run"
+)
+def stop_waiting_run(chat_id: ChatId, run_id: RunId) -> Response[None]:
+    """Only the person whose message the run answers can stop it. What it has sent stays."""
+    caller = router.caller
+    service(EndingWaits).stop(caller.tenant, chat_id, caller.user_id, run_id)
+    return no_content()

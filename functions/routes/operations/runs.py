@@ -1,9 +1,12 @@
 """Routes of runs, for operators."""
 
+from contextlib import suppress
+
 from routes.app import AgentId, Day, Limit, PageCursor, RunId
 from routes.router import ApiRouter
 from routes.scope import WhyPrivate, note_run, sees_private
 from skein.bootstrap import service
+from skein.errors import Conflict
 from skein.models.api.inspection import PromptResource
 from skein.models.api.runs import (
     RunInspection,
@@ -11,9 +14,11 @@ from skein.models.api.runs import (
     RunResource,
     StepResource,
 )
+from skein.models.common.reason import Reason
 from skein.models.runs.completion import TokenUsage
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.money import money_of
+from skein.services.runs.completion import RunCompletion
 from skein.services.runs.queries import RunView, RunViews
 
 router = ApiRouter("runs", "run", role="support")
@@ -50,6 +55,22 @@ def get_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
     """
     private = sees_private(router.caller, reason)
     view = service(RunViews).inspect(router.caller.tenant, run_id, private=private)
+    if not view.withheld:
+        note_run(view.run)
+    return inspected(view)
+
+
+@router.delete("/v1/runs/<run_id>", "Stop a run")
+def stop_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
+    """A run that waits, is queued or works ends (idempotent). What it has sent stays."""
+    caller = router.caller
+    private = sees_private(caller, reason)
+    run = service(RunViews).get(caller.tenant, run_id).run
+    with suppress(Conflict):  # it has ended already
+        service(RunCompletion).cancel(
+            run, reason=Reason.STOPPED_BY_OPERATOR, error="stopped by an operator"
+        )
+    view = service(RunViews).inspect(caller.tenant, run_id, private=private)
     if not view.withheld:
         note_run(view.run)
     return inspected(view)

@@ -94,7 +94,11 @@ def test_schema_requires_what_the_function_requires(tool: Tool) -> None:
 @every_tool
 def test_nulls_count_as_not_given(tool: Tool) -> None:
     needed = tool.arguments.model_json_schema().get("required", ())
-    samples = {name: _properties(tool)[name].get("enum", ["x"])[0] for name in needed}
+    samples = {
+        name: 1 if each.get("type") == "integer" else each.get("enum", ["x"])[0]
+        for name in needed
+        for each in [_properties(tool)[name]]
+    }
     nulls = dict.fromkeys(_properties(tool)) | samples
     assert tool.parse(json.dumps(nulls)) == tool.parse(json.dumps(samples))
 

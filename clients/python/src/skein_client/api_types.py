@@ -94,11 +94,12 @@ Item: TypeAlias = str
 
 class Media(TypedDict):
     """
-    An image, audio or video of a message. Only the reference is stored.
+    A picture or file of a message; `MediaFile` has its state.
     """
 
-    url: str
+    id: NotRequired[str | None]
     content_type: str
+    url: NotRequired[str]
 
 
 class Money(TypedDict):
@@ -177,7 +178,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -721,7 +722,7 @@ class Prices(TypedDict):
 
     currency: str
     models: NotRequired[dict[str, ModelPrice]]
-    channels: NotRequired[dict[ReachingChannel, float]]
+    channels: NotRequired[dict[CountedMessages, float]]
 
 
 class PythonCall(TypedDict):
@@ -1059,7 +1060,7 @@ ReplyMode: TypeAlias = Literal['tools', 'text']
 HistoryFormat: TypeAlias = Literal['timeline', 'roles']
 
 
-ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
+ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
 
 
 Outsiders: TypeAlias = Literal['none', 'quoted']
@@ -1132,6 +1133,9 @@ OfferState: TypeAlias = Literal['new', 'approved', 'changed', 'gone']
 
 
 PlanOutcome: TypeAlias = Literal['active', 'canceled']
+
+
+CountedMessages: TypeAlias = Literal['sms', 'whatsapp', 'mms']
 
 
 ProfileChangeMadeBy: TypeAlias = Literal['consolidation', 'update_profile']
@@ -3153,6 +3157,7 @@ class RunResource(TypedDict):
     meaning: str | None
     reasons: list[RecordedReason]
     merged_into: str | None
+    waits_until: str | None
     error: str | None
     created_at: str
     started_at: str | None

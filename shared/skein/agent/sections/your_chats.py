@@ -12,16 +12,18 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 
 from skein.interface.names import Names
 from skein.interface.reading import OwnChat, Reading, SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Message
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
+from skein.models.common.storage import Key
 from skein.models.runs.run import LIVE_RUN, Run
+from skein.models.runs.trigger import Wait
 from skein.services.chat_state.audience import destination_of
 from skein.services.common.quoting import quoted, quoted_id
 
@@ -30,6 +32,7 @@ ACTIVE_FOR = timedelta(hours=6)
 MAX_OF_OUTSIDER = 3  # chats of one outsider in one section of a private prompt
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
 CHAT_ID = "chat_id"
+QUESTION_CHARACTERS = 200  # of a question to which a run awaits the reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,14 @@ class LiveRun:
         chat: The chat in which the run works or waits; None for a run without a chat.
         waiting: Whether the run waits for a reply in that chat.
         named: Whether the run's id may be shown. The id of a run contains the id of its home chat.
+        wait: Its wait, if it waits there.
     """
 
     run_id: str
     chat: Chat | None
     waiting: bool
     named: bool = True
+    wait: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,22 @@ class YourChats(SectionItems):
 
     Attributes:
         complete: Whether `listed` has all of the agent's chats.
+        question: The message in the active chat to which a run awaits the reply.
     """
 
     listed: tuple[OwnChat, ...] = ()
     complete: bool = False
     live_runs: tuple[LiveRun, ...] = ()
+    question: Message | None = None
     owned = (LIVE_RUN,)
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the key of the message to which a run awaits the reply in the active chat."""
+        wait = read.member.wait if read.member is not None else None
+        if wait is None or read.chat is None or any(m.seq == wait.seq for m in read.messages):
+            return []
+        return [Message.key_of(read.run.tenant, read.chat.id, wait.seq)]
 
     @classmethod
     def found(cls, read: SectionReads) -> "YourChats":
@@ -79,11 +94,43 @@ class YourChats(SectionItems):
             if LIVE_RUN.holds(item) and may_show(Audience.model_validate(item["audience"]), readers)
         ]
         homes = {own.chat.id for own in (*active, *shown)}
-        return cls(tuple(listed), complete, _live_runs(listed, lone, homes=homes))
+        runs = _live_runs(listed, lone, homes=homes)
+        return cls(tuple(listed), complete, runs, _question(read))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the titles hold."""
-        return (own.chat.title_authors for own in self.listed)
+        """Return the people whose words the titles and the awaited question hold."""
+        words = [self.question.words] if self.question is not None else []
+        return (*(own.chat.title_authors for own in self.listed), *words)
+
+    @property
+    def awaiting(self) -> LiveRun | None:
+        """The run that waits for days in the active chat, for which a reply can be named."""
+        question = self.question
+        if question is None:
+            return None
+        return next(
+            (
+                live
+                for live in self.live_runs
+                if live.wait is not None and live.chat is not None
+                if (live.chat.id, live.wait.seq) == (question.chat_id, question.seq)
+                if live.wait.any_until is not None
+            ),
+            None,
+        )
+
+
+def _question(read: SectionReads) -> Message | None:
+    """Return the message in the active chat to which a run awaits the reply, if it may be shown."""
+    wait, chat = read.member.wait if read.member is not None else None, read.chat
+    if wait is None or chat is None:
+        return None
+    item = read.found.get(Message.key_of(chat.tenant, chat.id, wait.seq))
+    known = [chat.as_now(Message.from_item(item))] if item is not None else read.messages
+    asked = next((message for message in known if message.seq == wait.seq), None)
+    if asked is None or not read.insiders.admit(asked.words):
+        return None
+    return None if chat.hides(asked.seq, asked.created_at, here=chat) else asked
 
 
 def for_readers(
@@ -144,7 +191,7 @@ def _live_runs(
             live[running] = LiveRun(running, own.chat, waiting=False)
         if wait is not None:
             named = wait.run_id in lone or Run.home_of(wait.run_id) in homes
-            live[wait.run_id] = LiveRun(wait.run_id, own.chat, waiting=True, named=named)
+            live[wait.run_id] = LiveRun(wait.run_id, own.chat, waiting=True, named=named, wait=wait)
     return tuple(live.values())
 
 
@@ -220,9 +267,11 @@ def _your_chats(given: SectionInput) -> Section | None:
 def active_runs(given: SectionInput) -> Section | None:
     """Render the agent's other live runs; None if there are none.
 
-    A waiting run names the members for whose reply it waits.
+    A waiting run names the members for whose reply it waits. One that waits for days also names the
+    end of the wait and, in the chat of the question, the question.
     """
     lines, names, with_ids = [], given.names, given.takes("run_id")
+    here = given.reading.of(YourChats).awaiting
     for live in given.reading.of(YourChats).live_runs:
         if live.run_id == given.run.id:
             continue
@@ -230,10 +279,26 @@ def active_runs(given: SectionInput) -> Section | None:
         where = f" in {quoted(live.chat.display_title)}" if live.chat else ""
         whom = _awaited(live.chat, names) if live.waiting and live.chat else ""
         name = f" (id: {quoted_id(live.run_id)})" if with_ids and live.named else ""
-        lines.append(f"  - {state}{whom}{where}{name}")
+        until, asked = _until(live, given.context.zone), _asked(given) if live is here else ""
+        lines.append(f"  - {state}{whom}{where}{until}{name}{asked}")
     if not lines:
         return None
     return listing("ACTIVE RUNS", lines, given.list_limit, given.counter)
+
+
+def _until(live: LiveRun, zone: tzinfo) -> str:
+    """Return the end of a wait of days; '' for another wait."""
+    if live.wait is None or live.wait.any_until is None:
+        return ""
+    return f" until {live.wait.until.astimezone(zone):%Y-%m-%d %H:%M %Z}"
+
+
+def _asked(given: SectionInput) -> str:
+    """Return the question to which a run awaits the reply."""
+    question = given.reading.of(YourChats).question
+    if question is None:
+        return ""
+    return f"; it asked in msg:{question.seq}: {quoted(question.text[:QUESTION_CHARACTERS])}"
 
 
 def _in_roster(member: NamedMember, names: Names) -> str:

@@ -16,7 +16,7 @@ from skein.agent.sections.your_chats import (
 from skein.agent.tools import borrow_context, chats, choices, profile, runs
 from skein.agent.tools import send_message as messages
 from skein.agent.tools.chats import enter_chat
-from skein.agent.tools.runs import end_run, get_my_runs, stop_run
+from skein.agent.tools.runs import end_run, get_my_runs, resume_run, stop_run
 from skein.agent.tools.send_message import send_message, variant
 from skein.desk import tools as desk
 from skein.interface.reading import Reading
@@ -56,6 +56,7 @@ IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
     enter_chat.name: ((), lambda reading: bool(others_listed(reading))),
     borrow_context.borrow_context.name: ((), lambda reading: bool(others_listed(reading))),
     stop_run.name: ((get_my_runs.name,), lambda reading: len(reading.of(YourChats).live_runs) > 1),
+    resume_run.name: ((), lambda reading: reading.of(YourChats).awaiting is not None),
     goals_and_plans.end_goal.name: (
         (goals_and_plans.set_goal.name,),
         lambda reading: bool(reading.of(Goals).goals),

@@ -1,12 +1,12 @@
-"""The tools for runs: `get_my_runs`, `stop_run` and `end_run`."""
+"""The tools for runs: `get_my_runs`, `stop_run`, `resume_run` and `end_run`."""
 
 from typing import Annotated
 
 from pydantic import Field
 
 from skein.errors import Conflict, Correctable, Failed, Forbidden, NotFound
-from skein.interface.arguments import NOT_SHOWN, Count, Id
-from skein.interface.tool import tool
+from skein.interface.arguments import NOT_SHOWN, Count, Id, MessageNumber
+from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext
 from skein.models.common.base import rfc3339
 from skein.models.common.provenance import NO_AUTHORS
@@ -15,6 +15,7 @@ from skein.models.runs.run import Run, RunStatus
 from skein.services.common.quoting import quoted
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_effect, may_affect
+from skein.services.runs.ending_waits import EndingWaits
 from skein.services.runs.queries import OwnRuns
 
 
@@ -65,6 +66,17 @@ def stop_run(call: ToolContext, run_id: Id) -> str:
     except (NotFound, Conflict, Forbidden) as error:
         raise Failed(str(error)) from None
     return "stopped"
+
+
+@tool(effect="save")
+def resume_run(
+    call: ToolContext,
+    reply: Annotated[MessageNumber, Field(description="Its number here, such as 43 for msg:43.")],
+) -> str:
+    """Give your run that waits here the message that answers its question."""
+    with refusals_as_tool_errors():
+        call.service(EndingWaits).reply(call.activation.claim, call.target(None), reply)
+    return "the run continues with this message"
 
 
 @tool(effect="end")

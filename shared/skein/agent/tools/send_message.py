@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 from pydantic import Field, create_model
 
@@ -23,7 +25,7 @@ from skein.errors import (
     RateLimited,
     Unprocessable,
 )
-from skein.interface.arguments import NOT_SHOWN, TEXT, Id, MessageNumber
+from skein.interface.arguments import NOT_SHOWN, TEXT, Id, MessageNumber, Moment
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import Tool, tool
 from skein.interface.tool_context import ToolContext
@@ -38,9 +40,10 @@ from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.choices.proposals import Proposals
 from skein.services.common.quoting import quoted, quoted_id
+from skein.services.common.schedule import deadline_of
 from skein.services.replies.ask_and_wait import Questions
 from skein.services.runs.disclosure import NeedsConsent, check_post
-from skein.services.runs.policy import WAIT_SECONDS
+from skein.services.runs.policy import MAX_WAIT, WAIT_SECONDS
 
 MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), TEXT]
 
@@ -80,6 +83,10 @@ def send_message(
         JsonBool | None,
         Field(description=WAIT),
     ] = None,
+    until: Annotated[
+        Moment | None,
+        Field(description="Wait longer, such as 2 days."),
+    ] = None,
     chat_id: Id | None = None,
     also_in: Annotated[
         list[Id] | None,
@@ -99,7 +106,7 @@ def send_message(
     first = _message(call, words, target, reply_to=reply_to, expects_reply=bool(wait))
     messages = [first, *(_message(call, words, other) for other in targets[1:])]
     with _errors_for_model(call):
-        return _post(call, messages, wait=bool(wait))
+        return _post(call, messages, wait=bool(wait), until=_waits_until(call, until))
 
 
 @cache
@@ -159,14 +166,22 @@ def _errors_for_model(call: ToolContext) -> Iterator[None]:
         raise Correctable(str(error)) from None
 
 
-def _post(call: ToolContext, messages: Sequence[NewMessage], *, wait: bool) -> str:
+def _waits_until(call: ToolContext, until: str | None) -> datetime | None:
+    if until is None:
+        return None
+    return deadline_of(until, ZoneInfo(call.reading.zone), call.clock.now(), MAX_WAIT)
+
+
+def _post(
+    call: ToolContext, messages: Sequence[NewMessage], *, wait: bool, until: datetime | None
+) -> str:
     """Post a text in each chat, and propose it for the chats that need a person's yes."""
     done: list[str] = []
     to_agree: list[NewMessage] = []
     for new in messages:
         try:
             if wait and call.may_wait:
-                done.append(_ask(call, new))
+                done.append(_ask(call, new, until))
             else:
                 done.append(_say(call, new) + (ANOTHER_WAIT if wait else ""))
         except NeedsConsent:
@@ -228,12 +243,13 @@ def remember_sent(call: ToolContext, posted: Message, heard_by: Audience) -> Non
     call.activation.sent.append(sent)
 
 
-def _ask(call: ToolContext, new: NewMessage) -> str:
+def _ask(call: ToolContext, new: NewMessage, until: datetime | None) -> str:
     asked = call.service(Questions).ask(
         call.activation.claim,
         new,
         audience=made_for(call),
         sent=call.activation.sent,
+        until=until,
     )
     call.activation.claim = asked.claim
     call.activation.over = asked.waiting

@@ -1,5 +1,6 @@
 """Resources of the HTTP API: runs and prompts."""
 
+from datetime import datetime
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
@@ -166,6 +167,10 @@ class RunResource(Resource):
     merged_into: Annotated[
         str | None, Field(description="The run that answers the messages of this one.")
     ]
+    waits_until: Annotated[
+        Instant | None,
+        Field(description="Until when the run waits for a reply; null if it does not wait."),
+    ]
     error: Annotated[str | None, Field(description="The error in words; null without one.")]
     created_at: CreatedAt
     started_at: Annotated[Instant | None, Field(description="When it started; null before.")]
@@ -182,6 +187,7 @@ class RunResource(Resource):
             "previous_run_id": None,
             "meaning": meaning_of(run.reason),
             "chat_id": run.own_chat_id,
+            "waits_until": _waits_until(run),
         }
         if inspected is not None:
             made |= inspected._asdict()
@@ -192,7 +198,12 @@ class RunResource(Resource):
     def without_content(cls, run: Run) -> Self:
         """Build the resource of a run that is withheld: its ids, status, times and reasons."""
         shown = {name: getattr(run, name) for name in SHOWN_IF_WITHHELD}
-        own = {"withheld": True, "chat_id": run.own_chat_id, "meaning": meaning_of(run.reason)}
+        own = {
+            "withheld": True,
+            "chat_id": run.own_chat_id,
+            "meaning": meaning_of(run.reason),
+            "waits_until": _waits_until(run),
+        }
         return cls(**dict.fromkeys(cls.model_fields) | {"steps": (), "marks": ()} | shown | own)
 
     @classmethod
@@ -214,6 +225,11 @@ class RunResource(Resource):
         trigger = run.trigger.model_copy(update={"traced_to": None})
         hidden = {"error": None, "reason": None, "reasons": (), "merged_into": None, "held": None}
         return cls.of(run.model_copy(update={**hidden, "trigger": trigger}))
+
+
+def _waits_until(run: Run) -> datetime | None:
+    """Return until when a run waits for a reply; None if it does not wait."""
+    return run.wait.until if run.wait is not None else None
 
 
 class RunPage(Page[RunResource]):

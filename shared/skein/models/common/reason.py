@@ -159,6 +159,8 @@ class Reason(StrEnum):
         "disclosure_refused",
         "The chat of the answer has readers who may not be shown the run's content.",
     )
+    STOPPED_BY_ASKER = "stopped_by_asker", "The person who asked for the run stopped it."
+    STOPPED_BY_OPERATOR = "stopped_by_operator", "An operator stopped the run."
     STOPPED_BY_AGENT = "stopped_by_agent", "Another run of the agent stopped this run."
     MESSAGE_DELETED = "message_deleted", "The message was deleted before it was answered or sent."
     PERSON_ERASED = "person_erased", "The run was shown words of a person who is being erased."

@@ -38,6 +38,7 @@ ToolName = Literal[
     "borrow_context",
     "get_my_runs",
     "stop_run",
+    "resume_run",
     "set_goal",
     "end_goal",
     "set_plan",

@@ -133,7 +133,7 @@ class Run(Stored):
         attempts: Claims that began work; the run fails after three failed attempts.
         deferrals: How often the run was deferred because the model was down; not attempts.
         joined_at: When the deferred run last merged newer messages and began to wait.
-        unpaused_at: When the run's newest pause ended.
+        unpaused_at: When the run's newest pause or wait for a reply ended.
         lease_until: The end of the lease of the worker that claimed the run.
         steps_taken: Model answers recorded so far, over all activations.
         activation: How many activations the run has had: starts and restarts, each with a prompt.
@@ -303,7 +303,7 @@ class Run(Stored):
 
     @property
     def counted_from(self) -> datetime:
-        """The time from which the run's waits are counted: its creation or the end of a pause."""
+        """When the run was created, or its newest pause or wait for a reply ended."""
         return max(self.created_at, self.unpaused_at or self.created_at)
 
     def due(self, at: datetime) -> dict[str, Any]:

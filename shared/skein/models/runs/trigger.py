@@ -1,5 +1,6 @@
 """Triggers of runs, the slot of a queued run, and waits for replies."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -177,11 +178,22 @@ class Wait(Value):
         run_id: The run; its id names the partition that holds it.
         seq: The message that asks for the reply.
         until: When the run resumes without a reply.
+        any_until: Until when each text counts as the reply, in a long wait; None for the whole
+            wait. Later, only a message with `reply_to` is the reply.
     """
 
     run_id: Identifier
     seq: int
     until: Instant
+    any_until: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
+
+    def ended_by(self, reply_to: int | None, now: datetime) -> bool:
+        """Tell whether a text is the reply, rather than an ordinary message.
+
+        Args:
+            reply_to: The message that the text replies to.
+        """
+        return reply_to == self.seq or self.any_until is None or now < self.any_until
 
 
 class Resume(Value):

@@ -442,7 +442,8 @@ class Chats:
             wakes = agent in woken
             pace = paced(agent, message, woken=wakes, now=now)
             answering = {**pace.changes, **burst_with(agent, debounce, now)}
-            if agent.wait is not None and not snapshot.chat.held:
+            wait = agent.wait if not snapshot.chat.held else None
+            if wait is not None and wait.ended_by(message.reply_to, now):
                 resumed = resumed_by(
                     self.table,
                     agent,
@@ -451,7 +452,7 @@ class Chats:
                     now=now,
                     settings=self.settings,
                 )
-                commit.runs[agent.member.id] = agent.wait.run_id
+                commit.runs[agent.member.id] = wait.run_id
                 commit.writes.extend(resumed.writes)
                 commit.delayed_jobs.extend([resumed.job] if resumed.job else [])
             elif wakes and pace.allowed:

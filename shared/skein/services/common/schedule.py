@@ -85,6 +85,19 @@ def moment_of(text: str, zone: ZoneInfo, now: datetime) -> datetime:
     return moment
 
 
+def deadline_of(text: str, zone: ZoneInfo, now: datetime, longest: timedelta) -> datetime:
+    """Parse a deadline: a delay such as `3 days`, or a time as in `moment_of`.
+
+    Raises:
+        Unprocessable: The text is neither, or the deadline is later than `longest` from now.
+    """
+    is_delay = _AFTER.fullmatch(text.strip().lower()) is not None
+    until = after_a_while(text, now) if is_delay else moment_of(text, zone, now)
+    if until > now + longest:
+        raise Unprocessable(f"until must be at most {longest.days} days from now")
+    return until
+
+
 def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
     """Return the first time strictly after `after` at which a cron expression fires in `zone`.
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from skein.errors import Conflict, LostLease
@@ -72,6 +72,7 @@ class Questions:
         *,
         audience: Audience,
         sent: Sequence[SentMessage],
+        until: datetime | None = None,
     ) -> QuestionOutcome:
         """Post `new` and make the run wait for a reply, in one transaction.
 
@@ -87,6 +88,7 @@ class Questions:
             new: The message.
             audience: The audience of the content that the message is made from.
             sent: Other messages that this step sent, which are recorded on the run as well.
+            until: Until when the run waits; None for `WAIT_SECONDS`.
 
         Raises:
             Conflict: The run has waited `MAX_WAITS` times, or another run waits in this chat.
@@ -115,7 +117,7 @@ class Questions:
                 preview=new.text[:PREVIEW_CHARACTERS],
                 audience=there,
             )
-            asked, writes, following = self._extra_writes(claim, snapshot, [*sent, question])
+            asked, writes, following = self._extra_writes(claim, snapshot, [*sent, question], until)
             jobs.extend(following)
             return writes
 
@@ -132,7 +134,8 @@ class Questions:
                 "run waits for a reply",
                 extra={"run_id": claim.run.id, "reason": Reason.WAITING_FOR_REPLY},
             )
-            self.dispatch.send([claim.job], delay_seconds=WAIT_SECONDS)
+            if until is None:  # the tick ends a longer wait
+                self.dispatch.send([claim.job], delay_seconds=WAIT_SECONDS)
         return asked
 
     def _check_readers(self, claim: Claim) -> None:
@@ -152,7 +155,11 @@ class Questions:
             check_readers(held, Chat.from_item(item))
 
     def _extra_writes(
-        self, claim: Claim, snapshot: ChatSnapshot, sent: Sequence[SentMessage]
+        self,
+        claim: Claim,
+        snapshot: ChatSnapshot,
+        sent: Sequence[SentMessage],
+        until: datetime | None,
     ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
         run = claim.run
         membership = snapshot.member(claim.agent)
@@ -173,7 +180,7 @@ class Questions:
         }
         seq = snapshot.chat.last_seq + 1
         if reply is None:
-            return self._waiting(claim, membership, seq, changes)
+            return self._waiting(claim, membership, seq, changes, until)
         return self._answered(claim, membership, reply, seq, changes)
 
     def _reply(
@@ -208,10 +215,17 @@ class Questions:
         return next((m for m in unknown if m.kind == "text" and m.sender.ref != claim.agent), None)
 
     def _waiting(
-        self, claim: Claim, membership: Membership, seq: int, changes: dict[str, Any]
+        self,
+        claim: Claim,
+        membership: Membership,
+        seq: int,
+        changes: dict[str, Any],
+        until: datetime | None,
     ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
-        until = self.clock.now() + timedelta(seconds=WAIT_SECONDS)
-        wait = Wait(run_id=claim.run.id, seq=seq, until=until)
+        shortest = self.clock.now() + timedelta(seconds=WAIT_SECONDS)
+        wait = Wait(run_id=claim.run.id, seq=seq, until=shortest)
+        if until is not None and until > shortest:
+            wait = Wait(run_id=claim.run.id, seq=seq, until=until, any_until=shortest)
         changes |= {
             "status": "waiting",
             "wait": wait,
@@ -222,7 +236,7 @@ class Questions:
         }
         now_waiting = claim.with_run(**changes)
         asked = QuestionOutcome(now_waiting, seq, waiting=True)
-        due = claim.run.due(until + OUTBOX_GRACE)
+        due = claim.run.due(wait.until + (OUTBOX_GRACE if until is None else timedelta()))
         here = {"wait": wait.model_dump(mode="json")}
         first = Update(
             claim.run.key, set=stored_of(now_waiting, *changes) | due, condition=claim.fence_holds

@@ -23,7 +23,8 @@ MAX_STEPS = 20
 MAX_CALLS_PER_STEP = 20
 MAX_WAITS = 10
 MAX_REBUILDS = 3  # when people keep joining the run's chat
-WAIT_SECONDS = 300  # for a reply to a question
+WAIT_SECONDS = 300  # for a reply to a question, unless the run says until when it waits
+MAX_WAIT = timedelta(days=7)
 
 # When a run is tried again.
 MAX_ATTEMPTS = 3

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from skein.models.chats.chat import Message
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef
+from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.storage import Is, Update, Write, all_of
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
@@ -54,7 +54,7 @@ def resumed_by(
     wait = _wait_of(member)
     resume = Resume(status="reply", chat_id=member.chat_id, asked_seq=wait.seq, seq=message.seq)
     deeper = {"active_chat_id": member.chat_id, "chain_depth": message.depth}
-    requeue = _queued_again(member, resume, deeper, run_due_at(now, settings))
+    requeue = _queued_again(member, resume, deeper, now, settings)
     return _resumed(table, member, requeue, changes)
 
 
@@ -67,7 +67,7 @@ def timed_out(table: Table, member: Membership, *, now: datetime, settings: Sett
         settings: See `resumed_by`.
     """
     here = {"active_chat_id": member.chat_id}
-    requeue = _queued_again(member, _unanswered(member), here, run_due_at(now, settings))
+    requeue = _queued_again(member, _unanswered(member), here, now, settings)
     return _resumed(table, member, requeue, {})
 
 
@@ -84,9 +84,8 @@ def release_wait(
         member: The membership that closes, or whose chat closes.
         settings: See `resumed_by`.
     """
-    requeue = _queued_again(
-        member, _unanswered(member), {"active_chat_id": None}, run_due_at(now, settings)
-    )
+    nowhere = {"active_chat_id": None}
+    requeue = _queued_again(member, _unanswered(member), nowhere, now, settings)
     home = _home(table, member)
     if home is None or not home.active or home.key == member.key:
         return ResumedRun((requeue,), _job(member))
@@ -114,7 +113,11 @@ def _resumed(
 
 
 def _queued_again(
-    member: Membership, resume: Resume, changes: Mapping[str, Any], due_at: datetime
+    member: Membership,
+    resume: Resume,
+    changes: Mapping[str, Any],
+    now: datetime,
+    settings: Settings,
 ) -> Update:
     """Return the write that queues the waiting run again, conditional on this wait."""
     wait = _wait_of(member)
@@ -125,11 +128,12 @@ def _queued_again(
         "wait_chat_id": None,
         "resumed": resume.model_dump(mode="json", exclude_none=True),
         "due_tries": None,
+        "unpaused_at": rfc3339(now),
     }
     this_wait = Is("wait", wait.model_dump(mode="json", exclude_none=True))
     return Update(
         key,
-        set=change | dict(changes) | due_pointer("run", key, due_at),
+        set=change | dict(changes) | due_pointer("run", key, run_due_at(now, settings)),
         condition=all_of(Is("status", "waiting"), this_wait),
     )
 

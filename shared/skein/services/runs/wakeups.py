@@ -104,7 +104,8 @@ def paced(agent: Membership, message: Message, *, woken: bool, now: datetime) ->
         return Pace(allowed=True, changes=changes)
     if agent.paused or not woken:
         return Pace(allowed=False, changes={})
-    if agent.queued_run is not None or agent.wait is not None:
+    resumes = agent.wait is not None and agent.wait.ended_by(message.reply_to, now)
+    if agent.queued_run is not None or resumes:
         return Pace(allowed=True, changes={})
     since = now - AGENT_RUNS_WINDOW
     recent = [at for at in agent.agent_wakes if at > since]

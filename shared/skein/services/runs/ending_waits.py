@@ -1,0 +1,88 @@
+"""End waits before their time: with the reply that another run names, or with the waiting run."""
+
+from dataclasses import dataclass
+
+from skein.errors import Conflict, NotFound
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import Membership
+from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
+from skein.models.runs.run import RUN_ID, Run
+from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.common.optimistic import optimistic, transact_guarded
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs.claim import Claim
+from skein.services.runs.completion import RunCompletion
+from skein.services.runs.waits import ResumedRun, resumed_by
+from skein.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndingWaits:
+    """The service that ends waits: with a reply that another run names, or with the run."""
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    completion: RunCompletion
+    settings: Settings
+
+    def reply(self, claim: Claim, chat_id: str, seq: int) -> None:
+        """Resume the run that waits in a chat with a message as the reply.
+
+        Args:
+            claim: The run that names the message.
+            seq: The message, which another member wrote after the question.
+
+        Raises:
+            NotFound: No other run of the agent waits there, or the message is no reply.
+            LostLease: Another worker has taken the run over.
+        """
+        tenant = claim.run.tenant
+
+        def once() -> ResumedRun:
+            keys = (
+                Membership.key_of(tenant, chat_id, claim.agent),
+                Message.key_of(tenant, chat_id, seq),
+            )
+            found = self.table.get_many(list(keys))
+            member = Membership.from_item(found[keys[0]]) if keys[0] in found else None
+            message = Message.from_item(found[keys[1]]) if keys[1] in found else None
+            wait = member.wait if member is not None else None
+            if member is None or wait is None or wait.run_id == claim.run.id:
+                raise NotFound("no other run of yours waits here")
+            is_reply = message is not None and message.kind == "text" and seq > wait.seq
+            if message is None or not is_reply or message.sender.ref == claim.agent:
+                raise NotFound("name a message that somebody else wrote after the question")
+            now = self.clock.now()
+            resumed = resumed_by(
+                self.table, member, message, changes={}, now=now, settings=self.settings
+            )
+            transact_guarded(self.table, resumed.writes, claim.guard)
+            return resumed
+
+        job = optimistic(self.clock, once).job
+        self.dispatch.send([job] if job is not None else [])
+
+    def stop(self, tenant: str, chat_id: str, user_id: str, run_id: str) -> None:
+        """End a run that waits for a reply, for the person who asked for it (idempotent).
+
+        Args:
+            chat_id: The chat to which the run belongs.
+
+        Raises:
+            NotFound: The person has no such run in that chat, or is not a member of it.
+            Conflict: The run does not wait.
+        """
+        read_snapshot(self.table, tenant, chat_id).for_member(MemberRef(kind="user", id=user_id))
+        item = self.table.get(Run.key_of(tenant, run_id)) if RUN_ID.fullmatch(run_id) else None
+        run = Run.from_item(item) if item is not None else None
+        if run is None or run.chat_id != chat_id or run.trigger.user_id != user_id:
+            raise NotFound("you have asked for no such run here")
+        if run.ended:
+            return
+        if run.status != "waiting":
+            raise Conflict("the run does not wait for a reply")
+        why = "stopped by the person who asked"
+        self.completion.cancel(run, reason=Reason.STOPPED_BY_ASKER, error=why)
