@@ -57,7 +57,7 @@ from tests.support.agents import (
     asked_by_service,
     settle,
 )
-from tests.support.api_client import WHY, Answer, Client, recorded
+from tests.support.api_client import WHY, Answer, Client, operator, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.desk import Desk
 from tests.support.erasure import ZOE
@@ -946,6 +946,23 @@ def _stopped_by_agent(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     settle(world)
     asked_by_service(world)
     settle(world)
+    return ended(world, "canceled")
+
+
+@scenario(Reason.STOPPED_BY_ASKER)
+def _stopped_by_asker(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = group(ASK, reply_mode="tools")
+    world.post("Publish", HUSAM)
+    settle(world)
+    Client(world, sub=HUSAM.id).delete(f"/v1/chats/chat_1/runs/{world.runs()[0].id}")
+    return ended(world, "canceled")
+
+
+@scenario(Reason.STOPPED_BY_OPERATOR)
+def _stopped_by_operator(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = group(ASK, reply_mode="tools")
+    world.post("Publish", HUSAM)
+    operator(world).delete(f"/v1/runs/{world.runs()[0].id}", reason=WHY)
     return ended(world, "canceled")
 
 
