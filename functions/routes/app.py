@@ -37,6 +37,7 @@ from skein.errors import (
 )
 from skein.http import error_response
 from skein.models.api.base import MAX_SEQ
+from skein.models.common.address import ChannelName
 from skein.models.common.base import EntityId, Instant, NamedMember, Tenant, Value
 from skein.models.common.person_names import MAX_NAME, given_name
 from skein.models.directory.phone_number import Phone
@@ -115,6 +116,7 @@ AgentId = Annotated[EntityId, Path(description="The id of an agent.")]
 UserId = Annotated[EntityId, Path(description="The id of a user.")]
 PhoneNumber = Annotated[EntityId, Path(description="A phone number such as +15005550006.")]
 OwnNumber = Annotated[Phone, Path(description="A number with its country code: +15005550100.")]
+TextChannelName = Annotated[ChannelName, Path(description="The channel of the texts.")]
 Seq = Annotated[int, Path(ge=1, le=MAX_SEQ, description="A message's `seq`.")]
 RunId = Annotated[EntityId, Path(description="The id of a run.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of items in the page.")]

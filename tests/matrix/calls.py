@@ -41,6 +41,11 @@ PATHS: dict[str, dict[str, str]] = {
     "/v1/users/{user_id}/phones/{phone}/code": {"phone": "own_phone"},
     "/v1/me/phones/{phone}": {"phone": "own_phone"},
     "/v1/me/phones/{phone}/code": {"phone": "own_phone"},
+    **{
+        f"/v1/{whose}/phones/{{phone}}/consents{rest}": {"phone": "own_phone", "channel": "=sms"}
+        for whose in ("me", "users/{user_id}")
+        for rest in ("", "/{channel}")
+    },
 }
 
 # Parameters of queries: values that fit, with `=` before what is no id of something.
@@ -99,6 +104,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewMemory": {"kind": "core", "text": "Something new"},
     "NewPlan": {"name": "New", "instruction": "Look", "run_after": "2 hours"},
     "NewService": {"name": "New", "agent_ids": ["{agent_id}"]},
+    "NewTextConsent": {"proof": "A form"},
     "NewTool": {
         "name": "new_tool",
         "description": "Something new",

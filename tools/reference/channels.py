@@ -34,8 +34,9 @@ number in use is taken for the number's person.
 ## First contact
 
 An agent writes first to a person only after their consent to texts. It belongs to the number and a
-channel: the person gives it in the app or by START, or an operator records it with a proof. STOP,
-an opt-out that the carrier reports, and another owner of the number end it. The agent needs a line
+channel: the person gives it in the app (`PUT /v1/me/phones/{phone}/consents/{channel}`) or by
+START, or an operator records it with a proof (`PUT /v1/users/{user_id}/phones/…`). STOP, an opt-out
+that the carrier reports, and another owner of the number end it. The agent needs a line
 on that channel, on which the person has not opted out. The person's quiet hours and two limits of
 the day hold, `user_first_contacts_per_day` and `line_first_contacts_per_day`. The first text begins
 with the setting `introduction`, which says who asks and how to stop. The answer comes to the agent

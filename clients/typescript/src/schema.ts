@@ -48,6 +48,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me/phones/{phone}/consents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's consents to texts on a phone number
+         * @description Agents write first only to people who have consented, on the channel of the consent.
+         */
+        get: operations["list_own_text_consents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/phones/{phone}/consents/{channel}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Consent to texts that an agent begins
+         * @description STOP, or `DELETE`, revokes the consent.
+         */
+        put: operations["give_text_consent"];
+        post?: never;
+        /**
+         * Revoke the caller's consent to texts
+         * @description Agents no longer write first there (idempotent).
+         */
+        delete: operations["revoke_own_text_consent"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/chats/{chat_id}": {
         parameters: {
             query?: never;
@@ -1945,6 +1989,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/phones/{phone}/consents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the consents to texts on a phone number
+         * @description Agents write first only to people who have consented, on the channel of the consent.
+         */
+        get: operations["list_text_consents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/phones/{phone}/consents/{channel}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Record a person's consent to texts
+         * @description The proof says where and how the person consented. STOP revokes the consent.
+         */
+        put: operations["record_text_consent"];
+        post?: never;
+        /**
+         * Revoke a person's consent to texts
+         * @description Agents no longer write first there (idempotent).
+         */
+        delete: operations["revoke_text_consent"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents": {
         parameters: {
             query?: never;
@@ -3558,6 +3646,37 @@ export interface components {
             ended_at: string;
         };
         /**
+         * TextConsentPage
+         * @description The consents on one number, in one page.
+         */
+        TextConsentPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["TextConsentResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * TextConsentResource
+         * @description A person's consent to texts that an agent begins, on a number and a channel.
+         */
+        TextConsentResource: {
+            /** @description The number in E.164. */
+            phone: string;
+            /** @description The channel of the texts. */
+            channel: components["schemas"]["ReachingChannel"];
+            /**
+             * Format: date-time
+             * @description When the consent was given.
+             */
+            at: string;
+            /** @description Recorded by an `operator`, by the keyword `start`, or by the `person` in the app. */
+            how: components["schemas"]["ConsentSource"];
+            /** @description The id of the operator or the person. */
+            by: string;
+            /** @description Where and how the person consented; null without operator. */
+            proof: string | null;
+        };
+        /**
          * TicketResource
          * @description A ticket for one connection to the live channel.
          */
@@ -4661,6 +4780,8 @@ export interface components {
             deliveries: components["schemas"]["DeliveryResource"][];
             /** @description The posts of agents' words to which the person agreed. */
             consents: components["schemas"]["ConsentResource"][];
+            /** @description Consents to texts that agents begin; on the first page only. */
+            text_consents: components["schemas"]["TextConsentResource"][];
             /** @description What agents store for this person only. */
             kept: components["schemas"]["KeptResource"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
@@ -5249,6 +5370,14 @@ export interface components {
             text: string;
             /** @description Idempotency key of the sender: a repeated key returns the same message. */
             client_id: string;
+        };
+        /**
+         * NewTextConsent
+         * @description A consent that an operator records.
+         */
+        NewTextConsent: {
+            /** @description Where and how the person consented. */
+            proof: string;
         };
         /**
          * NewThread
@@ -6785,6 +6914,12 @@ export interface components {
             runs: string[];
         };
         /**
+         * ReachingChannel
+         * @description A channel by which messages reach people outside of the app.
+         * @enum {string}
+         */
+        ReachingChannel: "sms" | "whatsapp";
+        /**
          * MemberKind
          * @description Whether a member is a person (`user`) or an agent.
          * @enum {string}
@@ -6971,6 +7106,12 @@ export interface components {
          */
         AnswerFault: "empty" | "cut_off" | "refused" | "filtered" | "unspoken";
         /**
+         * ConsentSource
+         * @description Who gave a consent to texts: an `operator` with a proof, the person by the keyword `start`, or the `person` in the app.
+         * @enum {string}
+         */
+        ConsentSource: "operator" | "start" | "person";
+        /**
          * ToolStatus
          * @description How a tool call ended. After `correctable`, the model can try other arguments. `asked` waits for a yes; `unknown` may or may not have had its effect.
          * @enum {string}
@@ -7042,12 +7183,6 @@ export interface components {
          * @enum {string}
          */
         DeliveryStatus: "queued" | "sending" | "sent" | "delivered" | "read" | "failed" | "canceled";
-        /**
-         * ReachingChannel
-         * @description A channel by which messages reach people outside of the app.
-         * @enum {string}
-         */
-        ReachingChannel: "sms" | "whatsapp";
         /**
          * DeskStatus
          * @description Whether a chat waits for a person of the team, or one holds it.
@@ -7468,6 +7603,112 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_own_text_consents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TextConsentPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    give_text_consent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+                /** @description The channel of the texts. */
+                channel: components["schemas"]["ReachingChannel"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TextConsentResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revoke_own_text_consent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+                /** @description The channel of the texts. */
+                channel: components["schemas"]["ReachingChannel"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
@@ -12666,6 +12907,127 @@ export interface operations {
                 user_id: string;
                 /** @description A number with its country code: +15005550100. */
                 phone: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_text_consents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of a user. */
+                user_id: string;
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TextConsentPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    record_text_consent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a user. */
+                user_id: string;
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+                /** @description The channel of the texts. */
+                channel: components["schemas"]["ReachingChannel"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "proof": "Ticked the box in the sign-up form of 3 February"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewTextConsent"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TextConsentResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revoke_text_consent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a user. */
+                user_id: string;
+                /** @description A number with its country code: +15005550100. */
+                phone: string;
+                /** @description The channel of the texts. */
+                channel: components["schemas"]["ReachingChannel"];
             };
             cookie?: never;
         };

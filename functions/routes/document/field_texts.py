@@ -37,6 +37,8 @@ ENUMS = {
     "EventType": "What an event tells of.",
     "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
     "`resting`.",
+    "ConsentSource": "Who gave a consent to texts: an `operator` with a proof, the person by the "
+    "keyword `start`, or the `person` in the app.",
     "ErrorCode": "The kind of error, for programs. More may be added.",
     "FromPrivate": "Whether private content may reach a service after a yes (`ask`), or never.",
     "GoalStatus": "Whether a goal is active, reached or given up.",

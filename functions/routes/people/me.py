@@ -1,14 +1,19 @@
 """Routes of the caller's own user record and phone numbers."""
 
-from routes.app import Limit, OwnNumber, PageCursor
+from aws_lambda_powertools.event_handler import Response
+
+from routes.app import Limit, OwnNumber, PageCursor, TextChannelName
 from routes.audited import Unaudited
-from routes.router import ApiRouter
+from routes.router import ApiRouter, no_content
 from skein.account_linking.phone_links import PhoneLinks
-from skein.bootstrap import service
+from skein.bootstrap import app, service
 from skein.models.api.choices import ConsentPage, ConsentResource
 from skein.models.api.directory import Myself, OperatorsReading, OwnChange
 from skein.models.api.number_codes import GivenCode, SentCode
 from skein.models.api.open_choices import OpenChoicePage, OpenChoiceResource
+from skein.models.api.text_consents import TextConsentPage, TextConsentResource
+from skein.models.common.address import phone_address
+from skein.models.directory.address_index import TextConsent
 from skein.models.directory.user import User
 from skein.privacy.api.audit import AccessPage
 from skein.privacy.audit_log import AuditLog
@@ -17,6 +22,7 @@ from skein.services.choices.open_choices import OpenChoices
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.directory.number_codes import NumberCodes
+from skein.services.directory.text_consents import TextConsents
 from skein.services.directory.users import Users
 from skein.services.quotas.rate_limits import RateLimiter
 
@@ -114,6 +120,44 @@ def link_own_number(phone: OwnNumber, given: GivenCode) -> Myself:
     caller = router.caller
     user = service(PhoneLinks).link(caller.tenant, caller.user_id, phone, code=given.code)
     return _myself(user)
+
+
+@router.get(
+    "/v1/me/phones/<phone>/consents",
+    "List the caller's consents to texts on a phone number",
+    audit=Unaudited("the caller reads their own data"),
+)
+def list_own_text_consents(phone: OwnNumber) -> TextConsentPage:
+    """Agents write first only to people who have consented, on the channel of the consent."""
+    caller = router.caller
+    consents = service(TextConsents).of_number(caller.tenant, caller.user_id, phone)
+    return TextConsentPage.on_address(phone_address(phone), consents)
+
+
+@router.put(
+    "/v1/me/phones/<phone>/consents/<channel>",
+    "Consent to texts that an agent begins",
+    audit="number",
+)
+def give_text_consent(phone: OwnNumber, channel: TextChannelName) -> TextConsentResource:
+    """STOP, or `DELETE`, revokes the consent."""
+    caller, now = router.caller, app().ports.clock.now()
+    service(RateLimiter).admit_change(caller.tenant, caller.user_id)
+    consent = TextConsent(at=now, how="person", by=caller.user_id)
+    service(TextConsents).give(caller.tenant, caller.user_id, phone, channel, consent)
+    return TextConsentResource.on_number(phone_address(phone), channel, consent)
+
+
+@router.delete(
+    "/v1/me/phones/<phone>/consents/<channel>",
+    "Revoke the caller's consent to texts",
+    audit="number",
+)
+def revoke_own_text_consent(phone: OwnNumber, channel: TextChannelName) -> Response[None]:
+    """Agents no longer write first there (idempotent)."""
+    caller = router.caller
+    service(TextConsents).revoke(caller.tenant, caller.user_id, phone, channel)
+    return no_content()
 
 
 def _myself(user: User) -> Myself:

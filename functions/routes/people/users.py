@@ -6,12 +6,12 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BeforeValidator
 
-from routes.app import Limit, OwnNumber, PageCursor, UserId, with_plus
+from routes.app import Limit, OwnNumber, PageCursor, TextChannelName, UserId, with_plus
 from routes.audited import note_seen
 from routes.router import ApiRouter, no_content
 from routes.scope import WhyPrivate, check_private, sees_private
 from skein.account_linking.phone_links import PhoneLinks
-from skein.bootstrap import service
+from skein.bootstrap import app, service
 from skein.errors import Invalid, Unprocessable
 from skein.live.connections import LiveConnections
 from skein.live.devices import Devices
@@ -25,8 +25,15 @@ from skein.models.api.directory import (
     UserResource,
 )
 from skein.models.api.number_codes import GivenCode, SentCode
+from skein.models.api.text_consents import (
+    NewTextConsent,
+    TextConsentPage,
+    TextConsentResource,
+)
+from skein.models.common.address import phone_address
 from skein.models.common.base import EntityId
 from skein.models.common.person_names import MAX_NAME
+from skein.models.directory.address_index import TextConsent
 from skein.models.directory.phone_number import Phone
 from skein.models.directory.user import User
 from skein.services.chats.views import ChatViews
@@ -34,6 +41,7 @@ from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
 from skein.services.directory.number_codes import NumberCodes
 from skein.services.directory.people_search import PeopleSearch
 from skein.services.directory.sign_outs import SignOuts
+from skein.services.directory.text_consents import TextConsents
 from skein.services.directory.users import Users
 
 router = ApiRouter("users", "user", role="support")
@@ -195,6 +203,48 @@ def link_number(user_id: UserId, phone: OwnNumber, given: GivenCode) -> UserDeta
     tenant = router.caller.tenant
     linked = service(PhoneLinks).link(tenant, user_id, phone, code=given.code)
     return UserDetail.detailed(linked, private=False)
+
+
+@router.get(
+    "/v1/users/<user_id>/phones/<phone>/consents",
+    "List the consents to texts on a phone number",
+    audit="number",
+    role="privacy",
+)
+def list_text_consents(user_id: UserId, phone: OwnNumber) -> TextConsentPage:
+    """Agents write first only to people who have consented, on the channel of the consent."""
+    consents = service(TextConsents).of_number(router.caller.tenant, user_id, phone)
+    return TextConsentPage.on_address(phone_address(phone), consents)
+
+
+@router.put(
+    "/v1/users/<user_id>/phones/<phone>/consents/<channel>",
+    "Record a person's consent to texts",
+    audit="number",
+    role="privacy",
+)
+def record_text_consent(
+    user_id: UserId, phone: OwnNumber, channel: TextChannelName, new: NewTextConsent
+) -> TextConsentResource:
+    """The proof says where and how the person consented. STOP revokes the consent."""
+    caller, now = router.caller, app().ports.clock.now()
+    consent = TextConsent(at=now, how="operator", by=caller.user_id, proof=new.proof)
+    service(TextConsents).give(caller.tenant, user_id, phone, channel, consent)
+    return TextConsentResource.on_number(phone_address(phone), channel, consent)
+
+
+@router.delete(
+    "/v1/users/<user_id>/phones/<phone>/consents/<channel>",
+    "Revoke a person's consent to texts",
+    audit="number",
+    role="privacy",
+)
+def revoke_text_consent(
+    user_id: UserId, phone: OwnNumber, channel: TextChannelName
+) -> Response[None]:
+    """Agents no longer write first there (idempotent)."""
+    service(TextConsents).revoke(router.caller.tenant, user_id, phone, channel)
+    return no_content()
 
 
 @router.delete(

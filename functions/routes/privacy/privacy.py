@@ -12,6 +12,7 @@ from skein.live.api import DeviceResource
 from skein.models.api.chats import MessageResource
 from skein.models.api.choices import ConsentResource
 from skein.models.api.directory import UserDetail
+from skein.models.api.text_consents import TextConsentPage
 from skein.models.api.usage import PersonUsageResource
 from skein.privacy.api.privacy import (
     DeliveryResource,
@@ -87,6 +88,11 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
         devices=tuple(map(DeviceResource.of, page.devices)),
         invitations=tuple(starmap(ExportedInvitation.to, page.invitations)),
         consents=tuple(map(ConsentResource.of, page.consents)),
+        text_consents=tuple(
+            one
+            for address, consents in page.text_consents.items()
+            for one in TextConsentPage.on_address(address, consents).items
+        ),
         kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),
         next_cursor=page.next_cursor,
     )

@@ -21,6 +21,7 @@ from skein.models.chats.choice import Invited
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
+from skein.models.common.address import Address
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
@@ -28,6 +29,7 @@ from skein.models.common.ownership import EFFECT, owned_partition
 from skein.models.common.provenance import made_relation, mixed_relation
 from skein.models.common.storage import Item, Key, key_kind
 from skein.models.delivery.delivery import Delivery
+from skein.models.directory.address_index import ChannelConsents
 from skein.models.directory.user import User
 from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
 from skein.ports import Clock, Table
@@ -42,6 +44,7 @@ from skein.services.common.pagination import (
     pages_of_relation,
     read_items,
 )
+from skein.services.directory.text_consents import TextConsents
 from skein.workspace.models.thread import ACTIVE_THREAD, Thread
 
 MAX_READ = 5_000  # items read for one page
@@ -95,6 +98,7 @@ class Export(NamedTuple):
         devices: The devices that get the person's notifications; on the first page only.
         invitations: The chats that name the person as invited; on the first page only.
         consents: The posts of agents' words to which the person agreed.
+        text_consents: The consents to texts on the person's numbers; on the first page only.
     """
 
     user: User
@@ -107,6 +111,7 @@ class Export(NamedTuple):
     consents: list[Consent]
     kept: list[KeptItem]
     next_cursor: str | None
+    text_consents: dict[Address, ChannelConsents]
 
 
 Thing = OwnMembership | Message | Delivery | Consent | KeptItem | None
@@ -134,7 +139,9 @@ class Exports:
         usage = self._usage(user) if cursor is None else {}
         invited = self._invitations(user) if cursor is None else []
         devices = self._devices(user) if cursor is None else ()
-        page = Export(user, usage, devices, invited, [], [], [], [], [], None)
+        texts = TextConsents(table=self.table, clock=self.clock)
+        consents = texts.of_user(user) if cursor is None else {}
+        page = Export(user, usage, devices, invited, [], [], [], [], [], None, consents)
         size = sum(len(used.model_dump_json().encode()) for used in usage.values())
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):

@@ -642,6 +642,14 @@ class NewTeamMessage(TypedDict):
     client_id: str
 
 
+class NewTextConsent(TypedDict):
+    """
+    A consent that an operator records.
+    """
+
+    proof: str
+
+
 Document: TypeAlias = str
 
 
@@ -955,6 +963,9 @@ class StartedRuns(TypedDict):
     runs: list[str]
 
 
+ReachingChannel: TypeAlias = Literal['sms', 'whatsapp']
+
+
 MemberKind: TypeAlias = Literal['user', 'agent']
 
 
@@ -1048,6 +1059,9 @@ AnswerMark: TypeAlias = Literal['answer_retried', 'nudged', 'unspoken_text']
 AnswerFault: TypeAlias = Literal['empty', 'cut_off', 'refused', 'filtered', 'unspoken']
 
 
+ConsentSource: TypeAlias = Literal['operator', 'start', 'person']
+
+
 ToolStatus: TypeAlias = Literal['done', 'correctable', 'failed', 'asked', 'unknown']
 
 
@@ -1082,9 +1096,6 @@ BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', '
 
 
 DeliveryStatus: TypeAlias = Literal['queued', 'sending', 'sent', 'delivered', 'read', 'failed', 'canceled']
-
-
-ReachingChannel: TypeAlias = Literal['sms', 'whatsapp']
 
 
 DeskStatus: TypeAlias = Literal['waiting', 'held']
@@ -1511,6 +1522,19 @@ class SourceLabel(TypedDict):
     named: NotRequired[list[NamedMember]]
     others: NotRequired[int]
     title: NotRequired[str | None]
+
+
+class TextConsentResource(TypedDict):
+    """
+    A person's consent to texts that an agent begins, on a number and a channel.
+    """
+
+    phone: str
+    channel: ReachingChannel
+    at: str
+    how: ConsentSource
+    by: str
+    proof: str | None
 
 
 class ToolResult(TypedDict):
@@ -2643,6 +2667,15 @@ class StepResource(TypedDict):
     ended_at: str
 
 
+class TextConsentPage(TypedDict):
+    """
+    The consents on one number, in one page.
+    """
+
+    items: list[TextConsentResource]
+    next_cursor: str | None
+
+
 class Trigger(TypedDict):
     """
     The trigger of a run.
@@ -3177,6 +3210,7 @@ class ExportResource(TypedDict):
     messages: list[MessageResource]
     deliveries: list[DeliveryResource]
     consents: list[ConsentResource]
+    text_consents: list[TextConsentResource]
     kept: list[KeptResource]
     next_cursor: str | None
 

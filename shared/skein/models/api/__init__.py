@@ -12,5 +12,6 @@ __all__ = [
     "reasons",
     "runs",
     "system",
+    "text_consents",
     "usage",
 ]

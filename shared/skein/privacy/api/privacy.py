@@ -9,6 +9,7 @@ from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, P
 from skein.models.api.chats import MemberResource, MessageResource
 from skein.models.api.choices import ConsentResource
 from skein.models.api.directory import UserDetail
+from skein.models.api.text_consents import TextConsentResource
 from skein.models.api.usage import PersonUsageResource
 from skein.models.chats.chat import Chat, ChatKind, Visibility
 from skein.models.chats.choice import Invited
@@ -254,6 +255,10 @@ class ExportResource(Resource):
     consents: Annotated[
         tuple[ConsentResource, ...],
         Field(description="The posts of agents' words to which the person agreed."),
+    ]
+    text_consents: Annotated[
+        tuple[TextConsentResource, ...],
+        Field(description="Consents to texts that agents begin; on the first page only."),
     ]
     kept: Annotated[
         tuple[KeptResource, ...], Field(description="What agents store for this person only.")

@@ -13,6 +13,7 @@ __all__ = [
     "people_search",
     "profile_changes",
     "sign_outs",
+    "text_consents",
     "time_zones",
     "users",
 ]
