@@ -4,9 +4,10 @@ import { el, fill } from "./dom.js";
 import { Frame, panel, problem, signInPanel } from "./frame.js";
 import { menu, pages } from "./pages.js";
 import { Session } from "./session.js";
+import { Tour } from "./tour.js";
 import { words } from "./words.js";
 
-const FIRST = { local: "phone", admin: "home", chat: "chats" };
+const FIRST = { tour: "tour", local: "phone", admin: "home", chat: "chats" };
 
 class App {
   #end = null;
@@ -17,13 +18,15 @@ class App {
     this.config = config;
     this.session = new Session(config, () => this.#sessionChanged(), () => this.frame.warn(words.session.ending));
     this.api = new Api(() => this.session.token, () => this.session.end({ expired: true }));
+    this.tour = new Tour(this.session);
     const shown = menu.map(([group, listed]) => [group, listed.filter((page) => page.needs !== "local" || config.local)]);
-    this.frame = new Frame(shown, (page) => page.needs === "local" || this.session.token === null || this.session.may(page.needs),
+    this.frame = new Frame(shown, (page) => this.#open(page),
       () => this.#signIn(), () => this.session.end());
     addEventListener("hashchange", () => this.show({ focus: true }));
   }
 
   async start() {
+    if (this.config.local) await this.tour.load();
     try {
       await this.session.finish();
     } catch (error) {
@@ -43,7 +46,7 @@ class App {
     this.frame.showPage(name);
     const main = el("div", { class: `page page-${page ? name : "none"}`, "aria-busy": "true" },
       el("p", { class: "loading" }, words.loading));
-    fill(this.frame.main, main);
+    fill(this.frame.main, this.tour.bar([name]), main);
     const refusal = this.#refusal(page);
     if (refusal !== null) {
       fill(main, refusal);
@@ -67,7 +70,7 @@ class App {
   #place() {
     const parts = location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodePart);
     if (parts.length > 0) return parts;
-    if (this.config.local) return [FIRST.local];
+    if (this.config.local) return [this.tour.state === "off" ? FIRST.local : FIRST.tour];
     return [this.session.token === null || this.session.may("support") ? FIRST.admin : FIRST.chat];
   }
 
@@ -76,9 +79,16 @@ class App {
       api: this.api,
       config: this.config,
       session: this.session,
+      tour: this.tour,
       pages: pages.map((page) => page.name),
       announce: (text) => turn === this.#turn && this.frame.announce(text),
     };
+  }
+
+  /** Whether the menu has a link to a page. */
+  #open(page) {
+    if (page.name === FIRST.tour) return this.tour.state !== "off";
+    return page.needs === "local" || this.session.token === null || this.session.may(page.needs);
   }
 
   /** Return what to show in place of a page that the person cannot see; null if they can. */

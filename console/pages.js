@@ -5,7 +5,7 @@
 //   show      async (main, args, context) => function that ends the page, or nothing
 //
 // `args` are the parts of the address after the name. `context` has `api`, `config`, `session`,
-// `announce` (says a text to screen readers) and `pages` (the names of all pages).
+// `announce` (says a text to screen readers), `tour` (of the recorded day) and `pages` (the names of all pages).
 import agent from "./pages/agent.js";
 import audit from "./pages/audit.js";
 import chats from "./pages/chats.js";
@@ -15,13 +15,14 @@ import people from "./pages/people.js";
 import phone from "./pages/phone.js";
 import settings from "./pages/settings.js";
 import time from "./pages/time.js";
+import tour from "./pages/tour.js";
 import transcripts from "./pages/transcripts.js";
 import usage from "./pages/usage.js";
 import why from "./pages/why.js";
 
 // Pairs of a group's name in `words.menu`, or null for pages without a group, and the pages.
 export const menu = [
-  [null, [home]],
+  [null, [tour, home]],
   ["talk", [phone, chats, desk]],
   [null, [agent, people]],
   ["understand", [why, transcripts, usage, audit]],

@@ -10,6 +10,9 @@ const given = new Map(); // by what is private; a reload of the page forgets the
 /** Return the reason that was given for something private; null before. */
 export function reasonFor(subject) { return given.get(subject) ?? null; }
 
+/** Use a reason for something private, as if it had been given. */
+export function giveReason(subject, reason) { given.set(subject, reason); }
+
 /** Ask once for a reason for something private; `show` runs with it, and returns words or null. */
 export function askReason(question, subject, show, label = said.read) {
   const reason = el("input", { required: true, minlength: SHORTEST, maxlength: LONGEST, autocomplete: "off" });

@@ -7,6 +7,7 @@ import { askReason, reasonFor } from "./reason.js";
 import { words } from "./words.js";
 
 const said = words.run;
+const SCRIPTED = "scripted", SMALL = "gemma-3-270m"; // models of a local stack
 const IDENTITY = "IDENTITY"; // the section with the system prompt
 
 /** Read a run; return its cards. A private run asks for a reason first. */
@@ -138,11 +139,19 @@ function stepOf(step) {
     el("h3", {}, said.step(step.n, step.model)),
     el("p", { class: "hint" }, said.stepCost(took(step.started_at, step.ended_at), number(step.usage.input_tokens),
       number(step.usage.cached_tokens), number(step.usage.output_tokens), amount(step.money))),
+    noteOf(step) === null ? null : el("p", { class: "notice" }, noteOf(step)),
     step.fault === null ? null : el("p", { class: "notice" }, said.fault(text(step.fault))),
     step.text === "" ? null : el("blockquote", {}, step.text),
     step.tool_calls.map((call) => toolCall(call, results.get(call.id))),
     step.follow_up === null ? null : el("p", { class: "hint" }, said.followUp(step.follow_up)),
   ];
+}
+
+/** What the models of a local stack did with the prompt; null for another model. */
+function noteOf({ model, usage }) {
+  if (model === SCRIPTED) return said.scripted;
+  if (model !== SMALL) return null;
+  return usage.input_tokens === 0 ? said.fixed : said.small;
 }
 
 function toolCall(call, result) {
@@ -208,7 +217,7 @@ function replay(api, run, agent, reason) {
   }
   return card(said.again, el("p", { class: "hint" }, said.againAbout),
     form(el("fieldset", {}, el("legend", {}, said.edit), el("ul", { class: "edits" }, edits.map((edit) => el("li", {}, edit.node)))),
-      said.runAgain, again), place);
+      run.steps.some((step) => step.model === SCRIPTED) ? said.runWithMine : said.runAgain, again), place);
 }
 
 /** A box to check and, if checked, the text to edit; `given()` is the part of the request's body. */

@@ -42,8 +42,8 @@ export class Session {
     });
   }
 
-  /** Send the browser to the issuer; it returns to the place. */
-  async signIn(place = location.hash) {
+  /** Send the browser to the issuer; it returns to the place. The hint says who wants to sign in. */
+  async signIn(place = location.hash, hint = null) {
     const { authorization_endpoint: endpoint } = await this.#discover();
     const state = random(), verifier = random(), nonce = random();
     sessionStorage.setItem(KEY, JSON.stringify({ state, verifier, place }));
@@ -57,6 +57,7 @@ export class Session {
       nonce,
       code_challenge: await challengeOf(verifier),
       code_challenge_method: "S256",
+      ...(hint === null ? {} : { login_hint: hint }),
     });
     location.assign(`${endpoint}${endpoint.includes("?") ? "&" : "?"}${query}`);
   }

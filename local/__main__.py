@@ -28,7 +28,7 @@ from skein.errors import SkeinError
 
 PHONE = "+15005550100"
 QUESTION = "What is a good exercise for my back?"
-PHONE_PAGE = "/console/#/phone"
+CONSOLE, PHONE_PAGE = "/console/", "/console/#/phone"
 FAILED = 1
 IPV6 = 6
 
@@ -59,7 +59,9 @@ def main() -> int:
 
 
 def greeting(stack: Stack) -> str:
-    """Return what `make run` prints when the stack serves; the last line is the phone's address."""
+    """Return what `make run` prints when the stack serves; the last line is an address."""
+    first = "first steps in six clicks, and a phone" if stack.config.day else "a phone"
+    page = CONSOLE if stack.config.day else PHONE_PAGE
     quality = " (a small local model: set OPENAI_API_KEY for better answers)"
     return f"""
 Skein is at {stack.url}; stop it with Ctrl-C.
@@ -73,8 +75,8 @@ Send an SMS, wait for the answer, list all SMS:
   curl -s -X POST {stack.url}/local/drain
   curl -s {stack.url}/local/sms
 
-Or open the phone in a browser, and write to Coach:
-  {stack.url}{PHONE_PAGE}
+Or open the console in a browser: {first} to write to Coach.
+  {stack.url}{page}
 """
 
 

@@ -41,4 +41,5 @@ PLACES = (
     Place("desk", "#/desk"),
     Place("transcripts", "#/transcripts"),
     Place("time", "#/time", signed_in=False),
+    Place("tour", "#/tour", signed_in=False),
 )

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,13 +23,21 @@ class LocalProcess:
         data_dir: Where it keeps its data.
         port: 0 for any free one.
         environment: Added to that of the tests.
+        arguments: Of the command.
     """
 
-    def __init__(self, data_dir: Path, *, port: int = 0, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        port: int = 0,
+        environment: Mapping[str, str],
+        arguments: Sequence[str] = (),
+    ) -> None:
         self._output = data_dir.with_suffix(".out")
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "local"],
+                [sys.executable, "-m", "local", *arguments],
                 cwd=ROOT,
                 env={
                     **os.environ,
@@ -77,9 +85,9 @@ class LocalProcess:
 
 
 @contextmanager
-def running_stack(data_dir: Path, environment: Mapping[str, str]) -> Iterator[str]:
+def running_stack(data_dir: Path, environment: Mapping[str, str], *arguments: str) -> Iterator[str]:
     """Run a stack on a data directory, and yield its URL; it must end when it is interrupted."""
-    process = LocalProcess(data_dir, environment=environment)
+    process = LocalProcess(data_dir, environment=environment, arguments=arguments)
     try:
         yield process.wait_until_ready()
         process.end(signal.SIGINT)
