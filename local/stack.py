@@ -281,7 +281,7 @@ class Stack:
             cors=Cors.of(template, self.config.cors_origins or own_origins(self.url)),
         )
         live_server.start(template.socket_routes, functions)
-        files = MediaStore(folder / "texts-files", self.url)
+        sms_files = MediaStore(folder / "texts-files", self.url)
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
         numbers = AssignedNumbers(
             numbers=adapters.assigned_numbers, table=adapters.table, clock=clock
@@ -291,7 +291,7 @@ class Stack:
             sms_log,
             account=account,
             webhooks=webhooks,
-            media=files,
+            media=sms_files,
             clock=clock,
             on_sms=show_sms_sent,
             senders=registered.senders,
@@ -324,7 +324,7 @@ class Stack:
             authorizer=authorizer,
             webhooks=webhooks,
             sms_log=sms_log,
-            files=files,
+            files=sms_files,
             no_answer=NoAnswer(
                 adapters.table,
                 ReasonViews(table=adapters.table, clock=clock),
