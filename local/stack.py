@@ -9,7 +9,7 @@ A process can run only one stack at a time, because handlers find their app in `
 import fcntl
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,7 @@ from local.environment import (
     StackEnvironment,
     lambda_environment,
 )
-from local.errors import DataInUseError
+from local.errors import DataInUseError, PortInUseError
 from local.events import Request, Response
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.log_file import PRIVATE
@@ -89,6 +89,7 @@ from skein.settings import Settings
 
 CLOCK_FILE = "clock"
 STOP_SECONDS = 3.0
+NEXT_PORTS = 10  # how many ports are tried, if the user has chosen none
 NO_KEY = "none"
 FILES_FOLDER = "media"
 MAX_PEOPLE = 20  # whom the sign-in page offers
@@ -176,6 +177,15 @@ class Stack:
             return refused()
         return self._answer(request)
 
+    def listen(self) -> Server:
+        """Listen on the port, or on the first free one of the next ports if the user chose none."""
+        port = self.config.port
+        *first, last = range(port, port + (NEXT_PORTS if self.config.next_port else 1))
+        for each in first:
+            with suppress(PortInUseError):
+                return Server(each, self.respond, host=self.config.host)
+        return Server(last, self.respond, host=self.config.host)
+
     def _functions(
         self, parts: ExitStack, engine: SqliteEngine, environment: StackEnvironment
     ) -> Invoker:
@@ -200,7 +210,7 @@ class Stack:
         folder = self.config.data_dir
         folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         _lock(folder / "lock", parts)
-        server = Server(self.config.port, self.respond, host=self.config.host)
+        server = self.listen()
         parts.callback(server.stop)
         self._access = LocalAccess(server.port)
         self.url = f"http://{LOOPBACK}:{server.port}"

@@ -15,12 +15,14 @@ MAX_SENTENCES = 2
 
 GYM_TOOL = "gym_hours"  # of the demo; the model cannot call tools by itself
 DESK_TOOL = "ask_a_person"
-CANNOT_KNOW = "I only know what you write to me here, so I can't tell you that."
-CANNOT_DO = "I can't do that from here. I can only answer your messages."
+# What it cannot answer, this model says in one sentence. Skein can do more with a better model.
+CANNOT_KNOW = "The small model of this demo can't tell: set OPENAI_API_KEY for one that can."
+CANNOT_DO = "That takes a better model than the small one of this demo: set OPENAI_API_KEY."
+CAN_DO = "Ask me something short! With OPENAI_API_KEY set, I also remember, plan and use tools."
 SEE_A_DOCTOR = "I can't judge that from here. Take it easy, and see a doctor if it gets no better."
 BE_KIND = "I'm sorry to hear that. Be kind to yourself, and take one small step at a time."
-ENGLISH_ONLY = "Sorry, I only understand English."
-CANNOT_SAY = "I'm not sure what to say to that. Can you ask me in other words?"
+ENGLISH_ONLY = "The small model of this demo knows English only: set OPENAI_API_KEY for another."
+CANNOT_SAY = "The small model of this demo has no answer: set OPENAI_API_KEY for a better one."
 
 PLAIN = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"}
@@ -81,7 +83,10 @@ SMALL_TALK = tuple(
         (THANKS, "You're welcome! Write again any time."),
         (GOODBYE, "Goodbye! Write again any time."),
         (WHO, "I'm {name}, a small computer program. Ask me something short!"),
-        (WHAT, "I can answer short questions. Just ask!"),
+        (
+            WHAT,
+            "Ask me something short! With OPENAI_API_KEY set, I also remember, plan and use tools.",
+        ),
     )
 )
 # Illness and pain, about which a wrong answer does harm. The model is not asked.

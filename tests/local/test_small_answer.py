@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from local.model.small_answer import (
     BE_KIND,
+    CAN_DO,
     CANNOT_DO,
     CANNOT_KNOW,
     CANNOT_SAY,
@@ -108,6 +109,13 @@ def test_advice_is_kept(advice: str) -> None:
     assert shaped(advice, whole=True, name="Coach") == advice
 
 
+@pytest.mark.parametrize("answer", [CANNOT_KNOW, CANNOT_DO, CANNOT_SAY, ENGLISH_ONLY])
+def test_what_it_cannot_answer_is_said_in_one_sentence_that_names_the_key(answer: str) -> None:
+    assert "OPENAI_API_KEY" in answer
+    assert len(re.findall(r"[.!?]", answer)) == 1
+    assert segment_count(answer) == 1
+
+
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
@@ -141,7 +149,10 @@ def test_advice_is_kept(advice: str) -> None:
             "Hello Coach, who is this?",
             "I'm Coach, a small computer program. Ask me something short!",
         ),
-        ("Hey, what can you do?", "I can answer short questions. Just ask!"),
+        (
+            "Hey, what can you do?",
+            CAN_DO,
+        ),
     ],
 )
 def test_message_for_which_the_model_is_not_asked_gets_a_fixed_answer(

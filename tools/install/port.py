@@ -1,0 +1,62 @@
+"""Check before an installation that `make run` will get its port.
+
+`python -m tools.install.port` fails if the port of `SKEIN_PORT` is in use. Without `SKEIN_PORT`, a
+start uses the next free port, unless another stack uses the data folder. The module needs only the
+standard library.
+"""
+
+import fcntl
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tools.install.packages import ROOT
+
+HOST, DEFAULT_PORT = "127.0.0.1", "8787"
+
+
+def problem(environment: Mapping[str, str]) -> str | None:
+    """Return why a start must fail, and what to do; None if it need not."""
+    chosen = environment.get("SKEIN_PORT")
+    port = chosen or DEFAULT_PORT
+    if not port.isdecimal() or not _is_taken(int(port)):
+        return None  # a start says what is wrong with a value that is no port
+    if chosen:
+        return f"port {port} is in use: set SKEIN_PORT to another"
+    folder = Path(environment.get("SKEIN_DATA_DIR") or ROOT / ".data").expanduser()
+    if _is_used(folder):
+        return (
+            f"another stack uses {folder}, probably at http://{HOST}:{port}/: stop it, or set "
+            "SKEIN_PORT and SKEIN_DATA_DIR to others"
+        )
+    return None
+
+
+def _is_taken(port: int) -> bool:
+    try:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((HOST, port))
+    except (OSError, OverflowError):
+        return True
+    return False
+
+
+def _is_used(folder: Path) -> bool:
+    """Tell whether another stack holds the lock of a data folder."""
+    try:
+        with (folder / "lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+if __name__ == "__main__":
+    found = problem(os.environ)
+    if found is not None:
+        sys.exit(f"skein: {found}")
