@@ -30,11 +30,13 @@ from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Item, Key, Put, Update
+from skein.models.directory.address_index import TextConsent
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.outbox.jobs import RecallJob
 from skein.privacy.audit_log import AuditedAction
 from skein.services.common.optimistic import revise
 from skein.services.directory.profile_changes import set_by_agent
+from skein.services.directory.text_consents import TextConsents
 from skein.settings import Settings
 from skein.workspace import thread_changes
 from skein.workspace.models.document import Document, DocumentReach, Folder
@@ -257,6 +259,9 @@ class _Furnisher:
         by_phone = sms_route(line=self.line, phone=self.phone)
         self._place("team", "mango", coach, ann, ben, dan, **OPEN)
         self._place("anns", "guava", coach, ann, route=by_phone, **DIRECT)
+        form = f"A form about citron{self.words}"
+        consent = TextConsent(at=NOON, how="operator", by="usr_op", proof=form)
+        self.world.app.get(TextConsents).give(TENANT, self.ann.id, self.phone, "sms", consent)
         self._place("pair", "lychee", coach, ann, cara, **PRIVATE)
         self._place("joined", "plum", coach, ann, **PRIVATE)
         self._place("designers", "kiwi", self.designer, ann, **OPEN)
