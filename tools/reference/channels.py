@@ -49,11 +49,12 @@ Twilio sends messages of WhatsApp through the same API and webhooks as SMS, with
 the output `SmsWebhookUrl` of the stack, and add `whatsapp` to the line's `channels`. Skein asks
 Twilio whether the account has such a sender.
 
-- **The window.** For 24 hours after a person's last message, any text may be sent. Later,
-  WhatsApp takes approved templates only. Then a message, such as that of a plan, is sent by the
-  first template of the tenant's `message_templates` that is approved and has no buttons. Without
-  one, the delivery ends with the reason `window_closed`. If Twilio reports error 63016, because
-  it counts the window otherwise, the text is sent again by a template a minute later.
+- **The window.** For 24 hours after a person's last message, any text may be sent. Later, WhatsApp
+  takes approved templates only. Then a message, such as that of a plan, is sent by the template
+  that the plan or the outreach names (`template`), or else by the first one of the tenant's
+  `message_templates` that is approved and has no buttons. Without one, the delivery ends with the
+  reason `window_closed`. If Twilio reports error 63016, because it counts the window otherwise, the
+  text is sent again by a template a minute later.
 - **Templates** are made at Twilio (Content Template Builder), and listed in the setting
   `message_templates` with `content_sid`, the `text` as Twilio has it, `buttons` and `approved`.
   The variable `{{1}}` is the message in one line. A message that is too long for it is cut, and a

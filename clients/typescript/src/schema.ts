@@ -3278,6 +3278,8 @@ export interface components {
             authors?: components["schemas"]["Authors"];
             /** @description The material of the plan. */
             made_from?: components["schemas"]["MadeFrom"];
+            /** @description The message template of the run's final message, where no text may be sent. */
+            template?: string | null;
         };
         /**
          * PromptResource
@@ -5322,6 +5324,8 @@ export interface components {
             name: string;
             /** @description What the agent does when the plan is due. */
             instruction: string;
+            /** @description The `content_sid` of one of `message_templates`, for a channel on which no text may be sent then; null: the first one that fits. */
+            template?: string | null;
             /** @description A delay, for example `2 hours`. */
             run_after?: string | null;
             /** @description An RFC 3339 time, or a local time in the time zone. */
@@ -5665,6 +5669,8 @@ export interface components {
             name: string;
             /** @description What the agent does when the plan is due. */
             instruction: string;
+            /** @description The `content_sid` of one of `message_templates`, for a channel on which no text may be sent then; null: the first one that fits. */
+            template: string | null;
             /** @description The id, an opaque text. */
             id: string;
             /** @description The delay after which the plan is due, such as `2 hours`. */

@@ -126,6 +126,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
         return Ending(None, Reason.ENDED_BY_AGENT)
     if not text or reading.chat is None or not posts:
         return Ending(None, _silence(step, text, names, reading))
+    plan = claim.run.trigger.plan
     return Ending(
         NewMessage(
             tenant=claim.run.tenant,
@@ -137,6 +138,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
             run_id=claim.run.id,
             authors=claim.run.words,
             traced_to=claim.run.trigger.user_id,
+            template=plan.template if plan is not None else None,
         )
     )
 

@@ -87,6 +87,7 @@ class Firing:
             by_operator=plan.by_operator,
             authors=plan.authors,
             made_from=plan.made_from,
+            template=plan.template,
         )
         started = agent_run(
             tenant=plan.tenant,

@@ -20,6 +20,7 @@ from skein.services.common.schedule import (
     next_time,
     zone_of,
 )
+from skein.services.delivery.templates import check_template
 from skein.services.items.store import OwnedStore, Snapshot, check_change
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Plans(OwnedStore[Plan]):
         time_zone: str = "UTC",
         set_by: str | None = None,
         asked: bool = False,
+        template: str | None = None,
         effect: str | None = None,
         guard: Check | None = None,
     ) -> Plan:
@@ -131,6 +133,7 @@ class Plans(OwnedStore[Plan]):
             asked: Whether a message of that person triggered the run. Then the time counts as the
                 person's own choice, so quiet hours do not apply. The exception is a `run_after` of
                 more than an hour, because it names no hour of the day.
+            template: The message template of the answer, where no text may be sent.
             effect: The id of a run's effect; repeating the same effect changes nothing.
             guard: A check on the run that sets the plan.
 
@@ -138,8 +141,8 @@ class Plans(OwnedStore[Plan]):
             The plan; for a repeated effect, the plan as the first time returned it.
 
         Raises:
-            Unprocessable: Not exactly one of the three times is given, a value does not fit, or
-                the cron expression fires too often.
+            Unprocessable: Not exactly one of the three times is given, a value does not fit, the
+                cron expression fires too often, or there is no such template.
             Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
                 plan of this name may not be changed from there.
             LostLease: The guard does not hold.
@@ -150,6 +153,8 @@ class Plans(OwnedStore[Plan]):
             raise Unprocessable("give exactly one of run_after, scheduled_at and cron")
         [(kind, text)] = times.items()
         now = self.clock.now()
+        if template is not None:
+            check_template(self.table, owner.tenant, template)
         next_at = first_time(kind, text, time_zone, now)
         least = MIN_CRON_MINUTES
         if kind == "cron" and fires_too_often(text, timedelta(minutes=least), now):
@@ -164,6 +169,7 @@ class Plans(OwnedStore[Plan]):
                 time_zone=time_zone,
                 next_at=next_at,
                 active_at=now if kind == "cron" else None,
+                template=template,
                 set_by=set_by,
                 own_time=asked and (kind != "run_after" or next_at - now <= AWAKE),
                 created_at=now,

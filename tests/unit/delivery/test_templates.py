@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.channels.whatsapp import MAX_ANSWER, WINDOW_CLOSED
-from skein.errors import SmsRejected
+from skein.errors import SmsRejected, Unprocessable
 from skein.models.chats.choice import Option
 from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
@@ -108,6 +108,25 @@ def test_outside_the_window_a_text_is_sent_by_the_first_approved_template(world:
     assert content is not None
     assert (content.sid, content.variables) == (NOTE.content_sid, {"1": "How was the run?"})
     assert world.sent[-1].body == "A note from Coach: How was the run? Bye!"
+
+
+def test_plan_names_the_template_of_its_answer(world: Whatsapp) -> None:
+    other = NOTE.model_copy(update={"content_sid": HX + "4", "text": "Your plan: {{1}} Bye!"})
+    world.templates(NOTE, TWO, other)
+    chat_id = world.receive("Hi")
+    owner = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id=chat_id, by_operator=True)
+    for unfit in (TWO.content_sid, HX + "9"):
+        with pytest.raises(Unprocessable):
+            world.app.plans.set(owner, "Run", "Ask.", run_after="1 day", template=unfit)
+    world.app.plans.set(owner, "Run", "Ask.", run_after="1 day", template=other.content_sid)
+
+    world.clock.advance(DAY)
+    world.tick()
+    world.drain()
+
+    content = world.sent[-1].content
+    assert content is not None
+    assert content.sid == other.content_sid
 
 
 def test_outside_the_window_without_a_template_nothing_is_sent(world: Whatsapp) -> None:

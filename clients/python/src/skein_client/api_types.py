@@ -601,6 +601,7 @@ class NewPlan(TypedDict):
 
     name: str
     instruction: str
+    template: NotRequired[str | None]
     run_after: NotRequired[str | None]
     scheduled_at: NotRequired[str | None]
     cron: NotRequired[str | None]
@@ -2161,6 +2162,7 @@ class PlanResource(TypedDict):
 
     name: str
     instruction: str
+    template: str | None
     id: str
     run_after: str | None
     scheduled_at: str | None
@@ -2618,6 +2620,7 @@ class PlanTrigger(TypedDict):
     by_operator: NotRequired[bool]
     authors: NotRequired[Authors]
     made_from: NotRequired[MadeFrom]
+    template: NotRequired[str | None]
 
 
 class PromptResource(TypedDict):

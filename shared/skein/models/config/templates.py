@@ -17,14 +17,25 @@ MAX_BODY = 1_024  # characters of a template with its text
 VARIABLE = "{{1}}"
 
 
+ContentSid = Annotated[str, StringConstraints(pattern=r"^HX[0-9a-fA-F]{32}$")]
+
+
+TemplateOfText = Annotated[
+    ContentSid | None,
+    Field(
+        description="The `content_sid` of one of `message_templates`, for a channel on which no "
+        "text may be sent then; null: the first one that fits."
+    ),
+]
+
+
 class MessageTemplate(BaseModel):
     """A template of the SMS provider, by which a message is sent where a text may not be."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     content_sid: Annotated[
-        str,
-        StringConstraints(pattern=r"^HX[0-9a-fA-F]{32}$"),
+        ContentSid,
         Field(description="The provider's id of the template (`ContentSid`)."),
     ]
     text: Annotated[

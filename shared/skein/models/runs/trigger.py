@@ -23,6 +23,7 @@ class PlanTrigger(Value):
         by_operator: Whether an operator set the plan.
         authors: The people whose words the run that set the plan was shown, by digest.
         made_from: The material of the plan.
+        template: The message template of the run's final message, where no text may be sent.
     """
 
     id: Annotated[Identifier, Field(description="The id, an opaque text.")]
@@ -35,6 +36,7 @@ class PlanTrigger(Value):
     by_operator: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
     authors: StoredAuthors = NO_AUTHORS
     made_from: StoredMadeFrom = NOTHING
+    template: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class ServiceTrigger(Value):

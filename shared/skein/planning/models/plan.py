@@ -9,6 +9,7 @@ from skein.models.common.base import Identifier, Instant
 from skein.models.common.ownership import effect_id
 from skein.models.common.reason import StoredReason
 from skein.models.common.storage import Item, SortKeyPrefix
+from skein.models.config.templates import TemplateOfText
 from skein.models.outbox.due import due_pointer
 
 PlanStatus = Literal["active", "done", "canceled"]
@@ -28,6 +29,7 @@ class PlanFields(BaseModel):
     instruction: Annotated[
         PlanInstruction, Field(description="What the agent does when the plan is due.")
     ]
+    template: TemplateOfText = None
 
 
 class Plan(PlanFields, AgentItem):

@@ -91,6 +91,8 @@ class NewMessage(Value):
         origin: Why an agent posts the message, if the agent was asked in another chat.
         choice: The question, for a message of the kind `choice`.
         answers: The agent whose choice a person's message answers; only it is triggered.
+        template: The message template to use where no text may be sent; None for the first one
+            that fits.
         via: The choice by which a person agreed to post an agent's words. Such a post leaves the
             person's route and SEEN watermark as they are.
     """
@@ -116,6 +118,7 @@ class NewMessage(Value):
     origin: Origin | None = None
     choice: Choice | None = None
     answers: Identifier | None = None
+    template: str | None = None
     via: Via | None = None
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
@@ -572,6 +575,7 @@ def _numbered(
         origin=new.origin,
         choice=new.choice,
         answers=new.answers,
+        template=new.template,
         via=new.via,
         team=chat.holder.team if new.kind == "team" and chat.holder is not None else None,
         expires_at=kept_until(now, message_days(chat.retention)),

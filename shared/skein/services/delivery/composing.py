@@ -91,6 +91,8 @@ def compose(
         text = message.introduced(choice_text(choice, listed)) if listed.codes else text
     window_open = membership is None or membership.window_open(delivery.channel, now)
     closed = is_closed(delivery, window_open=window_open)
+    chosen = message.template if message is not None else None
+    templates = [each for each in templates if each.content_sid == chosen] or templates
     templated = _templated(delivery, message, text, listed, templates, closed=closed)
     parts, rest_at = delivery.parts, delivery.rest_at
     if not parts and (settings is None or choice is not None):
