@@ -15,11 +15,14 @@ MODULES = {
     "agents.agent_directory": ("/v1/agents/directory",),
     "chats.chats": ("/v1/chats",),
     "chats.messages": ("/v1/chats/*/messages", "/v1/chats/*/read", "/v1/chats/*/runs"),
+    "chats.media_links": ("/v1/m/*",),
     "live.live": ("/v1/live",),
     "live.devices": ("/v1/me/devices",),
 }
 
-api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=frozenset({"/healthz"}))
+PUBLIC = frozenset({"/healthz", "/v1/m/*"})
+
+api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=PUBLIC)
 
 
 @logged

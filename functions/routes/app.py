@@ -189,7 +189,7 @@ class Api(APIGatewayHttpResolver):
         scope: The scope that a token must contain; for operators (`admin`), one of their roles.
         modules: The modules of routes, each with the starts of its routes' paths; `*` is any id.
         routers_in: Imports a module of routes and returns its routers.
-        public: Paths that need no token.
+        public: Paths that need no token; `*` is any part.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class Api(APIGatewayHttpResolver):
             try:
                 path = str(event.get("rawPath"))
                 self._load(self.modules_of(path))
-                if path not in self.public:
+                if not self.is_public(path):
                     self.context["principal"] = self._admit(event, context)
                 return super().resolve({**event, **_readable_body(event)}, context)
             except SkeinError as error:
@@ -244,6 +244,12 @@ class Api(APIGatewayHttpResolver):
         """All routes; their modules are imported now."""
         self._load(self.modules)
         return [*self._static_routes, *self._dynamic_routes]
+
+    def is_public(self, path: str) -> bool:
+        """Tell whether a path needs no token."""
+        parts = path.split("/")
+        public = (each.split("/") for each in self.public)
+        return any(len(each) == len(parts) and _starts(parts, each) for each in public)
 
     def modules_of(self, path: str) -> list[str]:
         """Return the modules that may have the route of a path."""

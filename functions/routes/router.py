@@ -36,6 +36,7 @@ SUCCESSES: dict[int, str] = {
     CREATED: "Created.",
     202: "Accepted. The work continues in the background.",
     NO_CONTENT: "Success. The response has no body.",
+    302: "Found. `Location` is the address.",
 }
 UNCHANGED = "The list has not changed since the given `ETag`."
 VERBS: dict[Method, AuditVerb] = {
@@ -172,7 +173,8 @@ class ApiRouter:
             if "repeated" in options:
                 responses[OK] = {**responses[status], "description": options["repeated"]}
             if options.get("public"):
-                responses = {each: responses[each] for each in (status, 422)}
+                kept = {status, 404, 422}
+                responses = {each: what for each, what in responses.items() if each in kept}
             role = options.get("role", self._role if method == "GET" else self._writes)
             instead = (options["instead"],) if "instead" in options else ()
             audited = self._audited(method, status, options.get("audit", self._audit), role)

@@ -64,7 +64,7 @@ MOST = {
     "run_worker": 312,
     "service_webhook": 83,
     "sms_delivery": 106,
-    "sms_status": 100,
+    "sms_status": 102,
     "sms_webhook": 139,
     "tick": 130,
     "upkeep_worker": 136,

@@ -301,6 +301,7 @@ def test_only_these_routes_take_no_token() -> None:
         ("GET", "/docs"),
         ("GET", "/healthz"),
         ("GET", "/openapi.json"),
+        ("GET", "/v1/m/{token}"),
         ("POST", "/webhooks/services/{service_id}"),
         ("POST", "/webhooks/twilio/sms"),
         ("POST", "/webhooks/twilio/status"),

@@ -116,9 +116,9 @@ def test_every_operation_lists_its_scope_and_its_statuses(method: str, path: str
     assert operation["summary"]
     assert operation["tags"]
     assert len(operation["description"]) > 10
-    if path == "/healthz":
+    if path in {"/healthz", "/v1/m/{token}"}:
         assert operation["security"] == []
-        assert statuses == {"200", "422", "500"}
+        assert statuses - {"302", "404"} in ({"200", "422", "500"}, {"422", "500"})
         return
     [[scope]] = operation["security"]
     assert scope in {"chat", *ROLES}

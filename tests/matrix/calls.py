@@ -29,6 +29,7 @@ PATHS: dict[str, dict[str, str]] = {
     "/v1/chats/{chat_id}/members/{kind}/{member_id}": {"kind": "=user"},
     "/v1/chats/{chat_id}/messages/{seq}": {"seq": "=1"},
     "/v1/chats/{chat_id}/messages/{seq}/reasons": {"seq": "=1"},
+    "/v1/m/{token}": {"token": "=unknown"},
     "/v1/pauses/{kind}": {"kind": "=background"},
     "/v1/skills/{name}": {"name": "skill_name"},
     "/v1/tools/{name}": {"name": "tool_name"},
@@ -194,7 +195,7 @@ class Route:
     @property
     def public(self) -> bool:
         """Whether it needs no token."""
-        return self.path in self.api.api.public
+        return bool(self.api.api.is_public(self.path))
 
     @property
     def lists(self) -> bool:

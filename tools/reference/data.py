@@ -26,7 +26,7 @@ from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
 from skein.models.config import overrides
-from skein.models.delivery import delivery, sms, sms_hour
+from skein.models.delivery import delivery, media_link, sms, sms_hour
 from skein.models.directory import (
     address_index,
     agent,
@@ -333,6 +333,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`PersonDevices`": Row(device.PersonDevices.key_of(TENANT, "{id}"), device.PersonDevices),
         "`DeviceOwner`": Row(device.DeviceOwner.key_of(TENANT, "{id}"), device.DeviceOwner),
         "`Connection`": Row(connection.Connection.key_of("{id}"), connection.Connection),
+        "`MediaLink`": Row(media_link.MediaLink.key_of("{hash}"), media_link.MediaLink),
         "`LiveTicket`": Row(connection.LiveTicket.key_of("{hash}"), connection.LiveTicket),
         "`AddressOwner`": Row(
             address_index.AddressOwner.key_of(TENANT, ADDRESS), address_index.AddressOwner

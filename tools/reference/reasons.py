@@ -473,6 +473,7 @@ GROUPS = (
                 ("derived", "log"),
                 "Look at the delivery before this one.",
             ),
+            Entry(Reason.FILE_PENDING, ("log",), "Nothing. The text is sent without it at last."),
             Entry(Reason.NOT_DUE, ("log",), "Nothing. The tick continues the delivery."),
             Entry(
                 Reason.OUTCOME_UNKNOWN,

@@ -19,6 +19,7 @@ from skein.services.delivery.state import MORE_HINT
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, PHONE, TENANT, World, bot
 from tests.support.fakes import ScriptedModel
+from tests.support.media import posted, stored
 
 HX = "HX" + "0" * 31
 NOTE = MessageTemplate(content_sid=HX + "1", text="A note from Coach: {{1}} Bye!", approved=True)
@@ -98,6 +99,28 @@ def test_inside_the_window_any_text_is_sent(world: Whatsapp) -> None:
     delivery = world.say_later(chat, "How was the run?", DAY - 60)
     assert (world.sent[-1].body, world.sent[-1].content) == ("How was the run?", None)
     assert delivery.status == "sent"
+
+
+def test_each_file_is_a_message_of_its_own_and_documents_have_no_text(world: Whatsapp) -> None:
+    chat = world.receive("Hi")
+    pdf = stored(world, "med_0", chat_id=chat, content_type="application/pdf")
+    pictures = [stored(world, f"med_{n}", chat_id=chat) for n in (1, 2)]
+    posted(world, "Look!", pdf, *pictures, chat_id=chat)
+    world.drain()
+    sent = [(sms.body, sms.media_url is not None) for sms in world.sent[1:]]
+    assert sent == [("Look!", True), ("", True), ("", True)]
+
+
+def test_outside_the_window_a_reply_of_more_gets_the_files(world: Whatsapp) -> None:
+    world.templates(NOTE)
+    chat = world.receive("Hi")
+    world.clock.advance(DAY)
+    posted(world, "Look!", stored(world, chat_id=chat), chat_id=chat)
+    world.drain()
+    [content] = [sms.content for sms in world.sent if sms.content is not None]
+    assert content.variables == {"1": f"Look! {MORE_HINT}"}
+    world.receive("MORE")
+    assert [sms.media_url is not None for sms in world.sent[1:]] == [False, True]
 
 
 def test_outside_the_window_a_text_is_sent_by_the_first_approved_template(world: Whatsapp) -> None:

@@ -10,6 +10,7 @@ __all__ = [
     "desk_stay",
     "forgetting",
     "idempotency",
+    "media",
     "membership",
     "names",
     "person_choices",

@@ -24,6 +24,7 @@ from skein.models.outbox.jobs import MediaJob
 MediaState = Literal["pending", "ready", "failed"]
 MediaReason = Literal["too_large", "type_refused", "unreadable", "gone", "upload_missing"]
 
+SMALL_TYPE = "image/jpeg"  # of the smaller copies of pictures
 MAX_BYTES = 5_000_000
 MAX_PIXELS = 25_000_000
 MAX_PER_MESSAGE = 10
@@ -51,10 +52,11 @@ class MediaFile(Stored):
         described_by: The model that described it.
         excerpt: The beginning of the text of a document.
         characters: The length of the whole text of a document.
+        small_size: The length of a smaller copy of a large picture, a JPEG; 0 if there is none.
         kept_until: When the file and this item are deleted.
     """
 
-    PREFIX: ClassVar = SortKeyPrefix("MEDIA#")
+    PREFIX: ClassVar = SortKeyPrefix("FILE#")  # not between those of memberships and the chat
 
     tenant: Tenant
     chat_id: Identifier
@@ -75,6 +77,7 @@ class MediaFile(Stored):
     described_by: str | None = None
     excerpt: str | None = None
     characters: int = 0
+    small_size: Annotated[int, Field(exclude_if=lambda size: not size)] = 0
     created_at: Instant
     kept_until: Instant
 
@@ -114,9 +117,14 @@ class MediaFile(Stored):
         return f"media/{self._path}.txt"
 
     @property
+    def small_name(self) -> str:
+        """The name of the smaller copy of a picture."""
+        return f"media/{self._path}.small"
+
+    @property
     def file_names(self) -> tuple[str, ...]:
         """The names of all that may be stored of the file."""
-        return (self.incoming_name, self.file_name, self.text_name)
+        return (self.incoming_name, self.file_name, self.text_name, self.small_name)
 
     @property
     def job(self) -> MediaJob:

@@ -216,6 +216,7 @@ class Reason(StrEnum):
         "behind_other_delivery",
         "The previous delivery to this phone comes first, for at most 30 seconds.",
     )
+    FILE_PENDING = "file_pending", "A picture or file of the message is not ready yet."
     NOT_DUE = "not_due", "The next try or look-up of the delivery is not due yet."
     OUTCOME_UNKNOWN = (
         "outcome_unknown",

@@ -2,6 +2,7 @@
 
 __all__ = [
     "delivery",
+    "media_link",
     "notification",
     "sms",
     "sms_hour",

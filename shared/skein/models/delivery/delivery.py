@@ -25,10 +25,24 @@ PartStatus = Literal[
 DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "read", "failed", "canceled"]
 
 
+class PartFile(Value):
+    """A file of the message that goes with a part.
+
+    Attributes:
+        small: Whether it is the smaller copy of a picture.
+        as_link: Whether the text has a link to the file, instead of the message carrying it.
+    """
+
+    media_id: Identifier
+    small: bool = False
+    as_link: bool = False
+
+
 class DeliveryPart(Value):
     """One SMS of a delivery.
 
     Attributes:
+        file: The file that goes with it; None for none.
         content: The template by which it is sent; None for the body itself.
         segments: The units of the channel that the part counts: for SMS, what the carrier bills.
         status: `pending` before the first post; `sending` once the intent to post is stored and
@@ -42,6 +56,7 @@ class DeliveryPart(Value):
     """
 
     body: str
+    file: Annotated[PartFile | None, Field(exclude_if=lambda file: file is None)] = None
     content: Annotated[Content | None, Field(exclude_if=lambda content: content is None)] = None
     segments: int
     status: PartStatus = "pending"
@@ -51,6 +66,13 @@ class DeliveryPart(Value):
     intent_at: Instant | None = None
     next_at: Instant | None = None
     error_code: int | None = None
+
+    def counted_as(self, channel: Channel) -> tuple[str, int]:
+        """Return the name and the units by which usage and prices count the part."""
+        carries = self.file is not None and not self.file.as_link
+        if carries and channel.media_name is not None:
+            return channel.media_name, 1
+        return channel.name, self.segments
 
     @property
     def handed_over(self) -> bool:
@@ -79,6 +101,7 @@ class Delivery(Stored):
         rest_at: Where the unsent rest of a text that was cut begins, in characters; None if there
             is no rest, or all of it was asked for.
         continues: For the rest of a text, the delivery of its beginning.
+        has_files: Whether the rest of a text has the files of the message, too.
         send_at: When the line has capacity for the delivery; None until it is charged.
         announced: Whether the first part tells of a long queue, and is sent at once.
         after: An earlier delivery to the same phone that must be sent first, if there was one.
@@ -108,6 +131,7 @@ class Delivery(Stored):
     has_codes: Annotated[bool, Field(exclude_if=lambda has: not has)] = False
     rest_at: Annotated[int | None, Field(exclude_if=lambda at: at is None)] = None
     continues: Annotated[Identifier | None, Field(exclude_if=lambda first: first is None)] = None
+    has_files: Annotated[bool, Field(exclude_if=lambda has: not has)] = False
     send_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
     announced: Annotated[bool, Field(exclude_if=lambda announced: not announced)] = False
     after: Identifier | None = None

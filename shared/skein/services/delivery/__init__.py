@@ -3,6 +3,7 @@
 __all__ = [
     "choice_text",
     "enqueue",
+    "media_links",
     "number_code_sender",
     "rest",
     "sender",

@@ -11,6 +11,7 @@ from skein.models.config.templates import MessageTemplate
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.ports import Table
 from skein.services.chat_state.person_choices import open_choice, read_choices
+from skein.services.delivery.attachments import files_of, with_files
 from skein.services.delivery.cancellations import (
     CHOICE_OVER,
     DELETED,
@@ -37,6 +38,7 @@ class DeliveryText(NamedTuple):
         rest_at: Where the unsent rest of the text begins; None if there is none.
         has_codes: Whether the parts show or hold the codes of a choice.
         templated: The part that replaces the others; None if they are sent.
+        waits: Whether a file of the message is not ready yet.
         refusal: Why nothing may be sent; None if it may.
     """
 
@@ -45,13 +47,15 @@ class DeliveryText(NamedTuple):
     has_codes: bool = False
     templated: TemplatedText | None = None
     refusal: Cancellation | None = None
+    waits: bool = False
 
     def applied_to(self, delivery: Delivery) -> Delivery:
         """Return a delivery with these parts; parts that it has already stay."""
         composed = delivery.model_copy(
             update={
-                "parts": delivery.parts or self.parts,
+                "parts": self.parts if delivery.has_files else delivery.parts or self.parts,
                 "rest_at": delivery.rest_at if delivery.parts else self.rest_at,
+                "has_files": False,
                 "has_codes": delivery.has_codes or self.has_codes,
             }
         )
@@ -94,14 +98,39 @@ def compose(
     chosen = message.template if message is not None else None
     templates = [each for each in templates if each.content_sid == chosen] or templates
     templated = _templated(delivery, message, text, listed, templates, closed=closed)
-    parts, rest_at = delivery.parts, delivery.rest_at
-    if not parts and (settings is None or choice is not None):
-        parts, rest_at = parts_of(text, delivery.channel), None
-    elif not parts and settings is not None:
-        parts, rest_at = first_parts(text, delivery.channel, settings)
+    parts, rest_at = _text_parts(delivery, text, settings, whole=choice is not None)
     refused = closed and templated is None and bool(parts)
-    has_codes = listed is not None and bool(listed.codes)
-    return DeliveryText(parts, rest_at, has_codes, templated, WINDOW_OVER if refused else None)
+    waits = False
+    if templated is None and not refused and (delivery.has_files or not delivery.parts):
+        files = files_of(table, message)
+        waits = any(file is not None and file.state == "pending" for file in files)
+        parts = with_files(parts, files, delivery)
+    return DeliveryText(
+        parts,
+        rest_at,
+        has_codes=listed is not None and bool(listed.codes),
+        templated=templated,
+        refusal=WINDOW_OVER if refused else None,
+        waits=waits,
+    )
+
+
+def _text_parts(
+    delivery: Delivery, text: str, settings: Settings | None, *, whole: bool
+) -> tuple[tuple[DeliveryPart, ...], int | None]:
+    """Return the parts of a delivery's text, and where the rest begins.
+
+    Parts that the delivery has already stay, and those of a rest were made when it was asked for.
+
+    Args:
+        settings: The settings of the chat; None if the chat is gone.
+        whole: Whether the text must not be cut, as a question.
+    """
+    if delivery.parts or delivery.continues is not None:
+        return delivery.parts, delivery.rest_at
+    if settings is None or whole:
+        return parts_of(text, delivery.channel), None
+    return first_parts(text, delivery.channel, settings)
 
 
 def _templated(
@@ -123,4 +152,5 @@ def _templated(
         return None
     if delivery.continues is not None:  # the text of a rest is in its parts
         text = "\n".join(part.body for part in delivery.parts)
-    return outside_window(text, templates, whole=choice is not None)
+    more = message is not None and bool(message.media)
+    return outside_window(text, templates, whole=choice is not None, more=more)

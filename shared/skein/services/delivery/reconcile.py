@@ -10,6 +10,7 @@ from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import CONNECTION_OVERRIDES, OutgoingSms, SentSms
 from skein.ports import Clock, Sms
+from skein.services.delivery.media_links import link_base
 from skein.services.delivery.policy import (
     look_up_from,
     may_look_up_again,
@@ -94,8 +95,16 @@ class DeliveryLookup:
         return [sent for sent in found if sent.sid not in owned]
 
 
-def sms_of_part(delivery: Delivery, index: int, settings: Settings) -> OutgoingSms:
-    """Build the SMS of one part; its status callback names delivery and part."""
+def sms_of_part(
+    delivery: Delivery, index: int, settings: Settings, *, link: str | None = None
+) -> OutgoingSms:
+    """Build the SMS of one part; its status callback names delivery and part.
+
+    Args:
+        link: The link to the file of the part. A look-up needs none: a part is found by its text.
+    """
+    part = delivery.parts[index]
+    as_link = part.file is not None and part.file.as_link
     names = {
         "tenant": delivery.tenant,
         "chat": delivery.chat_id,
@@ -105,9 +114,11 @@ def sms_of_part(delivery: Delivery, index: int, settings: Settings) -> OutgoingS
     base = settings.public_base_url.rstrip("/")
     return OutgoingSms(
         channel=delivery.to.channel,
-        content=delivery.parts[index].content,
+        content=part.content,
         line=delivery.to.line.address,
         phone=delivery.to.person.address,
-        body=delivery.parts[index].body,
+        body=part.body,
+        media_url=None if as_link else link,
+        link=(link or link_base(settings)) if as_link else None,
         callback=f"{base}{STATUS_PATH}?{urlencode(names)}{CONNECTION_OVERRIDES}",
     )

@@ -71,10 +71,14 @@ class RestOfTexts:
         if membership is None or cut is None:
             return ()
         item = self.table.get(Message.key_of(cut.tenant, cut.chat_id, cut.seq))
-        text = Message.from_item(item).as_delivered if item is not None else ""
+        message = Message.from_item(item) if item is not None else None
+        text = message.as_delivered if message is not None else ""
+        # A message by a template has no files, so they come with the first part of the rest.
+        by_template = any(part.content is not None for part in cut.parts)
+        has_files = by_template and message is not None and bool(message.media)
         settings = effective_in(snapshot.chat, self.settings)
         parts, rest_at = first_parts(text, cut.channel, settings, cut.rest_at or 0)
-        if not parts:
+        if not parts and not has_files:
             return ()
         now = self.clock.now()
         following = Delivery(
@@ -87,6 +91,7 @@ class RestOfTexts:
             to=cut.to,
             parts=parts,
             continues=cut.id,
+            has_files=has_files,
             after=membership.last_delivery,
             expires_at=cut.expires_at,
             correlation_id=current(),

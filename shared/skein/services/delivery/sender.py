@@ -32,6 +32,7 @@ from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Clock, Metrics, Sms, Table
 from skein.services.config.pauses import is_paused, keys_of_pauses
 from skein.services.config.resolution import effective_in
+from skein.services.delivery.attachments import FILE_WAIT, without_file
 from skein.services.delivery.cancellations import (
     NOT_ANSWERED,
     NOTHING_TO_SEND,
@@ -43,6 +44,7 @@ from skein.services.delivery.cancellations import (
     canceled,
 )
 from skein.services.delivery.composing import compose
+from skein.services.delivery.media_links import MediaLinks
 from skein.services.delivery.policy import (
     ORDER_CHECK_SECONDS,
     lease_end,
@@ -125,6 +127,7 @@ class SmsSender:
             table=table, clock=clock, metrics=metrics, usage=usage, settings=settings
         )
         self._limiter = SegmentLimiter(table=table, clock=clock, metrics=metrics)
+        self._links = MediaLinks(table=table, clock=clock, settings=settings)
         self._lookup = DeliveryLookup(store=self._store, clock=clock, sms=sms, settings=settings)
 
     @correlated()
@@ -177,6 +180,11 @@ class SmsSender:
             templates=now_known.templates,
             now=now,
         )
+
+        if composed.waits and now < found.counted_from + FILE_WAIT:
+            _log_no_work(found, Reason.FILE_PENDING)
+            self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
+            return
 
         def claim(delivery: Delivery) -> Delivery:
             claimed = delivery.model_copy(
@@ -363,6 +371,10 @@ class SmsSender:
         If a status callback has changed the part in the meantime, Twilio has accepted an earlier
         post, and nothing is posted.
         """
+        link = self._links.issue(lease.delivery, part.file) if part.file is not None else None
+        if part.file is not None and link is None:
+            lease.save_part(index, without_file)
+            return
         now = self._clock.now()
         intent = intended(part, now, next_look_up(now))
         lease.save_part(index, lambda stored: intent if stored == part else stored)
@@ -370,7 +382,8 @@ class SmsSender:
             return
         try:
             with span("twilio"):
-                sent = self._sms.send(sms_of_part(lease.delivery, index, self._settings))
+                sms = sms_of_part(lease.delivery, index, self._settings, link=link)
+                sent = self._sms.send(sms)
         except Ambiguous as error:
             logger.warning(
                 "outcome of an SMS to Twilio unknown: %s",

@@ -1,6 +1,7 @@
 """Delivery store: reads and writes that keep workers and status callbacks from colliding."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -241,18 +242,22 @@ class DeliveryStore:
         known = before.parts or after.parts
         if len(known) < len(after.parts):  # a notice was added before the first post
             return
-        new = [
-            (len(part.sids - (earlier.sids if before.parts else frozenset())), part.segments)
-            for part, earlier in zip(after.parts, known, strict=True)
-        ]
-        texts = sum(number for number, _ in new)
-        if texts:
+        counted: Counter[str] = Counter()
+        units: Counter[str] = Counter()
+        for part, earlier in zip(after.parts, known, strict=True):
+            new = len(part.sids - (earlier.sids if before.parts else frozenset()))
+            name, each = part.counted_as(after.channel)
+            counted[name] += new
+            units[name] += new * each
+        for name, texts in counted.items():
+            if not texts:
+                continue
             self.usage.add_texts(
                 after.tenant,
                 Payer(after.agent_id, after.user_id),
-                after.to.channel,
+                name,
                 texts=texts,
-                units=sum(number * units for number, units in new),
+                units=units[name],
                 spread_by=after.id,
             )
 

@@ -70,7 +70,7 @@ def is_closed(delivery: Delivery, *, window_open: bool) -> bool:
 
 
 def outside_window(
-    text: str, templates: Sequence[MessageTemplate], *, whole: bool
+    text: str, templates: Sequence[MessageTemplate], *, whole: bool, more: bool = False
 ) -> TemplatedText | None:
     """Return the part that sends a text outside the window; None if no template fits.
 
@@ -80,6 +80,7 @@ def outside_window(
         text: The text of the message.
         templates: The tenant's templates.
         whole: Whether the text must not be cut, as a question.
+        more: Whether MORE sends files after the text, because a template has none.
     """
     said = clean(text)
     for template in templates:
@@ -90,11 +91,11 @@ def outside_window(
                 return TemplatedText(_part(template, template.text, {}), rest_at=0)
             continue
         line = in_one_line(said)
-        if len(line) <= template.free_characters:
+        if len(line) <= template.free_characters and not more:
             return TemplatedText(_part(template, template.body(line), {"1": line}))
         free = template.free_characters - len(MORE_HINT) - 1
         if not whole and free > 0:
-            end = cut_position(said, free)
+            end = len(said) if len(line) <= free else cut_position(said, free)
             line = f"{in_one_line(said[:end])} {MORE_HINT}"
             return TemplatedText(_part(template, template.body(line), {"1": line}), rest_at=end)
     return None
@@ -135,7 +136,8 @@ def by_template(delivery: Delivery, templated: TemplatedText) -> Delivery:
     """Return a delivery whose parts are replaced by one of a template; its ids and tries stay."""
     part = templated.part
     if delivery.parts:
-        change = {"body": part.body, "segments": part.segments, "content": part.content}
+        change = part.model_dump(include={"body", "segments"})
+        change |= {"content": part.content, "file": None}
         part = delivery.parts[0].model_copy(update=change)
     return delivery.model_copy(update={"parts": (part,), "rest_at": templated.rest_at})
 

@@ -1,0 +1,80 @@
+"""The parts of a delivery that carry the files of its message, or a link to them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from skein.channels.port import Channel
+from skein.models.chats.chat import Message
+from skein.models.chats.media import SMALL_TYPE, MediaFile
+from skein.models.delivery.delivery import Delivery, DeliveryPart, PartFile
+from skein.models.delivery.media_link import LINK_LIFETIME
+from skein.ports import Table
+
+FILE_WAIT = timedelta(seconds=20)  # for a file that is not ready
+MINUTES = LINK_LIFETIME // timedelta(minutes=1)
+LINKED = {
+    True: f"A picture (this link works for {MINUTES} minutes):",
+    False: f"A file (this link works for {MINUTES} minutes):",
+}
+NOT_SENT = {True: "A picture could not be sent.", False: "A file could not be sent."}
+PENDING = "pending"
+LINK_LENGTH = 120  # characters of a link, about
+
+
+def files_of(table: Table, message: Message | None) -> tuple[MediaFile | None, ...]:
+    """Return the files of a message, in order; None for one that is gone."""
+    named = message.media if message is not None else ()
+    if message is None or not named:
+        return ()
+    tenant, chat_id = message.tenant, message.chat_id
+    keys = [MediaFile.key_of(tenant, chat_id, each.id) for each in named if each.id is not None]
+    found = table.get_many(keys)
+    return tuple(MediaFile.from_item(found[key]) if key in found else None for key in keys)
+
+
+def without_file(part: DeliveryPart) -> DeliveryPart:
+    """Return a part without its file, which is gone."""
+    return part.model_copy(update={"file": None, "body": part.body or NOT_SENT[False]})
+
+
+def with_files(
+    parts: Sequence[DeliveryPart], files: Sequence[MediaFile | None], delivery: Delivery
+) -> tuple[DeliveryPart, ...]:
+    """Return the parts of a text with those of its files.
+
+    The first picture goes with the beginning of the text, and each other file in a message of its
+    own. WhatsApp takes one file in a message, and no text with a document. What the channel does
+    not carry is sent as a link.
+    """
+    made = list(parts)
+    for file in files:
+        if file is None or file.state != "ready":
+            text = NOT_SENT[file is not None and file.is_image]
+            made.append(DeliveryPart(body=text, segments=delivery.channel.units(text)))
+            continue
+        carried = _carried(file, delivery)
+        if carried is None:
+            made.append(_linked(file, delivery.channel))
+        elif file.is_image and made and made[0].file is None:
+            update = {"file": carried, "segments": delivery.channel.media_units}
+            made[0] = made[0].model_copy(update=update)
+        else:
+            units = delivery.channel.media_units
+            made.append(DeliveryPart(body="", file=carried, segments=units))
+    return tuple(made)
+
+
+def _carried(file: MediaFile, delivery: Delivery) -> PartFile | None:
+    """Return how the channel carries a file; None if it does not."""
+    person, line = delivery.to.person.address, delivery.to.line.address
+    copies = ((False, file.content_type, file.size), (True, SMALL_TYPE, file.small_size))
+    for small, kind, size in copies:
+        if size and delivery.channel.carries(kind, size, person, line):
+            return PartFile(media_id=file.id, small=small)
+    return None
+
+
+def _linked(file: MediaFile, channel: Channel) -> DeliveryPart:
+    text = LINKED[file.is_image]
+    units = channel.units(f"{text}\n{'x' * LINK_LENGTH}")
+    return DeliveryPart(body=text, file=PartFile(media_id=file.id, as_link=True), segments=units)
