@@ -262,7 +262,7 @@ def _described(api: Api) -> dict[str, Any]:
             operation = operations[method]
             operation["operationId"] = _name(operation["operationId"], path)
             needed = roles.get((method, path), api.scope)
-            operation["security"] = [] if path in api.public else [{needed: []}]
+            operation["security"] = [] if api.is_public(path) else [{needed: []}]
             operation["responses"] = _responses(operation["responses"])
             if method != "get":
                 operation["responses"].pop(NOT_MODIFIED, None)
