@@ -26,7 +26,7 @@ class App {
   }
 
   async start() {
-    if (this.config.local) await this.tour.load();
+    if (this.config.local) await this.tour.load().catch(console.error);
     try {
       await this.session.finish();
     } catch (error) {

@@ -19,7 +19,7 @@ export class Tour {
 
   /** Read the recorded day; steps lead to private content, for which the tour is the reason. */
   async load() {
-    this.#day = await localCall("GET", "day").catch(() => this.#day);
+    this.#day = await localCall("GET", "day");
     for (const { subject } of this.steps) if (subject !== null) giveReason(subject, said.reason);
   }
 

@@ -168,7 +168,8 @@ def main(arguments: Sequence[str]) -> int:
     except DocsError as error:
         print(f"docs: {error}", file=sys.stderr)
         return 1
-    print(f"docs: {SITE.relative_to(ROOT)}/index.html")
+    site = SITE.relative_to(ROOT)
+    print(f"docs: {site}/index.html; its search needs a server: python3 -m http.server -d {site}")
     return 0
 
 

@@ -10,22 +10,17 @@ async function show(main, _args, { tour }) {
   const place = el("div", { class: "stack" });
   let timer = null;
   const look = async () => {
+    await tour.load();
     fill(place, stateOf(tour));
     if (tour.state !== "playing") return;
-    timer = setTimeout(async () => {
-      await tour.load();
-      if (timer !== null) await look();
-    }, LOOK_MS);
+    timer = setTimeout(() => look().catch(console.error), LOOK_MS);
   };
   fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about), place,
     card(said.yourself, el("ul", { class: "plain" },
       el("li", {}, el("a", { href: "#/phone" }, said.phone), " ", said.phoneAbout),
       el("li", {}, said.model))));
   await look();
-  return () => {
-    clearTimeout(timer);
-    timer = null;
-  };
+  return () => clearTimeout(timer);
 }
 
 function stateOf(tour) {

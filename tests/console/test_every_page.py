@@ -36,7 +36,7 @@ PICTURES = (
     "transcripts-light",
 )  # of docs/console.md
 
-API = re.compile(r"/v1/|/local/due")
+API = re.compile(r"/v1/|/local/(due|day)")
 every_page = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.address)
 
 

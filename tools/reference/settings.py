@@ -134,7 +134,7 @@ OTHER_VARIABLES = (
         "`template.yaml`, `Makefile`",
         "folder of the tokenizers' files; nothing downloads them at run time",
     ),
-    ("SKEIN_PORT", MAKE_RUN, "port of the local stack; default 8787"),
+    ("SKEIN_PORT", MAKE_RUN, "port of the local stack; default 8787, or the next free one"),
     ("SKEIN_LIVE_PORT", MAKE_RUN, "port of the live channel; default any free port"),
     (
         "SKEIN_HOST",
