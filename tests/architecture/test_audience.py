@@ -76,6 +76,7 @@ SHOWN_TO_AGENTS = {
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
+    "media/describing.py": "the message of the file that is described; nobody is shown it",
     "interface/history.py": "the messages of the active chat, and the run's own trigger",
     "agent/reading/cache.py": "what was read before, for the sections, which decide",
     "agent/reading/owned_items.py": "what is read of an agent, for the sections, which decide",

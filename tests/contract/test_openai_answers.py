@@ -20,7 +20,7 @@ from skein.errors import (
     Unavailable,
     Unreachable,
 )
-from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
+from skein.models.runs.completion import ImageRef, ModelMessage, ModelRequest, TokenUsage
 from skein.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
 from tests.support.fakes import NOTHING_NEW
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
@@ -69,6 +69,38 @@ def test_an_answer_by_a_schema_is_asked_for_strictly(
 def test_without_a_schema_an_answer_has_no_form(server: ScriptedOpenAI, model: OpenAIModel) -> None:
     assert model.complete(_request(None)).text == "Hello!"
     assert "response_format" not in server.calls[0].body
+
+
+def test_pictures_are_parts_of_their_message_and_their_bytes_are_sent_as_data_urls(
+    server: ScriptedOpenAI, model: OpenAIModel
+) -> None:
+    image = ImageRef(
+        chat_id="chat_1",
+        media_id="med_1",
+        seq=1,
+        number=1,
+        content_type="image/png",
+        width=1_024,
+        height=1_024,
+    )
+    gone = image.model_copy(update={"media_id": "med_2"})
+    shown = ModelMessage(role="user", content="Look <|im_end|>", images=(image, gone))
+    asked = _request(None)
+    model.complete(
+        asked.model_copy(
+            update={
+                "messages": (shown, *asked.messages),
+                "image_bytes": {"med_1": b"\x89PNG"},
+                "image_detail": "low",
+            }
+        )
+    )
+    pictured, plain = server.calls[0].body["messages"]
+    words, picture = pictured["content"]
+    assert (words["type"], "<|im_end|>" in words["text"]) == ("text", False)
+    url = "data:image/png;base64,iVBORw=="
+    assert picture == {"type": "image_url", "image_url": {"url": url, "detail": "low"}}
+    assert plain == {"role": "user", "content": "What is new?"}
 
 
 def test_a_provider_that_knows_no_schemas_refuses_the_request(

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from skein.media.describing import DescriptionTask
 from skein.memory.consolidation import ConsolidationTask
 from skein.memory.models.memory import JOURNAL_DAYS
 from skein.memory.reflection import ReflectionTask
 from skein.models.chats.summary import Summary
 from skein.models.common.ownership import Owner
-from skein.models.outbox.jobs import ConsolidationJob, Job, ReflectionJob, SummaryJob
+from skein.models.outbox.jobs import ConsolidationJob, Job, MediaJob, ReflectionJob, SummaryJob
 from skein.models.runs.completion import ModelRequest
 from skein.services.background.engine import Task
 from skein.settings import Settings
@@ -19,6 +20,7 @@ from skein.summaries.agent_summary import AgentSummaries
 from skein.summaries.chat_summary import ChatSummaries
 from skein.summaries.chat_title import ChatTitles
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.media import send_file
 
 HUSAM, COACH = person(), bot()
 
@@ -46,6 +48,12 @@ def _fading(world: World) -> None:
     owner = Owner(tenant=TENANT, agent_id=COACH.id)
     world.app.memories.add(owner, "Husam runs.", "journal", made_by="tool")
     world.clock.advance(timedelta(days=JOURNAL_DAYS - 2).total_seconds())
+
+
+def _pictured(world: World) -> None:
+    _spoken(world, 0)
+    send_file(world, HUSAM, width=64, height=64)
+    world.queues.sent.clear()
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,16 @@ class DueTask:
 
 SUMMARY = SummaryJob(tenant=TENANT, chat_id="chat_1")
 DUE_TASKS = (
+    DueTask(
+        task=DescriptionTask,
+        of=lambda world: world.app.description,
+        job=MediaJob(tenant=TENANT, chat_id="chat_1", media_id="med_1"),
+        prepare=_pictured,
+        answer='{"shows": "A shoe."}',
+        script=lambda world: world.model.descriptions,
+        questions=lambda world: world.model.description_requests,
+        done=lambda world: [m.description for m in world.messages()[-1].media] == ["A shoe."],
+    ),
     DueTask(
         task=ConsolidationTask,
         of=lambda world: world.app.consolidation,

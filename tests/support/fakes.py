@@ -57,6 +57,7 @@ def faulty(fault: AnswerFault, text: str = "", *, reasoning: int = 0) -> Calls:
 
 NOTHING_NEW = '{"lines": ["All is quiet.", "Nothing is open."], "summary": "They have spoken."}'
 NO_TITLE = '{"title": ""}'
+NO_DESCRIPTION = '{"shows": "A picture."}'
 NOTHING_TO_KEEP = '{"promote": []}'
 NOTHING_TO_REMEMBER = '{"journal": [], "core": []}'
 Said = str | Calls
@@ -79,6 +80,8 @@ class ScriptedModel:
         title_requests: Those questions.
         reflections: What it says when it is asked what not to forget; then `NOTHING_TO_KEEP`.
         reflection_requests: Those questions.
+        descriptions: What it says when it is asked what a picture shows; then "A picture."
+        description_requests: Those questions.
         ids: Of its calls of tools.
         between: What happens after each word of a streamed answer, given the words so far.
         used: The tokens of each answer, but for its reasoning.
@@ -95,6 +98,8 @@ class ScriptedModel:
     title_requests: list[ModelRequest] = field(default_factory=list)
     reflections: deque[Script] = field(default_factory=deque)
     reflection_requests: list[ModelRequest] = field(default_factory=list)
+    descriptions: deque[Script] = field(default_factory=deque)
+    description_requests: list[ModelRequest] = field(default_factory=list)
     ids: "count[int]" = field(default_factory=lambda: count(1))
     between: Callable[[str], object] = field(default=lambda said: None)
     used: TokenUsage = field(default_factory=lambda: TokenUsage(input_tokens=10, output_tokens=5))
@@ -111,6 +116,9 @@ class ScriptedModel:
         elif request.answer_schema is not None and "promote" in str(request.answer_schema):
             self.reflection_requests.append(request)
             said = self.reflections.popleft() if self.reflections else NOTHING_TO_KEEP
+        elif request.answer_schema is not None and "'shows'" in str(request.answer_schema):
+            self.description_requests.append(request)
+            said = self.descriptions.popleft() if self.descriptions else NO_DESCRIPTION
         elif request.answer_schema is not None and "title" in str(request.answer_schema):
             self.title_requests.append(request)
             said = self.titles.popleft() if self.titles else NO_TITLE

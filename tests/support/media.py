@@ -3,12 +3,15 @@
 from datetime import timedelta
 from typing import Any
 
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Media, Message
 from skein.models.chats.media import MediaFile
+from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
 from tests.support.builders import NOON, TENANT, World, bot
+from tests.support.template import running
 
 PNG = b"\x89PNG picture"
+JPEG = b"\xff\xd8\xff\xe0 the bytes of a picture"
 
 
 def stored(world: World, media_id: str = "med_1", **fields: Any) -> MediaFile:
@@ -40,3 +43,40 @@ def posted(world: World, text: str, *files: MediaFile, **fields: Any) -> Message
         known = file.model_copy(update={"seq": message.seq})
         world.table.write(Put(known.key, known.to_item()))
     return message
+
+
+def send_file(
+    world: World,
+    sender: NamedMember,
+    *,
+    text: str = "",
+    content: bytes = JPEG,
+    media_id: str = "med_1",
+    chat_id: str = "chat_1",
+    **fields: Any,
+) -> MediaFile:
+    """Post a message with one file that is ready, by default a picture of 1024 x 768 pixels."""
+    kind = fields.setdefault("content_type", "image/jpeg")
+    if kind.startswith("image/"):
+        fields = {"width": 1_024, "height": 768} | fields
+    media = (Media(id=media_id, content_type=kind, description=fields.get("description")),)
+    seq = world.stored_chat(chat_id).last_seq + 1
+    now = world.clock.now()
+    file = MediaFile(
+        tenant=TENANT,
+        chat_id=chat_id,
+        id=media_id,
+        sender=sender,
+        size=len(content),
+        state=fields.pop("state", "ready"),
+        seq=seq,
+        created_at=now,
+        kept_until=now + timedelta(days=30),
+        **fields,
+    )
+    world.table.write(Put(file.key, file.to_item()))
+    if file.state == "ready":
+        with running("UpkeepWorker"):
+            world.files.put(file.file_name, content, file.content_type)
+    world.post(text, sender, chat_id=chat_id, media=media)
+    return file

@@ -20,6 +20,7 @@ from skein.live.client_frames import ClientFrames
 from skein.live.connections import LiveConnections
 from skein.live.pushes import Pushes
 from skein.live.tickets import LiveTickets
+from skein.media.describing import Descriptions, DescriptionTask
 from skein.memory.consolidation import ConsolidationTask
 from skein.memory.history import ConsolidationRequests
 from skein.memory.memories import Memories
@@ -87,6 +88,8 @@ class AllServices(App):
     consolidation: ConsolidationTask
     context_loader: ContextLoader
     deliveries: SmsSender
+    description: DescriptionTask
+    descriptions: Descriptions
     dispatch: Dispatch
     document_search: DocumentSearch
     documents: Documents

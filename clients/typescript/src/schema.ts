@@ -312,6 +312,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/m/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Open a link to a picture or file
+         * @description The person to whom an agent sent the file gets it, for five minutes after it was sent.
+         *
+         *     The response leads to the file. The status is 404 later, and if the person may not see the file
+         *     any more.
+         */
+        get: operations["open_link"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me/devices/{device_id}": {
         parameters: {
             query?: never;
@@ -2866,6 +2889,26 @@ export interface components {
             text: string;
         };
         /**
+         * ImageRef
+         * @description A picture that a model is shown, by reference: prompts are recorded without its bytes.
+         */
+        ImageRef: {
+            /** @description The chat of the picture. */
+            chat_id: string;
+            /** @description The id of the picture. */
+            media_id: string;
+            /** @description The message that has the picture. */
+            seq: number;
+            /** @description The number of the picture in its message, from 1. */
+            number: number;
+            /** @description The media type, such as `image/jpeg`. */
+            content_type: string;
+            /** @description The width in pixels. */
+            width: number;
+            /** @description The height in pixels. */
+            height: number;
+        };
+        /**
          * InvitationAnswer
          * @description The answer to an invitation.
          */
@@ -2939,6 +2982,8 @@ export interface components {
             content_type: string;
             /** @description The provider's URL of a file of release 0.2.0, which is never shown. Default: `""`. */
             url?: string;
+            /** @description What the file shows or how it begins, once that is known. It stands here, so that whatever reads the message has it, and loses it with the message. */
+            description?: string | null;
         };
         /**
          * MemberPage
@@ -3300,6 +3345,8 @@ export interface components {
             nudge: string;
             /** @description Notes on how the prompt was built. */
             marks: components["schemas"]["PromptMark"][];
+            /** @description The pictures that the model was sent after the section PICTURES, by reference; `GET /v1/chats/{chat_id}/media/{id}` loads one that is still stored. */
+            images: components["schemas"]["ImageRef"][];
             /** @description The share of the first request's tokens that the cache served, 0 to 1. */
             cached_share: number | null;
         };
@@ -3357,7 +3404,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "file_pending" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -4219,6 +4266,14 @@ export interface components {
             max_context_tokens?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
+            /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
+            models_with_images?: string[] | null;
+            /** @description Maximum pictures in a prompt, newest first; 0 for none. */
+            max_images?: number | null;
+            /** @description Maximum tokens of the pictures in a prompt. */
+            image_tokens?: number | null;
+            /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */
+            image_detail?: components["schemas"]["ImageDetail"] | null;
             /** @description Tokens reserved for the model's answer. */
             reserved_response_tokens?: number | null;
             /** @description Model whose tokenizer counts tokens; unset for the agent's model. */
@@ -6016,6 +6071,14 @@ export interface components {
             max_context_tokens?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
+            /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
+            models_with_images?: string[] | null;
+            /** @description Maximum pictures in a prompt, newest first; 0 for none. */
+            max_images?: number | null;
+            /** @description Maximum tokens of the pictures in a prompt. */
+            image_tokens?: number | null;
+            /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */
+            image_detail?: components["schemas"]["ImageDetail"] | null;
             /** @description Tokens reserved for the model's answer. */
             reserved_response_tokens?: number | null;
             /** @description Model whose tokenizer counts tokens; unset for the agent's model. */
@@ -6228,6 +6291,14 @@ export interface components {
             max_context_tokens?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
+            /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
+            models_with_images?: string[] | null;
+            /** @description Maximum pictures in a prompt, newest first; 0 for none. */
+            max_images?: number | null;
+            /** @description Maximum tokens of the pictures in a prompt. */
+            image_tokens?: number | null;
+            /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */
+            image_detail?: components["schemas"]["ImageDetail"] | null;
             /** @description Tokens reserved for the model's answer. */
             reserved_response_tokens?: number | null;
             /** @description Model whose tokenizer counts tokens; unset for the agent's model. */
@@ -7183,6 +7254,12 @@ export interface components {
          * @enum {string}
          */
         BacklogKind: "run" | "delivery" | "plan" | "chat" | "erasure" | "paused_run" | "paused_delivery";
+        /**
+         * ImageDetail
+         * @description How closely a model looks at pictures; `auto` leaves it to the provider.
+         * @enum {string}
+         */
+        ImageDetail: "auto" | "low" | "high";
         /**
          * DeliveryStatus
          * @description The state of an SMS. `sent` SMS were accepted by the provider, and `delivered` ones have reached the phone.
@@ -8292,6 +8369,32 @@ export interface operations {
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    open_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token of the link. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found. `Location` is the address. */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": null;
+                };
+            };
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["InternalError"];
         };
     };
     remove_device: {

@@ -35,6 +35,7 @@ ENUMS = {
     "`delivered` ones have reached the phone.",
     "EntryKind": "What an entry of a prompt comes from.",
     "EventType": "What an event tells of.",
+    "ImageDetail": "How closely a model looks at pictures; `auto` leaves it to the provider.",
     "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
     "`resting`.",
     "ConsentSource": "Who gave a consent to texts: an `operator` with a proof, the person by the "

@@ -18,6 +18,7 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, PromptSection, Step
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, LanguageModel, ModelTokens, Table
+from skein.services.chat_state.pictures import Pictures
 from skein.services.config.resolution import effective_settings
 from skein.services.config.tenant_settings import check_reading
 from skein.services.quotas.money import money_of
@@ -69,6 +70,7 @@ class Replays:
     rate_limiter: RateLimiter
     token_budgets: TokenBudgets
     usage: UsageCounters
+    pictures: Pictures
     settings: Settings
 
     def replay(
@@ -210,12 +212,15 @@ class Replays:
 
     def _ask(self, agent: Agent, prompt: PromptRecord, overrides: Overrides) -> ModelAnswer:
         effective = effective_settings(agent, None, overrides, self.settings, chat=None)
+        sent = self.pictures.sent(agent.tenant, prompt.messages())
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
-            messages=prompt.messages(),
+            messages=sent.messages,
             tools=tuple(tool.spec for tool in enabled(agent.enabled_tools)),
             max_output_tokens=effective.reserved_response_tokens,
             timeout_seconds=min(MODEL_SECONDS, self.settings.model_timeout_seconds),
+            image_bytes=sent.image_bytes,
+            image_detail=effective.image_detail,
         )
         try:
             return self.model.complete(request)

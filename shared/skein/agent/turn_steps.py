@@ -33,6 +33,7 @@ from skein.models.runs.run import AnswerMark, Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
+from skein.services.chat_state.pictures import Pictures
 from skein.services.runs.activations import Recording, recording
 from skein.settings import Settings
 from skein.tracing import span
@@ -73,6 +74,7 @@ class ModelSteps:
     model: LanguageModel
     clock: Clock
     metrics: Metrics
+    pictures: Pictures
     settings: Settings
 
     def ask(
@@ -98,17 +100,20 @@ class ModelSteps:
             ModelDown: The model is out of reach.
             ModelRejected: The provider refuses this request; `ModelFiltered` by its content filter.
         """
-        started_at = self.clock.now()
+        started_at, effective = self.clock.now(), reading.config.effective
         messages = (*prompt.messages(), *(sent for step in earlier for sent in step.messages()))
-        limit = reading.config.effective.reserved_response_tokens
+        sent = self.pictures.sent(activation.run.tenant, messages)
+        limit = effective.reserved_response_tokens
         cut_off = any(step.fault == "cut_off" for step in earlier)
         request = ModelRequest(
             model=reading.agent.model or self.settings.default_model,
-            messages=messages,
+            messages=sent.messages,
             tools=tuple(tool.spec for tool in tools),
             max_output_tokens=max(limit, min(2 * limit, LARGEST_LIMIT)) if cut_off else limit,
             reasons=any(step.usage.reasoning_tokens for step in earlier),
             timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
+            image_bytes=sent.image_bytes,
+            image_detail=effective.image_detail,
         )
         stream = activation.stream
         try:

@@ -36,7 +36,8 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 NEAR_MESSAGES = 8  # between two ranges of messages that one job indexes
-WORDS = ("text", "kind", "sender")  # the attributes of a message that recall indexes
+# The attributes of a message that recall indexes.
+WORDS = ("text", "kind", "sender", "media", "files")
 
 Handler = Callable[[ItemChange], Iterator[Job]]
 

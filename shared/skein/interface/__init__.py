@@ -4,6 +4,7 @@ __all__ = [
     "arguments",
     "budget",
     "history",
+    "media",
     "names",
     "reading",
     "section",

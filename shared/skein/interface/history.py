@@ -9,14 +9,21 @@
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from skein.interface.budget import MESSAGE_OVERHEAD_TOKENS, HistoryEntry, counted
 from skein.interface.names import Names
 from skein.interface.reading import Reading, SectionItems, SectionReads, current_seq
 from skein.interface.section import SEPARATOR, Section, SectionInput, around
-from skein.interface.timeline import EntryContext, dated, day_line, timeline_entry, turn_text
+from skein.interface.timeline import (
+    NO_CAPTIONS,
+    EntryContext,
+    dated,
+    day_line,
+    timeline_entry,
+    turn_text,
+)
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.summary import PinnedSummary
 from skein.models.common.audience import may_show
@@ -257,12 +264,20 @@ def conversation_summary(given: SectionInput) -> Section | None:
     return section.within(given.summary_limit)
 
 
-def entry_context(run: Run, reading: Reading, names: Names, *, numbered: bool) -> EntryContext:
+def entry_context(
+    run: Run,
+    reading: Reading,
+    names: Names,
+    *,
+    numbered: bool,
+    media: Mapping[str, str] = NO_CAPTIONS,
+) -> EntryContext:
     """Return how the entries of the active chat are rendered.
 
     Args:
         run: The run, with its trigger.
         numbered: Whether a tool of the agent takes the numbers of messages.
+        media: The captions of pictures and files, by id.
     """
     chat, member, resumed = reading.chat, reading.member, run.resumed
     home = chat is not None and chat.id == run.chat_id
@@ -287,6 +302,7 @@ def entry_context(run: Run, reading: Reading, names: Names, *, numbered: bool) -
         trigger_seq=run.trigger.seq if home else None,
         resumed=resumed if here else None,
         referred=frozenset(referred),
+        media=media,
     )
 
 

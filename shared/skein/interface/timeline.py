@@ -5,13 +5,13 @@ texts are JSON strings without any line break, names are plain, and nothing else
 from a person. As roles, further lines of a message stand behind a bar.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from skein.interface.names import Names, shown_origin
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Media, Message
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.runs.trigger import Resume
@@ -29,6 +29,7 @@ GONE = "someone who has left"
 MINUTES_PER_HOUR, HOURS_PER_DAY = 60, 24
 SHOWN_HOURS = 48  # older content shows its age in days
 UTC = ZoneInfo("UTC")
+NO_CAPTIONS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,7 @@ class EntryContext:
         resumed: How the run's newest wait in this chat ended.
         referred: The messages that something else in the prompt refers to by number.
         marked: Whether entries of a timeline have [NEW] or [SEEN].
+        media: The captions of pictures and files, by id; others have the caption of `attached`.
     """
 
     names: Names
@@ -55,6 +57,7 @@ class EntryContext:
     resumed: Resume | None = None
     referred: Collection[int] = ()
     marked: bool = True
+    media: Mapping[str, str] = field(default_factory=dict)
 
 
 def day_line(moment: datetime, zone: ZoneInfo) -> str:
@@ -99,7 +102,7 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
         content = MESSAGE_DELETED
     line = (
         f"[msg:{message.seq} {at:%H:%M}] {context.names.speaker(message)}{reply}: "
-        f"{content}{attached(message)}{seen if context.marked else ''}"
+        f"{content}{attached(message, context.media)}{seen if context.marked else ''}"
     )
     if message.seq == context.trigger_seq:
         line += f" {TRIGGER_LABEL}"
@@ -124,7 +127,7 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     """
     own = message.sender.ref == context.names.agent
     lines = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
-    media = attached(message).removeprefix(" ")
+    media = attached(message, context.media).removeprefix(" ")
     words = _kind(message) + " ".join(part for part in (lines, media) if part)
     if message.kind == "deleted":
         words = MESSAGE_DELETED
@@ -179,9 +182,32 @@ def delivery_of(message: Message, context: EntryContext) -> str:
     return NOT_DELIVERED[message.not_delivered] if own and message.not_delivered else ""
 
 
-def attached(message: Message) -> str:
-    """Return a note for each media attachment of a message."""
-    return "".join(f" [attached: {quoted(media.content_type)}]" for media in message.media)
+def attached(message: Message, captions: Mapping[str, str] = NO_CAPTIONS) -> str:
+    """Return a caption for each picture or file of a message.
+
+    Args:
+        captions: The captions of files of which more is known, by id.
+    """
+    shown = (
+        captions.get(media.id or "") or _caption(media, message.seq, number)
+        for number, media in enumerate(message.media, 1)
+    )
+    return "".join(f" {caption}" for caption in shown)
+
+
+def media_name(content_type: str, seq: int, number: int) -> str:
+    """Return the name of a picture or file in prompts, such as `picture 12.1`."""
+    return f"{'picture' if content_type.startswith('image/') else 'file'} {seq}.{number}"
+
+
+def _caption(media: Media, seq: int, number: int) -> str:
+    """Return the caption of a file of which only what its message holds is known."""
+    if media.id is None:
+        return f"[attached: {quoted(media.content_type)}]"
+    name = media_name(media.content_type, seq, number)
+    if not media.is_image:
+        name += f": {quoted(media.content_type)}"
+    return f"[{name}: {quoted(media.description)}]" if media.description else f"[{name}]"
 
 
 def _kind(message: Message) -> str:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from skein.errors import Unprocessable
 from skein.interface.names import Names, speakers
+from skein.interface.timeline import attached
 from skein.memory.chunking import Chunk, HistoryPosition
 from skein.memory.models.memory import Memory
 from skein.memory.profile_extraction import AskedProfile, asked_profile, person_of
@@ -95,9 +96,9 @@ def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int
     part = ""
     if start > 0 or end < len(message.text):
         part = f" (characters {start + 1} to {end} of {len(message.text)})"
-    media = "".join(f" [attached: {quoted(media.content_type)}]" for media in message.media)
     at = wall_clock(message.created_at, zone)
-    return f"[msg:{message.seq}] [{at}] {who}{part}: {quoted(message.text[start:end])}{media}"
+    words = f"{quoted(message.text[start:end])}{attached(message)}"
+    return f"[msg:{message.seq}] [{at}] {who}{part}: {words}"
 
 
 def wall_clock(moment: datetime, zone: ZoneInfo) -> str:

@@ -70,7 +70,8 @@ class IndexTarget:
 def findable_messages(table: Table, chat: Chat, seqs: range) -> list[Message]:
     """Read the messages of a range that recall can find, in order.
 
-    Only texts count: no notices, no keywords such as STOP, no resets, and nothing erased.
+    Only texts and descriptions of files count: no notices, no keywords such as STOP, no resets,
+    and nothing erased.
     """
     first, last = (Message.key_of(chat.tenant, chat.id, seq) for seq in (seqs.start, seqs.stop - 1))
     page = table.query(Query(first.pk, first=first.sk, last=last.sk))
@@ -78,7 +79,7 @@ def findable_messages(table: Table, chat: Chat, seqs: range) -> list[Message]:
     return [
         message
         for message in messages
-        if message.conversational and message.text.strip() and not message.resets
+        if message.conversational and message.full_text and not message.resets
     ]
 
 
@@ -252,7 +253,7 @@ class RecallIndexing:
         model = self.settings.embeddings_model
         if not model or not embedded:
             return
-        characters = sum(len(message.text) for message in embedded)
+        characters = sum(len(message.full_text) for message in embedded)
         self.usage.add(
             target.chat.tenant,
             TokenUsage(input_tokens=ceil(characters / CHARACTERS_PER_TOKEN)),
@@ -260,7 +261,7 @@ class RecallIndexing:
             model=model,
             payer=Payer(target.agent_id),
             background=True,
-            words=Words.of((message.payer, len(message.text)) for message in embedded),
+            words=Words.of((message.payer, len(message.full_text)) for message in embedded),
         )
 
     def _of_message(self, target: IndexTarget, message: Message) -> Passages:
@@ -268,7 +269,7 @@ class RecallIndexing:
         chat, scope, texts = target.chat, scope_of(target.chat), _embedded_texts(message)
         since = everybody_since(chat) if scope is not None else 1
         answers = message.sender.kind == "agent" and len(texts) > 1
-        posted = rare_stems(message.text, self.vocabulary)
+        posted = rare_stems(message.full_text, self.vocabulary)
         return tuple(
             RecallPassage(
                 tenant=chat.tenant,
@@ -292,7 +293,7 @@ class RecallIndexing:
                 name=message.sender.name,
                 stems=stems_of(text),
                 posted=() if part else posted,
-                characters=len(message.text),
+                characters=len(message.full_text),
                 created_at=int(message.created_at.timestamp()),
                 expires_at=message.expires_at,
             )
@@ -302,7 +303,7 @@ class RecallIndexing:
 
 def _embedded_texts(message: Message) -> list[str]:
     """Return the passages of a message that have vectors."""
-    return [passage.text for passage in passages_of(message.text)[:MAX_VECTORS]]
+    return [passage.text for passage in passages_of(message.full_text)[:MAX_VECTORS]]
 
 
 def _with_embedding(passage: RecallPassage, embedding: Embedding) -> RecallPassage:

@@ -39,7 +39,7 @@ class RecalledEntry:
     @property
     def text(self) -> str:
         """The text to show; it says where it leaves something out."""
-        return joined_parts(self.message.text, self.parts)
+        return joined_parts(self.message.full_text, self.parts)
 
     @property
     def words(self) -> Authors:

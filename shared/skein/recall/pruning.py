@@ -73,6 +73,6 @@ def _is_of(passage: RecallPassage, message: Message | None) -> bool:
     return (
         message is not None
         and message.conversational
-        and passage.characters == len(message.text)
+        and passage.characters == len(message.full_text)
         and passage.created_at == int(message.created_at.timestamp())
     )

@@ -247,7 +247,7 @@ class Recall:
             for ref in candidates.choice.messages
             if (entry := shown.entry(ref)) is not None
         }
-        passages = {ref: passages_of(entry.message.text) for ref, entry in read.items()}
+        passages = {ref: passages_of(entry.message.full_text) for ref, entry in read.items()}
         found = {(*line.message, line.part): line for line in candidates.lines}
         for ref, parts in passages.items():
             for part, passage in enumerate(parts):
@@ -389,7 +389,7 @@ class _Shown:
     def _wanted(self, message: Message) -> bool:
         """Tell whether a message has a text and is one of those that the request asks for."""
         request, sender = self.request, message.sender
-        if not message.conversational or message.resets or not message.text.strip():
+        if not message.conversational or message.resets or not message.full_text:
             return False
         if request.person is not None and not is_of(request.person, sender.id, sender.name):
             return False

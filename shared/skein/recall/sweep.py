@@ -70,7 +70,7 @@ class RecallSweep:
         until = self.clock.now() - GRACE
         for item in page.items:
             message = Message.from_item(item)
-            findable = message.conversational and message.text.strip() and not message.resets
+            findable = message.conversational and message.full_text and not message.resets
             if findable and message.created_at <= until:
                 return message
         return None

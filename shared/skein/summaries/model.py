@@ -129,7 +129,7 @@ def _line(message: Message, names: Names, zone: ZoneInfo, characters: int) -> st
 
 
 def _text_of(message: Message, characters: int) -> str:
-    return _one_line(message.text)[:characters]
+    return _one_line(message.full_text)[:characters]
 
 
 def note_lines(answer: str) -> str | None:

@@ -253,10 +253,10 @@ def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
 
 def words_of(messages: Iterable[Message]) -> Words:
     """Return the people who wrote some messages, or whose words led to them."""
-    return Words.of((message.payer, len(message.text)) for message in messages)
+    return Words.of((message.payer, len(message.full_text)) for message in messages)
 
 
 def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
     """Select the messages in which people and agents talk among a chat's items."""
     messages = (chat.as_now(Message.from_item(item)) for item in items)
-    return [message for message in messages if message.conversational and message.text]
+    return [message for message in messages if message.conversational and message.full_text]

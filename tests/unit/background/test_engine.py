@@ -28,6 +28,7 @@ from tests.support.builders import NOON, TENANT, World
 HOUR, DAY = 3_600, 86_400
 CLAIMS = {"busy_until", "summary_state", "title_state"}
 LATE = {"core": ["Late."], "promote": [], "lines": ["Late."] * 2, "summary": "Late.", "title": "L"}
+LATE |= {"shows": "Late."}
 BUDGET = Settings(background_tokens_per_day=1_000)
 FAILURES = [Unavailable("503"), ModelRejected("no"), "not JSON", "", "[]", "{}"]
 

@@ -12,7 +12,7 @@ from skein.agent.sections.order import GIVE_WAY, ITEMS, STABLE, VOLATILE
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
 from skein.models.api.inspection import PROVENANCES
-from skein.models.runs.step import HISTORY
+from skein.models.runs.step import HISTORY, PICTURES
 from skein.own_tools.items import OwnToolItems
 from skein.recall.sections import RecalledMessages
 
@@ -23,7 +23,7 @@ MODULES = [
     for path in (each.relative_to(PACKAGE).with_suffix("") for each in PACKAGE.rglob("*.py"))
     if not FOLDERS.isdisjoint(path.parts) and path.stem != "__init__"
 ]
-WHOLE = {"INSTRUCTIONS", "ACTIVE CHAT", "CONVERSATION", "DESK", "TODAY", "NOW", HISTORY}
+WHOLE = {"INSTRUCTIONS", "ACTIVE CHAT", "CONVERSATION", "DESK", "TODAY", "NOW", HISTORY, PICTURES}
 OWN_CALLS = {
     RecalledMessages
 }  # the reader makes them itself, because their calls run beside others

@@ -71,6 +71,20 @@ class Health(TypedDict):
     paused: list[str] | None
 
 
+class ImageRef(TypedDict):
+    """
+    A picture that a model is shown, by reference: prompts are recorded without its bytes.
+    """
+
+    chat_id: str
+    media_id: str
+    seq: int
+    number: int
+    content_type: str
+    width: int
+    height: int
+
+
 class InvitationAnswer(TypedDict):
     """
     The answer to an invitation.
@@ -100,6 +114,7 @@ class Media(TypedDict):
     id: NotRequired[str | None]
     content_type: str
     url: NotRequired[str]
+    description: NotRequired[str | None]
 
 
 class Money(TypedDict):
@@ -178,7 +193,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'file_pending', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -301,40 +316,13 @@ class ChannelUsage(TypedDict):
     units: NotRequired[int]
 
 
+ModelsWithImage: TypeAlias = str
+
+
 ContextResetPhrase: TypeAlias = str
 
 
 AnsweredCountry: TypeAlias = str
-
-
-class ChatOverridesChange(TypedDict):
-    """
-    Changes to the settings of an agent or line. Omitted fields stay; null removes a setting.
-    """
-
-    message_history_limit: NotRequired[int | None]
-    include_system_messages: NotRequired[bool | None]
-    max_context_tokens: NotRequired[int | None]
-    recall_tokens: NotRequired[int | None]
-    reserved_response_tokens: NotRequired[int | None]
-    tokenizer_model: NotRequired[str | None]
-    conversation_gap_minutes: NotRequired[int | None]
-    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
-    auto_summary: NotRequired[bool | None]
-    summary_message_threshold: NotRequired[int | None]
-    consolidate: NotRequired[bool | None]
-    consolidation_idle_seconds: NotRequired[int | None]
-    reply_debounce_seconds: NotRequired[int | None]
-    reply_debounce_max_seconds: NotRequired[int | None]
-    choice_hours: NotRequired[int | None]
-    apology: NotRequired[bool | None]
-    streaming: NotRequired[bool | None]
-    sms_answer_characters: NotRequired[int | None]
-    sms_answer_segments: NotRequired[int | None]
-    answered_countries: NotRequired[list[AnsweredCountry] | None]
-    ask_after_silent_days: NotRequired[int | None]
-    long_code_segments_per_minute: NotRequired[int | None]
-    toll_free_segments_per_minute: NotRequired[int | None]
 
 
 class ConsolidationResource(TypedDict):
@@ -1096,6 +1084,9 @@ AuditScope: TypeAlias = Literal['chat', 'support', 'privacy', 'owner']
 BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', 'paused_run', 'paused_delivery']
 
 
+ImageDetail: TypeAlias = Literal['auto', 'low', 'high']
+
+
 DeliveryStatus: TypeAlias = Literal['queued', 'sending', 'sent', 'delivered', 'read', 'failed', 'canceled']
 
 
@@ -1559,33 +1550,6 @@ class GatewayErrorEnvelope(TypedDict):
     message: NotRequired[str | None]
 
 
-class AgentChange(TypedDict):
-    """
-    Changes to an agent. Omitted fields stay unchanged.
-
-    Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
-    `max_prompt_tokens`, `max_concurrent_runs`, `description`, `outsiders` and `who_may_add`.
-    Null leaves the other fields unchanged.
-    """
-
-    system_prompt: NotRequired[str | None]
-    model: NotRequired[str | None]
-    reply_mode: NotRequired[ReplyMode | None]
-    history_format: NotRequired[HistoryFormat | None]
-    enabled_tools: NotRequired[list[ToolName | EnabledTools] | None]
-    outsiders: NotRequired[Outsiders | None]
-    summary_instruction: NotRequired[str | None]
-    profile_fields: NotRequired[list[ProfileField] | None]
-    time_zone: NotRequired[str | None]
-    max_prompt_tokens: NotRequired[int | None]
-    max_concurrent_runs: NotRequired[int | None]
-    description: NotRequired[str | None]
-    listed: NotRequired[bool | None]
-    who_may_add: NotRequired[WhoMayAdd | None]
-    name: NotRequired[str | None]
-    settings: NotRequired[ChatOverridesChange | None]
-
-
 class AgentChatResource(TypedDict):
     """
     A chat of an agent as operators list it, without title and words.
@@ -1729,6 +1693,40 @@ class BacklogRowResource(TypedDict):
     oldest_due_at: str | None
     complete: bool
     statuses: dict[str, int]
+
+
+class ChatOverridesChange(TypedDict):
+    """
+    Changes to the settings of an agent or line. Omitted fields stay; null removes a setting.
+    """
+
+    message_history_limit: NotRequired[int | None]
+    include_system_messages: NotRequired[bool | None]
+    max_context_tokens: NotRequired[int | None]
+    recall_tokens: NotRequired[int | None]
+    models_with_images: NotRequired[list[ModelsWithImage] | None]
+    max_images: NotRequired[int | None]
+    image_tokens: NotRequired[int | None]
+    image_detail: NotRequired[ImageDetail | None]
+    reserved_response_tokens: NotRequired[int | None]
+    tokenizer_model: NotRequired[str | None]
+    conversation_gap_minutes: NotRequired[int | None]
+    context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
+    auto_summary: NotRequired[bool | None]
+    summary_message_threshold: NotRequired[int | None]
+    consolidate: NotRequired[bool | None]
+    consolidation_idle_seconds: NotRequired[int | None]
+    reply_debounce_seconds: NotRequired[int | None]
+    reply_debounce_max_seconds: NotRequired[int | None]
+    choice_hours: NotRequired[int | None]
+    apology: NotRequired[bool | None]
+    streaming: NotRequired[bool | None]
+    sms_answer_characters: NotRequired[int | None]
+    sms_answer_segments: NotRequired[int | None]
+    answered_countries: NotRequired[list[AnsweredCountry] | None]
+    ask_after_silent_days: NotRequired[int | None]
+    long_code_segments_per_minute: NotRequired[int | None]
+    toll_free_segments_per_minute: NotRequired[int | None]
 
 
 class ConsolidationPage(TypedDict):
@@ -2635,6 +2633,7 @@ class PromptResource(TypedDict):
     current: int
     nudge: str
     marks: list[PromptMark]
+    images: list[ImageRef]
     cached_share: float | None
 
 
@@ -2692,6 +2691,33 @@ class Trigger(TypedDict):
     traced_to: NotRequired[str | None]
     plan: NotRequired[PlanTrigger | None]
     service: NotRequired[ServiceTrigger | None]
+
+
+class AgentChange(TypedDict):
+    """
+    Changes to an agent. Omitted fields stay unchanged.
+
+    Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
+    `max_prompt_tokens`, `max_concurrent_runs`, `description`, `outsiders` and `who_may_add`.
+    Null leaves the other fields unchanged.
+    """
+
+    system_prompt: NotRequired[str | None]
+    model: NotRequired[str | None]
+    reply_mode: NotRequired[ReplyMode | None]
+    history_format: NotRequired[HistoryFormat | None]
+    enabled_tools: NotRequired[list[ToolName | EnabledTools] | None]
+    outsiders: NotRequired[Outsiders | None]
+    summary_instruction: NotRequired[str | None]
+    profile_fields: NotRequired[list[ProfileField] | None]
+    time_zone: NotRequired[str | None]
+    max_prompt_tokens: NotRequired[int | None]
+    max_concurrent_runs: NotRequired[int | None]
+    description: NotRequired[str | None]
+    listed: NotRequired[bool | None]
+    who_may_add: NotRequired[WhoMayAdd | None]
+    name: NotRequired[str | None]
+    settings: NotRequired[ChatOverridesChange | None]
 
 
 class AgentChatPage(TypedDict):
@@ -2962,6 +2988,10 @@ class SettingsResource(TypedDict):
     include_system_messages: NotRequired[bool | None]
     max_context_tokens: NotRequired[int | None]
     recall_tokens: NotRequired[int | None]
+    models_with_images: NotRequired[list[ModelsWithImage] | None]
+    max_images: NotRequired[int | None]
+    image_tokens: NotRequired[int | None]
+    image_detail: NotRequired[ImageDetail | None]
     reserved_response_tokens: NotRequired[int | None]
     tokenizer_model: NotRequired[str | None]
     conversation_gap_minutes: NotRequired[int | None]
@@ -3025,6 +3055,10 @@ class TenantOverridesChange(TypedDict):
     include_system_messages: NotRequired[bool | None]
     max_context_tokens: NotRequired[int | None]
     recall_tokens: NotRequired[int | None]
+    models_with_images: NotRequired[list[ModelsWithImage] | None]
+    max_images: NotRequired[int | None]
+    image_tokens: NotRequired[int | None]
+    image_detail: NotRequired[ImageDetail | None]
     reserved_response_tokens: NotRequired[int | None]
     tokenizer_model: NotRequired[str | None]
     conversation_gap_minutes: NotRequired[int | None]

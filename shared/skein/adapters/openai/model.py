@@ -9,6 +9,7 @@ import re
 import threading
 import time
 import weakref
+from base64 import b64encode
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from skein.errors import (
 )
 from skein.models.runs.completion import (
     AnswerFault,
+    ImageRef,
     ModelAnswer,
     ModelMessage,
     ModelRequest,
@@ -202,11 +204,11 @@ class OpenAIModel:
             self._stop_streaming("the provider does not stream answers")
         elif completion.usage is None:
             self._stop_streaming("the provider counts no tokens of streamed answers")
-            completion.usage = self._estimated(parameters, completion)
+            completion.usage = self._estimated(request, parameters, completion)
         return completion
 
     def _estimated(
-        self, parameters: Mapping[str, Any], completion: ChatCompletion
+        self, request: ModelRequest, parameters: Mapping[str, Any], completion: ChatCompletion
     ) -> CompletionUsage | None:
         """Estimate the tokens of a request and its answer from their words."""
         if self._tokens is None:
@@ -218,11 +220,18 @@ class OpenAIModel:
             for call in message.tool_calls or ()
             if call.type == "function"
         ]
-        asked = [str(each["content"]) for each in parameters["messages"]]
+        asked = [_text(each["content"]) for each in parameters["messages"]]
         asked += [json.dumps(tool, ensure_ascii=False) for tool in parameters.get("tools", ())]
         count = self._tokens().for_model(parameters["model"]).count
+        images = sum(
+            image.tokens(request.model, request.image_detail)
+            for message in request.messages
+            for image in message.images
+            if image.media_id in request.image_bytes
+        )
         usage = SimpleNamespace(
-            prompt_tokens=sum(map(count, asked)), completion_tokens=sum(map(count, answered))
+            prompt_tokens=sum(map(count, asked)) + images,
+            completion_tokens=sum(map(count, answered)),
         )
         return cast("CompletionUsage", usage)
 
@@ -418,7 +427,7 @@ def _seconds(text: str) -> float:
 def _parameters(request: ModelRequest, reasoning_tokens: int) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "model": request.model,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message, request) for message in request.messages],
         "max_completion_tokens": request.max_output_tokens + reasoning_tokens,
     }
     if request.tools:
@@ -436,8 +445,11 @@ def tools_on_wire(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
     return [{"type": "function", "function": tool.function} for tool in tools]
 
 
-def _message(message: ModelMessage) -> dict[str, Any]:
-    wire: dict[str, Any] = {"role": message.role, "content": harmless(message.content)}
+def _message(message: ModelMessage, request: ModelRequest) -> dict[str, Any]:
+    text = harmless(message.content)
+    images = [image for image in message.images if image.media_id in request.image_bytes]
+    parts = [{"type": "text", "text": text}, *(_image(image, request) for image in images)]
+    wire: dict[str, Any] = {"role": message.role, "content": parts if images else text}
     if message.tool_calls:
         wire["tool_calls"] = [
             {
@@ -450,6 +462,19 @@ def _message(message: ModelMessage) -> dict[str, Any]:
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     return wire
+
+
+def _image(image: ImageRef, request: ModelRequest) -> dict[str, Any]:
+    """Return a picture as a part of a message; the bytes stand in the address itself."""
+    data = b64encode(request.image_bytes[image.media_id]).decode()
+    url = f"data:{image.content_type};base64,{data}"
+    return {"type": "image_url", "image_url": {"url": url, "detail": request.image_detail}}
+
+
+def _text(content: object) -> str:
+    """Return the words of a message's content, without its pictures."""
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return " ".join(str(part["text"]) for part in parts if "text" in part)
 
 
 def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:

@@ -26,6 +26,7 @@ from skein.interface.history import (
     summed_up,
     timeline,
 )
+from skein.interface.media import READ_ON, pictures, shown_media
 from skein.interface.reading import Reading, current_seq
 from skein.interface.section import (
     Manner,
@@ -34,7 +35,7 @@ from skein.interface.section import (
     arguments_of,
     closing,
 )
-from skein.models.runs.completion import ToolSpec
+from skein.models.runs.completion import ImageRef, ToolSpec
 from skein.models.runs.provenance import MAX_ENTRIES
 from skein.models.runs.run import Run
 from skein.models.runs.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
@@ -66,16 +67,21 @@ class PromptBuilder:
         """
         model = reading.agent.model or self.settings.default_model
         tokens = self.tokens.for_model(reading.config.effective.tokenizer_model or model)
-        return PromptBuilder(tokens=tokens, settings=self.settings)._build(run, reading, tools)
+        builder = PromptBuilder(tokens=tokens, settings=self.settings)
+        return builder._build(run, reading, tools, model)
 
-    def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
+    def _build(
+        self, run: Run, reading: Reading, tools: Sequence[ToolSpec], model: str
+    ) -> PromptRecord:
         manner = Manner.of(reading.agent, reading.chat)
         roles = manner.history_format == "roles"
         tokens_left = self._tokens_left(reading, tools)
         names, arguments = names_in(reading), arguments_of(tools)
         group = reading.chat is not None and reading.chat.kind == "group"
         numbered = group and manner.reply_mode == "tools" and REPLY_TO in arguments.get(SEND, ())
-        context = entry_context(run, reading, names, numbered=numbered)
+        reads_on = READ_ON in arguments
+        media = shown_media(reading, model, self.tokens, tokens_left=tokens_left, reads_on=reads_on)
+        context = entry_context(run, reading, names, numbered=numbered, media=media.captions)
         entries = history_entries(run, reading, context, self.tokens, roles=roles)
         given = SectionInput(
             run=run,
@@ -89,6 +95,8 @@ class PromptBuilder:
             shown=[entry.seq for entry in entries],
             saves=any(tool.saves for tool in tools),
         )
+        shown_images = self._pictures(media.images, reading, model)
+        tokens_left -= sum(part.tokens for part in shown_images)
         stable, volatile = _rendered(STABLE, given), _rendered(VOLATILE, given)
         head = history_head(reading, context)
         around = head_tokens(head, reading, context, self.tokens, roles=roles)
@@ -102,14 +110,25 @@ class PromptBuilder:
         history = reading.of(History)
         if history.fuller is not None and left_out(entries, shown) > summed_up(history.before):
             fuller = replace(history, before=history.fuller, fuller=None)
-            return self._build(run, reading.having(fuller), tools)
+            return self._build(run, reading.having(fuller), tools, model)
         stable, volatile = parts[: len(stable)], parts[len(stable) :]
+        images = media.within(entry.seq for entry in shown)
+        parts_of_images = self._pictures(images, reading, model)
         if roles:
-            return _marked(self._as_roles(stable, shown, volatile), reading)
+            record = self._as_roles(stable, shown, volatile)
+            return _marked(_with_pictures(record, images, parts_of_images), reading)
         lines = [timeline(head, shown, reading, context, self.tokens)] if head else []
         parts = [*stable, *lines, *volatile]
         record = _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
-        return _marked(record, reading)
+        return _marked(_with_pictures(record, images, parts_of_images), reading)
+
+    def _pictures(self, images: Sequence[ImageRef], reading: Reading, model: str) -> list[Section]:
+        """Return the section of the pictures that the model is sent, if there are any."""
+        if not images:
+            return []
+        detail = reading.config.effective.image_detail
+        size = sum(image.tokens(model, detail) for image in images)
+        return [pictures(images, size, self.tokens)]
 
     def _tokens_left(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
         """Return the tokens left for all sections after the answer, the tools and the frames."""
@@ -191,6 +210,20 @@ def _size_of(parts: Sequence[Section], name: str) -> int:
 def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:
     marks = (*record.marks, reading.prompt_mark) if reading.prompt_mark else record.marks
     return record.model_copy(update={"marks": marks})
+
+
+def _with_pictures(
+    record: PromptRecord, images: tuple[ImageRef, ...], parts: Sequence[Section]
+) -> PromptRecord:
+    """Return the record with the pictures and their section, if there are any."""
+    if not images:
+        return record
+    added = _record(parts, nudge="")
+    sections = (*record.sections, *added.sections)
+    total_tokens = record.total_tokens + added.total_tokens
+    return record.model_copy(
+        update={"sections": sections, "total_tokens": total_tokens, "images": images}
+    )
 
 
 def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:

@@ -26,6 +26,7 @@ from skein.agent.sections.your_chats import (
 )
 from skein.desk.sections import Briefings, desk, handed_back
 from skein.interface.history import History, conversation_summary
+from skein.interface.media import MessageMedia
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
 from skein.memory.sections import Memories, core_memories, journal
@@ -83,6 +84,7 @@ GIVE_WAY = (
 )
 ITEMS: tuple[type[SectionItems], ...] = (
     History,
+    MessageMedia,
     ShownTrigger,
     Memories,
     Goals,

@@ -9,7 +9,7 @@ from skein.models.api.base import Request, Resource
 from skein.models.common.base import Instant
 from skein.models.directory.agent import SystemPrompt
 from skein.models.quotas.prices import Money
-from skein.models.runs.completion import AnswerFault, TokenUsage, ToolCall
+from skein.models.runs.completion import AnswerFault, ImageRef, TokenUsage, ToolCall
 from skein.models.runs.provenance import EntryKind, EntryProvenance
 from skein.models.runs.run import PromptMark
 from skein.models.runs.step import HistoryTurn, PromptRecord, PromptSection
@@ -69,6 +69,10 @@ PROVENANCES: dict[str, Provenance] = {
     "TODAY": Provenance("The weekday and the date, in the time zone of NOW.", OWN),
     "CHAT HISTORY": Provenance(
         "The messages of the history window by day, as lines or as messages of roles.", READERS
+    ),
+    "PICTURES": Provenance(
+        "The newest pictures of the history, if the model takes pictures; they are one message.",
+        READERS,
     ),
     "LAST CONVERSATION": Provenance(
         "In a direct chat, the summary of the person's last session, if it was in another one.",
@@ -208,6 +212,13 @@ class PromptResource(Resource):
     marks: Annotated[
         tuple[PromptMark, ...], Field(description="Notes on how the prompt was built.")
     ]
+    images: Annotated[
+        tuple[ImageRef, ...],
+        Field(
+            description="The pictures that the model was sent after the section PICTURES, by "
+            "reference; `GET /v1/chats/{chat_id}/media/{id}` loads one that is still stored."
+        ),
+    ]
     cached_share: Annotated[
         float | None,
         Field(description="The share of the first request's tokens that the cache served, 0 to 1."),
@@ -235,7 +246,7 @@ class PromptResource(Resource):
         share = None
         if first is not None and first.input_tokens:
             share = round(first.cached_tokens / first.input_tokens, 4)
-        kept = ("total_tokens", "stable", "turns", "current", "nudge", "marks")
+        kept = ("total_tokens", "stable", "turns", "current", "nudge", "marks", "images")
         shared = {name: getattr(prompt, name) for name in kept}
         return cls(sections=tuple(sections), cached_share=share, **shared)
 

@@ -48,6 +48,7 @@ MAX_AGENTS = 20
 MAX_MEMBERS = 100
 MAX_TEXT = 20_000
 PREVIEW_CHARACTERS = 200
+MAX_DESCRIPTION = 1_000
 CHAT_SHARDS = 8  # of the list of a tenant's chats, whose rows all move at the start of an hour
 UNTITLED = "a conversation"
 NAMED_PEOPLE = 3  # people that the description of a chat without a title names
@@ -65,11 +66,21 @@ class Media(Value):
         id: The id of the file; None for one of release 0.2.0, which was not stored.
         content_type: The media type that the sender claims.
         url: The provider's URL of a file of release 0.2.0, which is never shown.
+        description: What the file shows or how it begins, once that is known. It stands here, so
+            that whatever reads the message has it, and loses it with the message.
     """
 
     id: Annotated[Identifier | None, Field(exclude_if=lambda media_id: media_id is None)] = None
     content_type: Annotated[str, Field(max_length=200)]
     url: Annotated[str, Field(max_length=2048, repr=False, exclude_if=lambda url: not url)] = ""
+    description: Annotated[
+        str | None, Field(max_length=MAX_DESCRIPTION, exclude_if=lambda text: text is None)
+    ] = None
+
+    @property
+    def is_image(self) -> bool:
+        """Whether the file is a picture, by its type."""
+        return self.content_type.startswith("image/")
 
 
 class Via(Value):
@@ -548,6 +559,21 @@ class Message(Stored):
         return Authors.in_digests([self.sender.person_id]).joined(self.authors)
 
     @property
+    def media_ids(self) -> tuple[str, ...]:
+        """The ids of the message's pictures and files."""
+        return tuple(media.id for media in self.media if media.id is not None)
+
+    @property
+    def full_text(self) -> str:
+        """The text and, on lines of their own, the descriptions of the pictures and files."""
+        described = [
+            f"[{'picture' if media.is_image else 'file'}: {media.description}]"
+            for media in self.media
+            if media.description is not None
+        ]
+        return "\n".join([*([self.text] if self.text.strip() else []), *described])
+
+    @property
     def not_delivered(self) -> MessageLoss | None:
         """How much of the message did not reach its person; None if nothing is known to be lost."""
         return "all" if Reason.OPTED_OUT in self.undelivered else self.lost
@@ -557,6 +583,16 @@ class Message(Stored):
         changed = choice.model_dump(mode="json", exclude_none=True)
         unchanged = Is("choice", self.attributes().get("choice"))
         return Update(self.key, set={"choice": changed}, condition=unchanged)
+
+    def with_description(self, media_id: str, description: str) -> Update:
+        """Return the write that describes a file, if the files are still those that were read."""
+        files = [
+            media.model_copy(update={"description": description}) if media.id == media_id else media
+            for media in self.media
+        ]
+        described = self.model_copy(update={"media": tuple(files)}).attributes()["files"]
+        unchanged = Is("files", self.attributes()["files"])
+        return Update(self.key, set={"files": described}, condition=unchanged)
 
     @classmethod
     def from_item(cls, item: Item) -> "Message":

@@ -11,14 +11,13 @@ from skein.models.common.base import (
     Identifier,
     Instant,
     NamedMember,
-    Stored,
     Tenant,
     key_part,
 )
 from skein.models.common.ownership import StoredAuthors
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.outbox.due import due_pointer
+from skein.models.outbox.due import LeasedItem, due_pointer
 from skein.models.outbox.jobs import MediaJob
 
 MediaState = Literal["pending", "ready", "failed"]
@@ -29,12 +28,13 @@ MAX_BYTES = 5_000_000
 MAX_PIXELS = 25_000_000
 MAX_PER_MESSAGE = 10
 EXCERPT_CHARACTERS = 6_000
+MAX_DESCRIPTION_TRIES = 3
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/heic"})
 TEXT_TYPES = frozenset({"application/pdf", "text/plain", "text/vcard"})
 MEDIA_TYPES = IMAGE_TYPES | TEXT_TYPES
 
 
-class MediaFile(Stored):
+class MediaFile(LeasedItem):
     """A picture or file of a chat. Who may read its message may see it, and nobody else.
 
     Attributes:
@@ -50,6 +50,7 @@ class MediaFile(Stored):
         copied_from: The id of the file of which this is a copy.
         description: What a picture shows, in words.
         described_by: The model that described it.
+        description_tries: How often a model was asked what the picture shows.
         excerpt: The beginning of the text of a document.
         characters: The length of the whole text of a document.
         small_size: The length of a smaller copy of a large picture, a JPEG; 0 if there is none.
@@ -75,6 +76,7 @@ class MediaFile(Stored):
     copied_from: Identifier | None = None
     description: str | None = None
     described_by: str | None = None
+    description_tries: Annotated[int, Field(exclude_if=lambda tries: not tries)] = 0
     excerpt: str | None = None
     characters: int = 0
     small_size: Annotated[int, Field(exclude_if=lambda size: not size)] = 0
@@ -97,6 +99,17 @@ class MediaFile(Stored):
         return self.content_type in IMAGE_TYPES
 
     @property
+    def described(self) -> bool:
+        """Whether it is known what the file shows, or how it begins."""
+        return self.description is not None
+
+    def describable(self, now: datetime) -> bool:
+        """Tell whether a model is to be asked what the picture shows."""
+        ready = self.is_image and self.state == "ready" and self.kept_until > now
+        wanted = self.seq is not None and not self.described
+        return ready and wanted and self.description_tries < MAX_DESCRIPTION_TRIES
+
+    @property
     def words(self) -> Authors:
         """The people whose words the file may hold, by digest."""
         return Authors.in_digests([self.sender.person_id]).joined(self.authors)
@@ -109,7 +122,7 @@ class MediaFile(Stored):
     @property
     def file_name(self) -> str:
         """The name of the checked file, without metadata."""
-        return f"media/{self._path}"
+        return file_name_of(self.tenant, self.chat_id, self.id)
 
     @property
     def text_name(self) -> str:
@@ -137,7 +150,7 @@ class MediaFile(Stored):
 
     def named(self) -> Media:
         """Return how the message names the file."""
-        return Media(id=self.id, content_type=self.content_type)
+        return Media(id=self.id, content_type=self.content_type, description=self.description)
 
     def to_item(self, due_at: datetime | None = None) -> Item:
         """Return the table attributes, with the due pointer.
@@ -146,6 +159,11 @@ class MediaFile(Stored):
             due_at: When somebody must look at the file; by default, when it is deleted.
         """
         return self.attributes() | due_pointer("media", self.key, due_at or self.kept_until)
+
+
+def file_name_of(tenant: str, chat_id: str, media_id: str) -> str:
+    """Return the name of a checked file, without metadata."""
+    return f"media/{'/'.join(map(_file_part, (tenant, chat_id, media_id)))}"
 
 
 def _file_part(text: str) -> str:

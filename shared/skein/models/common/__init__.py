@@ -9,6 +9,7 @@ __all__ = [
     "file",
     "free_fields",
     "http",
+    "image_models",
     "json_types",
     "ownership",
     "person_names",

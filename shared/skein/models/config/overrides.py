@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from skein.models.common.base import Instant, PartialModel, Stored, Tenant, key_part, stable_hash
+from skein.models.common.image_models import MODELS_WITH_IMAGES, ImageDetail
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
@@ -38,6 +39,7 @@ SettingSource = Literal["agent", "line", "tenant", "stack", "environment"]
 STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
 
 MAX_PHRASES = 50
+MAX_PATTERNS = 100
 MAX_COUNTRIES = 250
 
 
@@ -58,6 +60,11 @@ def _rounded(percentage: float) -> float:
 
 
 ResetPhrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+
+
+ModelPattern = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)
+]
 
 
 CountryCode = Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")]
@@ -97,6 +104,32 @@ class ChatSettings(BaseModel):
         ),
         NUMBER,
     ] = 1_000
+    models_with_images: Annotated[
+        tuple[ModelPattern, ...],
+        Field(
+            description="Names of the models that are sent pictures, with `*` for any characters; "
+            "none for no model.",
+            max_length=MAX_PATTERNS,
+        ),
+        AfterValidator(_distinct),
+    ] = MODELS_WITH_IMAGES
+    max_images: Annotated[
+        int,
+        Field(description="Maximum pictures in a prompt, newest first; 0 for none.", ge=0, le=20),
+        NUMBER,
+    ] = 4
+    image_tokens: Annotated[
+        int,
+        Field(description="Maximum tokens of the pictures in a prompt.", ge=0, le=100_000),
+        NUMBER,
+    ] = 6_000
+    image_detail: Annotated[
+        ImageDetail,
+        Field(
+            description="How closely a model looks at pictures: `low` costs least, `auto` leaves it"
+            " to the provider."
+        ),
+    ] = "auto"
     reserved_response_tokens: Annotated[
         int,
         Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000),

@@ -5,7 +5,8 @@ from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field
 
-from skein.models.common.base import Value
+from skein.models.common.base import Identifier, Value
+from skein.models.common.image_models import ImageDetail, tokens_of_image
 
 Role = Literal["system", "user", "assistant", "tool"]
 AnswerFault = Literal["empty", "cut_off", "refused", "filtered", "unspoken"]
@@ -87,18 +88,41 @@ def is_strict(parameters: Mapping[str, object]) -> bool:
     return bool(names) and names == parameters.get("required")
 
 
+class ImageRef(Value):
+    """A picture that a model is shown, by reference: prompts are recorded without its bytes."""
+
+    chat_id: Annotated[Identifier, Field(description="The chat of the picture.")]
+    media_id: Annotated[Identifier, Field(description="The id of the picture.")]
+    seq: Annotated[int, Field(description="The message that has the picture.")]
+    number: Annotated[int, Field(description="The number of the picture in its message, from 1.")]
+    content_type: Annotated[str, Field(description="The media type, such as `image/jpeg`.")]
+    width: Annotated[int, Field(description="The width in pixels.")]
+    height: Annotated[int, Field(description="The height in pixels.")]
+
+    def tokens(self, model: str, detail: ImageDetail) -> int:
+        """Return what the picture costs in a prompt of a model."""
+        return tokens_of_image(model, self.width, self.height, detail)
+
+    @property
+    def label(self) -> str:
+        """The name of the picture in prompts: the numbers of its message and of the picture."""
+        return f"{self.seq}.{self.number}"
+
+
 class ModelMessage(Value):
     """One message of a chat completion.
 
     Attributes:
         tool_calls: For an assistant's message, its tool calls.
         tool_call_id: For a tool's message, the id of the call that it answers.
+        images: The pictures that follow the text; `ModelRequest.image_bytes` has their bytes.
     """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    images: Annotated[tuple[ImageRef, ...], Field(exclude_if=lambda images: not images)] = ()
 
 
 class ModelRequest(Value):
@@ -109,6 +133,8 @@ class ModelRequest(Value):
         reasons: Whether the model is known to reason before it answers, whatever its name.
         timeout_seconds: The time-out of the whole call, including the client's own retry.
         answer_schema: The strict JSON schema of the answer; None for plain text.
+        image_bytes: The pictures of the messages, by their ids. One without bytes is not sent.
+        image_detail: How closely the model looks at the pictures.
     """
 
     model: str
@@ -118,6 +144,8 @@ class ModelRequest(Value):
     reasons: bool = False
     timeout_seconds: float
     answer_schema: dict[str, object] | None = None
+    image_bytes: Annotated[Mapping[str, bytes], Field(exclude=True, repr=False)] = {}
+    image_detail: ImageDetail = "auto"
 
 
 class ModelAnswer(Value):

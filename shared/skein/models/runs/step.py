@@ -8,7 +8,13 @@ from pydantic import Field
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.requested_call import AgreedCall
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.runs.completion import AnswerFault, ModelMessage, TokenUsage, ToolCall
+from skein.models.runs.completion import (
+    AnswerFault,
+    ImageRef,
+    ModelMessage,
+    TokenUsage,
+    ToolCall,
+)
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
 from skein.models.runs.run import PromptMark, Run
@@ -18,6 +24,7 @@ MAX_PROMPT_BYTES = 300_000  # DynamoDB allows 400 KB an item, which must also ho
 ELEMENT_BYTES, NUMBER_BYTES = 5, 24
 MAX_RESULT_BYTES = 60_000  # for all results of one step together
 HISTORY = "CHAT HISTORY"
+PICTURES = "PICTURES"
 FIXED_ANSWER = "none"  # the model's name in a step whose answer no model gave
 
 ToolStatus = Literal["done", "correctable", "failed", "asked", "unknown"]
@@ -65,6 +72,7 @@ class PromptRecord(Value):
         marks: Notes on how the prompt was built, e.g. that content was left out.
         entries: Where single entries of sections come from.
         tools: What each tool adds, in a preview.
+        images: The pictures that follow the section PICTURES, by reference.
     """
 
     sections: tuple[PromptSection, ...]
@@ -76,6 +84,7 @@ class PromptRecord(Value):
     marks: tuple[PromptMark, ...] = ()
     entries: tuple[EntryProvenance, ...] = ()
     tools: Annotated[tuple[ToolTokens, ...], Field(exclude_if=lambda tools: not tools)] = ()
+    images: Annotated[tuple[ImageRef, ...], Field(exclude_if=lambda images: not images)] = ()
 
     def messages(self) -> tuple[ModelMessage, ...]:
         """Return the prompt as messages of a chat completion.
@@ -83,21 +92,31 @@ class PromptRecord(Value):
         A prompt with a timeline is one system message. In a prompt with roles, the agent's own
         messages have the role `assistant` and all others `user`. The sections that change from turn
         to turn form a second system message just before the current message, so that the provider
-        can cache the part before it.
+        can cache the part before it. The pictures are one user message after the sections.
         """
         if self.turns is None:
             everything = _joined(self.sections)
             return (
                 ModelMessage(role="system", content=everything),
+                *self._pictures(),
                 ModelMessage(role="user", content=self.nudge),
             )
         spoken = [ModelMessage(role=turn.role, content=turn.text) for turn in self.turns]
+        spoken[self.current : self.current] = self._pictures()
         changing = _joined(self.sections[self.stable :])
         if changing:
             spoken.insert(self.current, ModelMessage(role="system", content=changing))
         if self.nudge:
             spoken.append(ModelMessage(role="user", content=self.nudge))
         return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
+
+    def _pictures(self) -> tuple[ModelMessage, ...]:
+        """Return the message with the pictures, if there are any."""
+        return tuple(
+            ModelMessage(role="user", content=section.text, images=self.images)
+            for section in self.sections
+            if section.name == PICTURES
+        )
 
     def readable(self) -> "PromptRecord":
         """Return the record for people: each section with its text, including the history's turns.
@@ -151,7 +170,7 @@ def _size_of(value: object) -> int:
 
 
 def _joined(sections: tuple[PromptSection, ...]) -> str:
-    return "\n\n".join(section.text for section in sections if section.text)
+    return "\n\n".join(part.text for part in sections if part.text and part.name != PICTURES)
 
 
 class CallUsage(Value):

@@ -12,7 +12,7 @@ no harm, and a worker that was overtaken writes nothing.
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -60,6 +60,7 @@ class Question(NamedTuple, Generic[Answer]):
         spread_by: The id by which the counter of usage is chosen.
         parse: Parses the answer; raises `UnusableAnswer` if that is not possible.
         words: The people whose words the question reads, who pay for the call.
+        image_bytes: The pictures of the messages, by their ids.
     """
 
     model: str
@@ -69,11 +70,14 @@ class Question(NamedTuple, Generic[Answer]):
     spread_by: str
     parse: Callable[[ModelAnswer], Answer]
     words: Words = NO_WORDS
+    image_bytes: Mapping[str, bytes] = {}
 
     @property
     def size(self) -> int:
         """The tokens of the question, about."""
-        return sum(len(message.content) for message in self.messages) // CHARACTERS_PER_TOKEN
+        words = sum(len(message.content) for message in self.messages) // CHARACTERS_PER_TOKEN
+        images = (image for message in self.messages for image in message.images)
+        return words + sum(image.tokens(self.model, "auto") for image in images)
 
 
 class Failure(NamedTuple):
@@ -278,6 +282,7 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
             max_output_tokens=self.task.answer_tokens,
             timeout_seconds=self.task.seconds,
             answer_schema=question.schema,
+            image_bytes=question.image_bytes,
         )
         answer = self.engine.model.complete(request)
         self.engine.usage.add(

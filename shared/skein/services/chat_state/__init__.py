@@ -8,6 +8,7 @@ __all__ = [
     "history_window",
     "insiders",
     "person_choices",
+    "pictures",
     "sessions",
     "snapshot",
 ]

@@ -52,10 +52,16 @@ def document_text(
         characters: The most characters to show.
         offset: The number of characters to skip.
     """
-    whole = len(document.text)
-    shown = document.text[offset : offset + characters]
+    head = document_head(document)
+    return part_of_text(head, document.text, characters=characters, offset=offset)
+
+
+def part_of_text(head: str, text: str, *, characters: int, offset: int) -> str:
+    """Render a part of a text behind bars, after its head; see `document_text`."""
+    whole = len(text)
+    shown = text[offset : offset + characters]
     end = offset + len(shown)
-    lines = [document_head(document)]
+    lines = [head]
     if offset:
         lines.append(f"[from character {offset:,} on]")
     lines += [f"| {_seen(line)}".rstrip() for line in shown.splitlines()]

@@ -1,5 +1,6 @@
 """The tools for documents, and `read_skill`."""
 
+import re
 from itertools import groupby
 from typing import Annotated
 
@@ -7,8 +8,10 @@ from pydantic import Field, StringConstraints
 
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.interface.arguments import LINE, MAX_NUMBER, MAY_BE_EMPTY, TEXT, Count, Id, Query
+from skein.interface.history import words_of
 from skein.interface.tool import refusals_as_tool_errors, tool
-from skein.interface.tool_context import ToolContext, own_scope, reach_at
+from skein.interface.tool_context import ToolContext, admitted, own_scope, reach_at
+from skein.media.texts import MediaTexts
 from skein.models.chats.chat import Chat
 from skein.models.common.base import rfc3339
 from skein.models.common.json_types import NUMBER, JsonBool
@@ -25,7 +28,12 @@ from skein.workspace.models.document import (
     DocumentReach,
     Folder,
 )
-from skein.workspace.sections.document_text import SHOWN_CHARACTERS, document_text, named
+from skein.workspace.sections.document_text import (
+    SHOWN_CHARACTERS,
+    document_text,
+    named,
+    part_of_text,
+)
 from skein.workspace.sections.skills import skill_text
 from skein.workspace.skills import Skills
 from skein.workspace.threads import Threads
@@ -37,10 +45,13 @@ MediaType = Annotated[
 ListPosition = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), LINE
 ]
+NO_FILE = "no message of this chat has a file of this id with a text"
 Version = Annotated[int, Field(ge=1, le=MAX_NUMBER), NUMBER]
 Offset = Annotated[int, Field(ge=0, le=MAX_NUMBER), NUMBER]
 DocumentText = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES), TEXT]
 DocumentPart = Annotated[str, Field(min_length=1, max_length=MAX_DOCUMENT_BYTES), TEXT]
+
+FILE_ID = re.compile(r"med_\w+")
 
 AsRead = Annotated[Version | None, Field(description="Fails if the version differs.")]
 
@@ -75,13 +86,41 @@ def read_document(
     thread_id: Annotated[Id | None, Field(description="For a document of another thread.")] = None,
     offset: Annotated[Offset | None, Field(description="Characters to skip.")] = None,
 ) -> str:
-    """Read a document, 10,000 characters at a time."""
+    """Read a document or a file, 10,000 characters at a time."""
+    if thread_id is None and FILE_ID.fullmatch(name):
+        return _file(call, name, offset or 0)
     document = _found(call, name) if thread_id is None else _of_thread(call, thread_id, name)
     call.activation.add_items([document])
     start = offset or 0
     if start > len(document.text):
         raise Correctable(f"it has {len(document.text):,} characters")
     return document_text(document, characters=SHOWN_CHARACTERS, offset=start)
+
+
+def _file(call: ToolContext, media_id: str, start: int) -> str:
+    """Return a part of the text of a file of the active chat's messages.
+
+    Raises:
+        Failed: No message that the agent may see has such a file, or the file has no text.
+    """
+    chat, _ = call.service(OwnChats).get(
+        call.activation.run.tenant, call.activation.claim.agent, call.target(None)
+    )
+    file = call.service(MediaTexts).file(chat, media_id)
+    if file is None or file.seq is None:
+        raise Failed(NO_FILE)
+    messages, audience = call.service(OwnChats).newest_messages(
+        chat, 1, here=call.reading.chat, readers=call.reading.destination, before=file.seq + 1
+    )
+    messages = [one for one in admitted(call, messages) if media_id in one.media_ids]
+    text = call.service(MediaTexts).text(file) if messages else None
+    if text is None:
+        raise Failed(NO_FILE)
+    call.activation.add_held(audience, words_of(messages))
+    if start > len(text):
+        raise Correctable(f"it has {len(text):,} characters")
+    head = f"=== {named(media_id)} ({file.content_type}) ==="
+    return part_of_text(head, text, characters=SHOWN_CHARACTERS, offset=start)
 
 
 @tool(effect="save")

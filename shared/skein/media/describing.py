@@ -1,0 +1,227 @@
+"""Descriptions of pictures and files: what each shows, in words, made once.
+
+A model that takes pictures describes each picture of a message, as a task of the background engine.
+It is shown the picture alone, so the description holds nobody's words but those of the picture's
+sender. A document needs no model: its beginning describes it.
+
+The description is stored with the file, for the API, and with the message. So whatever reads the
+message has it: the history, summaries, consolidation and recall. It is erased with the message.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from skein.errors import ConditionFailed
+from skein.models.chats.chat import MAX_DESCRIPTION, Message, epoch_raised
+from skein.models.chats.media import MAX_DESCRIPTION_TRIES, MediaFile
+from skein.models.common.base import rfc3339
+from skein.models.common.image_models import takes_images
+from skein.models.common.storage import Condition, Is, Update
+from skein.models.config.overrides import TenantSettings
+from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import MediaJob
+from skein.models.quotas.usage import Words
+from skein.models.runs.completion import ImageRef, ModelAnswer, ModelMessage, TokenUsage
+from skein.ports import Clock, Files, Table
+from skein.prompts import render
+from skein.services.background.engine import (
+    BackgroundEngine,
+    Failure,
+    Outcome,
+    Overtaken,
+    Question,
+    Task,
+    UnusableAnswer,
+)
+from skein.services.common.model_json import json_object_in
+from skein.services.common.optimistic import optimistic
+from skein.settings import Settings
+
+BEGINNING = 300  # characters of a document that describe it
+FIRST_PAUSE = timedelta(minutes=5)  # after a failure; twice as long after the second one
+SHOWS = "shows"
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {SHOWS: {"type": "string"}},
+    "required": [SHOWS],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
+    """The description of one picture, by a model that takes pictures.
+
+    The claim counts a try, so that a worker that dies does not ask without end. After three tries,
+    the picture stays without a description.
+    """
+
+    name: ClassVar[str] = "description"
+    failures: ClassVar[str] = "DescriptionsFailed"
+    seconds: ClassVar[int] = 60
+    answer_tokens: ClassVar[int] = 500
+
+    table: Table
+    files: Files
+    clock: Clock
+    settings: Settings
+
+    def claim(self, job: MediaJob, until: datetime) -> MediaFile | None:
+        """Claim a picture of a message that has no description yet; see `Task`."""
+        file = self.read_file(job)
+        if file is None or not file.describable(self.clock.now()):
+            return None
+        if file.busy(self.clock.now()) or self._model(job.tenant) is None:
+            return None
+        tries = file.description_tries + 1
+        claimed = file.claimed(until).model_copy(update={"description_tries": tries})
+        fields = {"fence": claimed.fence, "busy_until": rfc3339(until), "description_tries": tries}
+        self.table.write(_due(file, until, fields, file.as_claimed))
+        return claimed
+
+    def read(self, claim: MediaFile) -> Iterator[Iterator[bytes]]:
+        """Read the picture, for one question; a picture that is gone needs none."""
+        content = self.files.get(claim.file_name)
+        if content is None:
+            self._settle(claim, claim.kept_until)
+        else:
+            yield iter((content,))
+
+    def question(self, claim: MediaFile, batch: bytes) -> Question[str]:
+        """Ask what the picture shows; its sender pays."""
+        image = ImageRef(
+            chat_id=claim.chat_id,
+            media_id=claim.id,
+            seq=claim.seq or 0,
+            number=1,
+            content_type=claim.content_type,
+            width=claim.width or 0,
+            height=claim.height or 0,
+        )
+        asked = ModelMessage(role="user", content=render("picture_description"), images=(image,))
+        model = self._model(claim.tenant) or self.settings.light_model
+        return Question(
+            model=model,
+            messages=(asked,),
+            schema=SCHEMA,
+            agent_id=None,
+            spread_by=claim.chat_id,
+            parse=_description,
+            words=Words.of([(claim.sender.person_id, len(batch))]),
+            image_bytes={claim.id: batch},
+        )
+
+    def write(self, claim: MediaFile, batch: bytes, answer: str, usage: TokenUsage) -> None:
+        """Store the description with the file and with its message."""
+        self.store(claim, answer, self._model(claim.tenant))
+
+    def fail(self, claim: MediaFile, batch: bytes, failure: Failure) -> None:
+        """Try again later, at most three times."""
+        pause = FIRST_PAUSE * 2 ** (claim.description_tries - 1)
+        more = claim.description_tries < MAX_DESCRIPTION_TRIES
+        self._settle(claim, self.clock.now() + pause if more else claim.kept_until)
+
+    def release(self, claim: MediaFile, outcome: Outcome) -> None:
+        """Give the try back if the budget is spent."""
+        if outcome.not_before is not None:
+            tries = claim.description_tries - 1
+            self._settle(claim, outcome.not_before, {"description_tries": tries or None})
+
+    def read_file(self, job: MediaJob) -> MediaFile | None:
+        """Read the file of a job; None if it is gone."""
+        item = self.table.get(MediaFile.key_of(job.tenant, job.chat_id, job.media_id))
+        return MediaFile.from_item(item) if item else None
+
+    def store(self, claim: MediaFile, description: str, model: str | None) -> None:
+        """Store a description with the file and with its message, in one transaction.
+
+        Raises:
+            Overtaken: The message or the file is gone, or another worker has claimed the file.
+        """
+
+        def attempt() -> None:
+            key = Message.key_of(claim.tenant, claim.chat_id, claim.seq or 0)
+            item = self.table.get(key)
+            message = Message.from_item(item) if item else None
+            if message is None or claim.id not in message.media_ids:
+                raise Overtaken(str(key))
+            fields = {"description": description, "described_by": model, "busy_until": None}
+            unchanged = Is("fence", claim.fence or None)
+            try:
+                self.table.transact(
+                    [
+                        _due(claim, claim.kept_until, fields, unchanged),
+                        message.with_description(claim.id, description),
+                        epoch_raised(claim.tenant, claim.chat_id),
+                    ]
+                )
+            except ConditionFailed as failure:
+                if 0 in failure.failed:
+                    raise Overtaken(str(claim.key)) from failure
+                raise
+
+        optimistic(self.clock, attempt)
+
+    def _settle(
+        self, claim: MediaFile, due_at: datetime, also: dict[str, Any] | None = None
+    ) -> None:
+        """Release a claim, and say when somebody must look at the file again."""
+        fields = {"busy_until": None, **(also or {})}
+        try:
+            self.table.write(_due(claim, due_at, fields, Is("fence", claim.fence)))
+        except ConditionFailed as failure:
+            raise Overtaken(str(claim.key)) from failure
+
+    def _model(self, tenant: str) -> str | None:
+        """Return the model that describes the pictures of a tenant; None if none takes pictures."""
+        item = self.table.get(TenantSettings.key_of(tenant))
+        patterns = self.settings.overridden(TenantSettings.from_optional(item)).models_with_images
+        models = (self.settings.light_model, self.settings.default_model)
+        return next((model for model in models if takes_images(model, patterns)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptions:
+    """The service that describes a file once it is checked."""
+
+    engine: BackgroundEngine
+    task: DescriptionTask
+
+    def describe(self, job: MediaJob, *, deadline: datetime) -> None:
+        """Describe a file that is ready and in a message, if it has no description (idempotent).
+
+        Raises:
+            Transient: The table or the bucket failed. The job can be repeated.
+        """
+        file = self.task.read_file(job)
+        if file is None or file.state != "ready" or file.seq is None or file.described:
+            return
+        if file.is_image:
+            self.engine.run(self.task, job, deadline=deadline)
+        elif file.excerpt:
+            try:
+                self.task.store(file, _beginning(file.excerpt), None)
+            except Overtaken:
+                return
+
+
+def _due(file: MediaFile, at: datetime, fields: dict[str, Any], condition: Condition) -> Update:
+    """Return the write that changes a file and says when somebody must look at it again."""
+    pointer = due_pointer("media", file.key, at) | {"due_tries": None}
+    return Update(file.key, set=fields | pointer, condition=condition)
+
+
+def _description(answer: ModelAnswer) -> str:
+    found = json_object_in(answer.text, {SHOWS})
+    text = found.get(SHOWS) if found is not None else None
+    if answer.fault is not None or not isinstance(text, str) or not text.strip():
+        raise UnusableAnswer("the answer has no description")
+    return " ".join(text.split())[:MAX_DESCRIPTION]
+
+
+def _beginning(excerpt: str) -> str:
+    """Return the beginning of a document, on one line."""
+    text = " ".join(excerpt.split())
+    return text if len(text) <= BEGINNING else f"{text[:BEGINNING]} ..."
