@@ -108,6 +108,7 @@ UNKNOWABLE = _patterns(
     r"\bwhere (?:is|are|am) (?:my|our|i|we|he|she|they)\b|\bwhere (?:do|did|will|shall) we\b",
     r"\b(?:do|does|did|is|was|has|had|will|would|can|could|should) (?:he|she)\b.*\?",
     r"\bwhat (?:are|were|is) (?:my|our|your) plans?\b",
+    r"\bwhat(?:'s| is) my (?:\w+ )?name\b|\bwho am i\W*$",
 )
 # Questions about a person, whose name has a capital letter. The model is not asked.
 PERSON = (

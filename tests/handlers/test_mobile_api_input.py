@@ -194,10 +194,19 @@ def test_only_known_kinds_of_members_exist(husam: Client) -> None:
     assert husam.put(f"/v1/chats/chat_1/members/user/{'x' * 129}").status == 422
 
 
-def test_malformed_input_is_refused_without_words_of_the_library(husam: Client) -> None:
-    answer = husam.post("/v1/chats/chat_1/runs", {})
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({}, "give agent_id or all"),
+        ({"agent_id": "agt_a", "all": True}, "give either agent_id or all, not both"),
+    ],
+)
+def test_malformed_input_is_refused_without_words_of_the_library(
+    husam: Client, body: dict[str, object], why: str
+) -> None:
+    answer = husam.post("/v1/chats/chat_1/runs", body)
     [reason] = answer.body["error"]["details"]["reasons"]
-    assert reason == {"where": ["body"], "why": "give either agent_id or all, not both"}
+    assert reason == {"where": ["body"], "why": why}
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,7 @@ def test_what_it_cannot_answer_is_said_in_one_sentence_that_names_the_key(answer
         ("Has Anna answered?", CANNOT_KNOW),
         ("What is in the other chat?", CANNOT_KNOW),
         ("What are your plans?", CANNOT_KNOW),
+        ("What is my name?", CANNOT_KNOW),
         ("Where do we meet, and why did Maya skip last week?", CANNOT_KNOW),
         ("Why did Maya skip last week?", CANNOT_KNOW),
         ("How is Maya?", CANNOT_KNOW),

@@ -188,7 +188,9 @@ class RespondNow(Request):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
-        if (self.agent_id is None) == (self.all is None):
+        if self.agent_id is None and self.all is None:
+            raise ValueError("give agent_id or all")
+        if self.agent_id is not None and self.all is not None:
             raise ValueError("give either agent_id or all, not both")
         return self
 
