@@ -67,14 +67,23 @@ class Audited:
         kind: The kind of resource that the call reads or changes.
         made: The field of the response that contains the id of a created resource.
         scope: The scope that the call needs.
+        polled: Whether pages repeat the call to look for changes; one entry an hour then tells of
+            it. A refused call always leaves its own.
     """
 
     def __init__(
-        self, verb: AuditVerb, kind: AuditKind, *, made: str = "id", scope: AuditScope = "chat"
+        self,
+        verb: AuditVerb,
+        kind: AuditKind,
+        *,
+        made: str = "id",
+        scope: AuditScope = "chat",
+        polled: bool = False,
     ) -> None:
         self.verb = verb
         self.kind = kind
         self.scope = scope
+        self._polled = polled
         self._made = made
         self.__name__ = f"audited: {verb} {kind}"
 
@@ -107,6 +116,7 @@ class Audited:
                 request_id=api.current_event.request_context.request_id,
             ),
             seen=() if refused else seen.get(),
+            hourly=self._polled and not refused,
         )
 
     def _reason(self, api: Any) -> str | None:

@@ -62,6 +62,7 @@ class RouteOptions(TypedDict, total=False):
         public: Whether the route needs no token.
         role: The role that an operator needs.
         instead: Another role that suffices.
+        polled: Whether pages repeat the call to look for changes; see `Audited`.
     """
 
     status: int
@@ -73,6 +74,7 @@ class RouteOptions(TypedDict, total=False):
     public: bool
     role: Role
     instead: Role
+    polled: bool
 
 
 class ApiRouter:
@@ -177,7 +179,13 @@ class ApiRouter:
                 responses = {each: what for each, what in responses.items() if each in kept}
             role = options.get("role", self._role if method == "GET" else self._writes)
             instead = (options["instead"],) if "instead" in options else ()
-            audited = self._audited(method, status, options.get("audit", self._audit), role)
+            audited = self._audited(
+                method,
+                status,
+                options.get("audit", self._audit),
+                role,
+                polled=options.get("polled", False),
+            )
             return self.routes.route(
                 rule,
                 method,
@@ -191,13 +199,13 @@ class ApiRouter:
         return register
 
     def _audited(
-        self, method: Method, status: int, audit: Audit, role: Role | None
+        self, method: Method, status: int, audit: Audit, role: Role | None, *, polled: bool
     ) -> Audited | Unaudited:
         """Return the middleware of a route that is audited as said."""
         if isinstance(audit, Audited | Unaudited):
             return audit
         verb = "change" if method == "POST" and status != CREATED else VERBS[method]
-        return Audited(verb, audit, made=self._made, scope=role or "chat")
+        return Audited(verb, audit, made=self._made, scope=role or "chat", polled=polled)
 
 
 def _body(returned: Any) -> Any:

@@ -1,6 +1,8 @@
-"""Why an SMS from a phone gets no answer, for the page that shows the phone."""
+"""The messages behind the SMS of a phone, and why one gets no answer, for the console."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 from local.twilio.sms_log import Sms
 from skein.channels.registry import channel_at
@@ -8,6 +10,7 @@ from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
+from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.directory.line import Line
 from skein.ports import Table
@@ -17,9 +20,17 @@ LIVE = frozenset({"queued", "running", "waiting"})  # statuses of runs that may 
 UNSENT = frozenset({None, "failed", "canceled"})  # statuses of deliveries that have ended
 
 
+class Place(NamedTuple):
+    """The place of a message."""
+
+    tenant: str
+    chat_id: str
+    seq: int
+
+
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """View of the SMS that get no answer.
+    """View of the messages behind SMS, and of those that get no answer.
 
     Args:
         reasons: Tells the outcome of messages.
@@ -32,6 +43,29 @@ class NoAnswer:
 
     def reason_of(self, sms: Sms) -> Reason | None:
         """Return why an SMS gets no answer; None if it has one, or may still get one."""
+        place = self.place_of(sms)
+        if place is None:
+            return None
+        return _reason_in(self.reasons.of_message(place.tenant, place.chat_id, place.seq))
+
+    def place_of(self, sms: Sms) -> Place | None:
+        """Return the message that an SMS brought or delivered; None if there is none."""
+        return self._of_inbound(sms) if sms.direction == "inbound" else self._of_outbound(sms)
+
+    def _of_outbound(self, sms: Sms) -> Place | None:
+        """Find the delivery that the SMS' status callback names."""
+        named = dict(parse_qsl(urlsplit(sms.callback).query))
+        if not {"tenant", "chat", "delivery"} <= named.keys():
+            return None
+        key = Delivery.key_of(named["tenant"], named["chat"], named["delivery"])
+        item = self.table.get(key)
+        return (
+            None
+            if item is None
+            else Place(named["tenant"], named["chat"], Delivery.from_item(item).seq)
+        )
+
+    def _of_inbound(self, sms: Sms) -> Place | None:
         sender, recipient = (
             phone_address(channel_at(one)[1]) for one in (sms.sender, sms.recipient)
         )
@@ -50,8 +84,7 @@ class NoAnswer:
         record = self.table.get(IdempotencyRecord.key_of(tenant, chat_id, person, client_id))
         if record is None:
             return None
-        seq = IdempotencyRecord.from_item(record).seq
-        return _reason_in(self.reasons.of_message(tenant, chat_id, seq))
+        return Place(tenant, chat_id, IdempotencyRecord.from_item(record).seq)
 
 
 def _reason_in(outcome: MessageReasons) -> Reason | None:

@@ -107,6 +107,10 @@ class SmsLog:
         self.put(sms)
         return sms
 
+    def get(self, sid: str) -> Sms | None:
+        """Return an SMS of either direction; None if there is none."""
+        return self._by_sid.get(sid)
+
     def find(
         self, *, sid: str | None = None, sender: str | None = None, recipient: str | None = None
     ) -> list[Sms]:

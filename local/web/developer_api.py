@@ -52,7 +52,7 @@ class DeveloperApi:
         webhooks: Sends inbound SMS to the stack.
         sms_log: Contains the SMS in both directions.
         files: Contains their files.
-        no_answer: Tells why an SMS gets no answer.
+        no_answer: Tells which message an SMS is, and why it gets no answer.
         clock_control: Advances the clock and drains the queues.
         due_events: Lists the events that fire at a later time.
         queues: Returns the depths of the queues.
@@ -127,6 +127,14 @@ class DeveloperApi:
         found = self.sms_log.of_phone(number, line, MAX_SMS)
         items = [{**_shown(sms), "direction": sms.direction} for sms in found]
         return {"version": version, "items": items, "no_answer": self._silence(found)}
+
+    def _message(self, query: Values) -> object:
+        sms = self.sms_log.get(_text(query, "sid"))
+        place = self.no_answer.place_of(sms) if sms is not None else None
+        return {
+            "chat_id": None if place is None else place.chat_id,
+            "seq": None if place is None else place.seq,
+        }
 
     def _notifications(self, _values: Values) -> object:
         return {"items": [asdict(shown) for shown in self.push.shown()]}
@@ -247,6 +255,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
         DeveloperApi._text, ("from", "to", "body", "media", "message_sid", "button")
     ),
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
+    ("GET", "message"): LocalCall(DeveloperApi._message, ("sid",)),
     ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
     ("GET", "notifications"): LocalCall(DeveloperApi._notifications),
     ("GET", "day"): LocalCall(DeveloperApi._day),

@@ -158,7 +158,7 @@ def test_chats_of_a_user_are_direct_chats_with_line_and_phone_without_text(
     answer = admin.get(f"/v1/users/{user['id']}/chats")
     assert (answer.status, answer.body["next_cursor"]) == (200, None)
     by_sms = next(chat for chat in answer.body["items"] if chat["phone"] is not None)
-    nothing = {"line": None, "channel": None, "phone": None}
+    nothing: dict[str, Any] = {"line": None, "channel": None, "phone": None, "opt_outs": {}}
     by_app = {"chat_id": "chat_app", "agent_id": "agt_a", **nothing}
     assert by_sms == {
         "chat_id": by_sms["chat_id"],
@@ -166,9 +166,15 @@ def test_chats_of_a_user_are_direct_chats_with_line_and_phone_without_text(
         "line": LINE,
         "channel": "sms",
         "phone": PHONE,
+        "opt_outs": {},
         "last_seq": 2,
     }
     assert [chat for chat in answer.body["items"] if chat != by_sms] == [by_app | {"last_seq": 0}]
+    world.app.sms_receiver.receive(
+        InboundSms(account_sid="AC1", message_sid="SM2", sender=PHONE, recipient=LINE, body="STOP")
+    )
+    listed = admin.get(f"/v1/users/{user['id']}/chats").body["items"]
+    assert [list(chat["opt_outs"]) for chat in listed if chat["phone"]] == [["sms"]]
 
 
 def test_chats_of_a_user_page_through_all_direct_chats_once(world: World, admin: Client) -> None:
@@ -345,7 +351,9 @@ def test_get_run_shows_prompt_and_answers(world: World, admin: Client) -> None:
     assert all({"name", "tokens", "text"} <= set(section) for section in prompt["sections"])
 
     [listed] = admin.get("/v1/agents/agt_a/runs").body["items"]
-    assert listed == shown.body | {"prompt": None, "steps": []}
+    by = {"kind": "user", "id": HUSAM.id, "name": HUSAM.name}
+    preview = {"by": by, "asked": "Hello", "answered": "Hello!"}
+    assert listed == shown.body | {"prompt": None, "steps": [], "preview": preview}
 
 
 def test_runs_are_listed_by_day_the_newest_first(world: World, admin: Client) -> None:

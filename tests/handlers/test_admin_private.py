@@ -155,8 +155,23 @@ def test_privacy_with_a_reason_sees_the_whole_private_run(world: World) -> None:
     assert privacy.get(f"/v1/runs/{run.id}").body["withheld"]
     shown = privacy.get(f"/v1/runs/{run.id}", reason=WHY).body
     assert (shown["withheld"], SECRET in str(shown["prompt"])) == (False, True)
+    prices = {"currency": "USD", "models": {shown["steps"][0]["model"]: {"input": 2, "output": 8}}}
+    assert caller(world, "owner").patch("/v1/settings", {"prices": prices}).status == 200
     [listed] = privacy.get(f"{AGENT}/runs", reason=WHY).body["items"]
     assert (listed["withheld"], listed["trigger"]["type"]) == (False, "chat_message")
+    by = {"kind": "user", "id": HUSAM.id, "name": HUSAM.name}
+    assert listed["preview"] == {"by": by, "asked": SECRET, "answered": "Rest it"}
+    assert listed["money"] == privacy.get(f"/v1/runs/{run.id}", reason=WHY).body["money"]
+
+
+def test_list_of_runs_has_no_words_if_operators_may_read_no_chats(world: World) -> None:
+    world.post(OPEN, HUSAM, chat_id="chat_open")
+    world.app.manual_trigger.now(TENANT, "chat_open", HUSAM.ref, agent_id="agt_a")
+    world.drain()
+    support, path = caller(world, "support"), f"{AGENT}/runs"
+    assert support.get(path).body["items"][0]["preview"]["answered"] == "Rest it"
+    caller(world, "owner").patch("/v1/settings", {"operators_read_chats": False})
+    assert [each["preview"] for each in support.get(path).body["items"]] == [None, None]
 
 
 def test_support_sees_open_runs_and_items_in_full(world: World) -> None:

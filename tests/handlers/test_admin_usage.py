@@ -106,6 +106,20 @@ def test_report_by_day_covers_the_days_in_order_and_no_other_tenant() -> None:
     assert (only["key"], only["input_tokens"]) == (TENANT, 3)
 
 
+def test_report_by_channel_counts_messages_only() -> None:
+    world = World()
+    used(world, "gpt-test", Payer("agt_a"), input_tokens=10)
+    for channel, units in (("sms", 3), ("whatsapp", 1)):
+        world.app.usage.add_texts(
+            TENANT, Payer("agt_a"), channel, texts=1, units=units, spread_by="dlv_1"
+        )
+    rows = reported(world, by="channel")["rows"]
+    assert [(row["key"], row["texts"], row["calls"]) for row in rows] == [
+        ("sms", 1, 0),
+        ("whatsapp", 1, 0),
+    ]
+
+
 def test_report_with_prices_states_money_and_the_models_without_a_price() -> None:
     world = World()
     admin = operator(world)

@@ -115,3 +115,51 @@ def test_words_of_the_agent_are_shown_to_the_holder_only(world: World) -> None:
     mia.take()
     words = [(each.get().body["reason"], each.get().body["summary"]) for each in (mia, tom)]
     assert words == [("A refund", "She wants 20 euros back"), (None, None)]
+
+
+def test_chat_that_waits_is_dismissed_without_a_holder_and_may_come_again(world: World) -> None:
+    mia, tom = Desk(world), Desk(world, sub="op_tom", name="Tom")
+    assert mia.dismiss().status == 204  # it is not there
+    mia.client.post(mia.path, {}, reason=WHY)
+    world.drain()
+    assert tom.dismiss(briefing="Nothing").status == 422
+    assert (mia.chat.desk is None, tom.dismiss().status, tom.dismiss().status) == (False, 204, 204)
+    assert (mia.chat.desk, mia.client.get("/v1/desk").body["items"]) == (None, [])
+    world.drain()
+    world.post("Thanks", ANN)
+    world.drain()
+    assert [m.text for m in world.messages()][-1] == "Good."
+
+    assert mia.client.post(mia.path, {}, reason=WHY).status == 201
+    mia.take()
+    assert (tom.dismiss().status, mia.get().body["state"]) == (409, "held")
+
+
+def test_looks_at_the_desk_leave_one_audit_entry_an_hour_and_refused_ones_each(
+    world: World,
+) -> None:
+    mia = Desk(world)
+    mia.take()
+
+    def looks() -> int:
+        for _ in range(3):
+            mia.client.get("/v1/desk")
+            mia.get()
+            mia.read()
+        entries = mia.client.get("/v1/audit", limit=100).body["items"]
+        return sum(each["verb"] == "read" and each["kind"] != "audit" for each in entries)
+
+    assert looks() == 3
+    world.clock.advance(3_600)
+    assert looks() == 6
+    person_of = Client(world, api=mia.client.api, sub="op_mia", scope="owner")
+    assert [person_of.get("/v1/desk").status for _ in range(2)] == [403, 403]
+    entries = mia.client.get("/v1/audit", limit=100).body["items"]
+    assert [each["refused"] for each in entries].count(True) == 2
+
+
+def test_queue_names_the_members_of_its_chats(world: World) -> None:
+    mia = Desk(world)
+    mia.client.post(mia.path, {}, reason=WHY)
+    [entry] = mia.client.get("/v1/desk").body["items"]
+    assert [each["name"] for each in entry["members"]] == ["Ann", COACH.name]

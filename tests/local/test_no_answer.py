@@ -1,4 +1,6 @@
-"""SMS of a phone that get no answer."""
+"""SMS of a phone: the messages behind them, and those that get no answer."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -28,6 +30,11 @@ class OnALine(World):
                 account_sid=ACCOUNT, message_sid=sid, sender=PHONE, recipient=LINE, body=body
             )
         )
+
+    def place_of(self, sms: Sms) -> tuple[str, int] | None:
+        reasons = ReasonViews(table=self.table, clock=self.clock)
+        place = NoAnswer(self.table, reasons, ACCOUNT).place_of(sms)
+        return None if place is None else (place.chat_id, place.seq)
 
     def reason_of(self, sid: str, *, sender: str = PHONE, line: str = LINE) -> Reason | None:
         reasons = ReasonViews(table=self.table, clock=self.clock)
@@ -81,3 +88,17 @@ def test_unknown_sms_has_no_reason(other: dict[str, str]) -> None:
     world = OnALine()
     world.receive("STOP", "SM1")
     assert world.reason_of(**{"sid": "SM1", **other}) is None
+
+
+def test_sms_to_and_from_a_phone_lead_to_their_messages() -> None:
+    world = OnALine()
+    world.receive("Hi", "SM1")
+    world.drain()
+    [(sent, _)] = world.sms.taken
+    [run] = world.runs()
+    asked = Sms("SM1", PHONE, LINE, "Hi", "received", "", 1, "", direction="inbound")
+    answer = Sms("SM2", LINE, PHONE, "Hello!", "sent", "", 1, sent.callback or "")
+    assert (world.place_of(asked), world.place_of(answer)) == ((run.chat_id, 1), (run.chat_id, 2))
+    assert world.place_of(replace(answer, callback="")) is None
+    unknown = (sent.callback or "").replace("delivery=", "delivery=x")
+    assert world.place_of(replace(answer, callback=unknown)) is None

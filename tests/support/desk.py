@@ -44,3 +44,6 @@ class Desk:
 
     def hand_back(self, briefing: str = "") -> Answer:
         return self.client.call("DELETE", self.path, {"briefing": briefing})
+
+    def dismiss(self, **body: Any) -> Answer:
+        return self.client.call("DELETE", self.path, {"dismiss": True, **body})

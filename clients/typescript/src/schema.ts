@@ -746,7 +746,8 @@ export interface paths {
          * Hand a chat back
          * @description Agents answer again, first the messages of people that have no answer yet.
          *
-         *     Their next prompts show the briefing, which people are not shown.
+         *     Their next prompts show the briefing, which people are not shown. With `dismiss`, a chat that
+         *     waits leaves the desk, and nobody need take it over. The call is idempotent.
          */
         delete: operations["hand_back"];
         options?: never;
@@ -1464,7 +1465,7 @@ export interface paths {
         };
         /**
          * List an agent's runs of one day, newest first
-         * @description The list omits prompts and steps; get a single run to read them.
+         * @description The list omits prompts and steps, and has the first words of each run.
          *
          *     Without the role `privacy` and a reason, private runs have only status, times and reason.
          */
@@ -2441,8 +2442,9 @@ export interface paths {
          * Get the tenant's usage, of one day or as a report
          * @description Without `by`, adds up one day: all model answers in runs, for summaries and for memories.
          *
-         *     With `by`, `from` or `to`, a report has one row for each day (the default), agent, person or
-         *     model, or one for the tenant. Rows by person leave out work that no person caused.
+         *     With `by`, `from` or `to`, a report has one row for each day (the default), agent, person,
+         *     model or channel, or one for the tenant. Rows by person leave out work that no person caused,
+         *     and rows by channel all but messages.
          */
         get: operations["get_usage"];
         put?: never;
@@ -3493,6 +3495,18 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * RunPreviewResource
+         * @description The first words of a run, for lists of runs.
+         */
+        RunPreviewResource: {
+            /** @description Who wrote the message that the run answers; null without a message. */
+            by: components["schemas"]["SenderResource"] | null;
+            /** @description The first words of that message; null without one. */
+            asked: string | null;
+            /** @description The first words of what the run posted last; null if it posted none. */
+            answered: string | null;
+        };
+        /**
          * RunResource
          * @description A run. In lists, `prompt` is null and `steps` is empty; get a single run to read them.
          */
@@ -3519,8 +3533,10 @@ export interface components {
             steps: components["schemas"]["StepResource"][];
             /** @description The tokens that were used; null if withheld. */
             usage: components["schemas"]["TokenUsage"] | null;
-            /** @description The cost of all steps; null in lists and if there are no prices. */
+            /** @description The cost of all steps; in lists that of the tokens. Null if there are no prices. */
             money: components["schemas"]["Money"] | null;
+            /** @description The first words; null apart from lists of runs, and if withheld. */
+            preview: components["schemas"]["RunPreviewResource"] | null;
             /** @description The chat and the people for whom the newest prompt was built. */
             held: components["schemas"]["HeldContent"] | null;
             /** @description The agent's run before in the same chat, for comparison; not in lists. */
@@ -4453,6 +4469,8 @@ export interface components {
         DeskResource: {
             /** @description The id of a chat. */
             chat_id: string;
+            /** @description The members of the chat, without words. */
+            members: components["schemas"]["MemberResource"][];
             /** @description A `private` chat takes the role `privacy` and a reason. */
             visibility: components["schemas"]["Visibility"];
             /** @description Agents answer while the chat is `waiting`, not while `held`. */
@@ -4510,6 +4528,10 @@ export interface components {
             channel: components["schemas"]["ReachingChannel"] | null;
             /** @description The user's number there; null for the app. */
             phone: string | null;
+            /** @description When the user opted out of each channel there, by STOP or the carrier. */
+            opt_outs: {
+                [key: string]: string;
+            };
             /** @description The `seq` of the newest message; 0 without one. */
             last_seq: number;
         };
@@ -4672,6 +4694,8 @@ export interface components {
             minimum: number | null;
             /** @description Highest value; null: no bound. */
             maximum: number | null;
+            /** @description The values that are allowed; empty: any of the type. */
+            choices: string[];
             /** @description The value in force. */
             value: unknown;
             /** @description The level that set the value; `environment` is the deployment. */
@@ -5961,6 +5985,8 @@ export interface components {
         Return: {
             /** @description What the agents are to know; may be empty. Default: `""`. */
             briefing?: string;
+            /** @description Whether to take a chat that waits from the desk, without a holder. Default: `false`. */
+            dismiss?: boolean;
         };
         /**
          * RunReasonResource
@@ -6834,7 +6860,7 @@ export interface components {
         };
         /**
          * UsageRowResource
-         * @description The usage of a day, an agent, a person, a model or a tenant.
+         * @description The usage of a day, an agent, a person, a model, a channel or a tenant.
          */
         UsageRowResource: {
             /** @description The day, id or name; empty for work of no agent, and for the total */
@@ -7049,7 +7075,7 @@ export interface components {
          * @description What each row of a usage report stands for.
          * @enum {string}
          */
-        UsageBy: "day" | "agent" | "user" | "model" | "tenant";
+        UsageBy: "day" | "agent" | "user" | "model" | "channel" | "tenant";
         /**
          * AuditVerb
          * @description What a call does.

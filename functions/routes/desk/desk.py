@@ -20,6 +20,7 @@ from skein.desk.messages import TeamMessages
 from skein.desk.queue import DeskQueue
 from skein.desk.returning import Returns
 from skein.desk.taking import Taking
+from skein.desk.waiting import WaitingStays
 from skein.models.api.chats import MessagePage, MessageResource
 from skein.models.chats.desk import Holder
 from skein.services.chat_state.desk_stays import DeskRequest
@@ -30,7 +31,7 @@ from skein.services.common.pagination import DEFAULT_PAGE
 router = ApiRouter("desk", "desk", role="support")
 
 
-@router.get("/v1/desk", "List the chats on the desk", instead="privacy")
+@router.get("/v1/desk", "List the chats on the desk", instead="privacy", polled=True)
 def list_desk() -> DeskList:
     """Chats that wait for a person of the team come first, oldest first; at most 200 are listed.
 
@@ -42,7 +43,7 @@ def list_desk() -> DeskList:
     return DeskList(items=tuple(items), next_cursor=None)
 
 
-@router.get("/v1/chats/<chat_id>/desk", "Get a chat on the desk", instead="privacy")
+@router.get("/v1/chats/<chat_id>/desk", "Get a chat on the desk", instead="privacy", polled=True)
 def get_desk(chat_id: ChatId) -> DeskResource:
     """If it is not there, 404 tells in `details` who held the chat last, and how that ended."""
     return _shown(chat_id)
@@ -91,10 +92,14 @@ def take_over(chat_id: ChatId, body: NewHolder, reason: WhyPrivate = None) -> De
 def hand_back(chat_id: ChatId, body: Return) -> Response[None]:
     """Agents answer again, first the messages of people that have no answer yet.
 
-    Their next prompts show the briefing, which people are not shown.
+    Their next prompts show the briefing, which people are not shown. With `dismiss`, a chat that
+    waits leaves the desk, and nobody need take it over. The call is idempotent.
     """
     caller = router.caller
-    service(Returns).hand_back(caller.tenant, chat_id, caller.user_id, body.briefing)
+    if body.dismiss:
+        service(WaitingStays).dismiss(caller.tenant, chat_id)
+    else:
+        service(Returns).hand_back(caller.tenant, chat_id, caller.user_id, body.briefing)
     return no_content()
 
 
@@ -104,6 +109,7 @@ def hand_back(chat_id: ChatId, body: Return) -> Response[None]:
     409,
     audit="message",
     instead="privacy",
+    polled=True,
 )
 def list_held_messages(
     chat_id: ChatId,

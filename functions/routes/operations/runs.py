@@ -11,6 +11,7 @@ from skein.models.api.inspection import PromptResource
 from skein.models.api.runs import (
     RunInspection,
     RunPage,
+    RunPreviewResource,
     RunResource,
     StepResource,
 )
@@ -33,7 +34,7 @@ def list_runs(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> RunPage:
-    """The list omits prompts and steps; get a single run to read them.
+    """The list omits prompts and steps, and has the first words of each run.
 
     Without the role `privacy` and a reason, private runs have only status, times and reason.
     """
@@ -43,7 +44,17 @@ def list_runs(
     private = sees_private(router.caller, reason)
     for run in page.items if private else ():
         note_run(run)
-    items = (RunResource.for_operators(run, private=private) for run in page.items)
+    shown = [run for run in page.items if private or not run.private]
+    previews = service(RunViews).previews(router.caller.tenant, shown)
+    items = (
+        RunResource.for_operators(
+            run,
+            private=private,
+            preview=RunPreviewResource.of(each) if (each := previews.get(run.id)) else None,
+            money=each.money if each else None,
+        )
+        for run in page.items
+    )
     return RunPage(items=tuple(items), next_cursor=page.next_cursor)
 
 

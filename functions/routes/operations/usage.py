@@ -37,8 +37,9 @@ def get_usage(
 ) -> UsageResource | UsageReportResource:
     """Without `by`, adds up one day: all model answers in runs, for summaries and for memories.
 
-    With `by`, `from` or `to`, a report has one row for each day (the default), agent, person or
-    model, or one for the tenant. Rows by person leave out work that no person caused.
+    With `by`, `from` or `to`, a report has one row for each day (the default), agent, person,
+    model or channel, or one for the tenant. Rows by person leave out work that no person caused,
+    and rows by channel all but messages.
     """
     tenant = router.caller.tenant
     if by is None and from_ is None and to is None:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from skein.models.api.base import IdOfAgent, IdOfChat, Page, Request, Resource
+from skein.models.api.chats import MemberResource
 from skein.models.chats.chat import MAX_TEXT, Chat, Visibility
 from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, DraftKind, Holder
 from skein.models.chats.desk_stay import DeskStay
@@ -30,6 +31,16 @@ class Return(Request):
         str,
         Field(max_length=MAX_BRIEFING, description="What the agents are to know; may be empty."),
     ] = ""
+    dismiss: Annotated[
+        bool,
+        Field(description="Whether to take a chat that waits from the desk, without a holder."),
+    ] = False
+
+    @model_validator(mode="after")
+    def _without_briefing(self) -> Self:
+        if self.dismiss and self.briefing:
+            raise ValueError("only the holder of a chat gives a briefing")
+        return self
 
 
 class DraftRequest(Request):
@@ -88,6 +99,9 @@ class DeskResource(Resource):
     """A chat on the desk."""
 
     chat_id: IdOfChat
+    members: Annotated[
+        tuple[MemberResource, ...], Field(description="The members of the chat, without words.")
+    ]
     visibility: Annotated[
         Visibility,
         Field(description="A `private` chat takes the role `privacy` and a reason."),
@@ -133,6 +147,7 @@ class DeskResource(Resource):
         answered = desk.answered_at if desk is not None else None
         return cls(
             chat_id=chat.id,
+            members=tuple(MemberResource.of(member) for member in chat.roster),
             visibility=chat.visibility,
             state=desk.state if desk is not None else "waiting",
             since=stay.since,

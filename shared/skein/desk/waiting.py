@@ -11,15 +11,17 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from skein.desk.notices import DeskNotices
-from skein.errors import ConditionFailed, ExtraWriteFailed
+from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed
 from skein.models.chats.desk_stay import DeskEnd, DeskStay, is_current
+from skein.models.common.storage import Write
 from skein.models.config.desk import DeskSettings
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.outbox.jobs import DeskJob
 from skein.ports import Clock, Metrics, Table
-from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chat_state.desk_stays import read_stay
+from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
 from skein.services.chats.desk_requests import DeskRequests
-from skein.services.common.optimistic import revise
+from skein.services.common.optimistic import optimistic, revise
 
 UNLISTED = {"gsi1pk": None, "gsi1sk": None} | NOT_DUE
 STILL_LATE = timedelta(hours=1)  # between two counts of a chat that is late
@@ -64,6 +66,33 @@ class WaitingStays:
                 )
             else:
                 self.table.write(revise(stay, {}, also=_due(stay, late))[1])
+
+    def dismiss(self, tenant: str, chat_id: str) -> None:
+        """Take a chat that waits from the desk, since nobody is needed any more (idempotent).
+
+        One transaction clears the chat's state and ends the stay. Agents have answered all along.
+
+        Raises:
+            NotFound: The chat does not exist.
+            Conflict: Somebody holds the chat.
+        """
+
+        def attempt() -> None:
+            chat = read_chat(self.table, tenant, chat_id)
+            if chat.held:
+                raise Conflict("somebody holds the chat: only they hand it back")
+            if chat.desk is None:
+                return
+            stay = read_stay(self.table, chat)
+            writes: list[Write] = [revise(chat, {"desk": None})[1]]
+            if stay is not None:
+                end: DeskEnd = "handed_back"
+                ended = {"ended_at": self.clock.now(), "ended_by": end}
+                writes.append(revise(stay, ended, also=UNLISTED)[1])
+            self.table.transact(writes)
+            logger.info("chat dismissed from the desk", extra={"chat_id": chat_id})
+
+        optimistic(self.clock, attempt)
 
     def _tell(
         self, stay: DeskStay, snapshot: ChatSnapshot, settings: DeskSettings, now: datetime

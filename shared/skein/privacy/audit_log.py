@@ -1,9 +1,10 @@
 """Audit log: who read or changed which data; append-only."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import date
+from hashlib import sha256
 from typing import Literal
 
 from skein.errors import Ambiguous, ConditionFailed, Invalid
@@ -60,24 +61,37 @@ class AuditLog:
     ids: Ids
     settings: Settings
 
-    def add(self, tenant: str, action: AuditedAction, seen: Iterable[str] = ()) -> AuditEntry:
+    def add(
+        self,
+        tenant: str,
+        action: AuditedAction,
+        seen: Iterable[str] = (),
+        *,
+        hourly: bool = False,
+    ) -> AuditEntry:
         """Add an entry to the audit log, with a record for each person whom it concerns.
 
         Args:
             tenant: The tenant.
             action: The action.
             seen: The ids of the people whose private content the operator saw or changed.
+            hourly: Whether one entry stands for all such actions of an hour, with the time of its
+                beginning.
 
         Raises:
             Transient: The entry could not be written. The caller must then not answer the request.
         """
-        entry = AuditEntry(
-            tenant=tenant, id=f"aud_{self.ids.ulid()}", at=self.clock.now(), **action.model_dump()
-        )
+        name, at = self.ids.ulid(), self.clock.now()
+        if hourly:
+            name, at = _name_of(action), at.replace(minute=0, second=0, microsecond=0)
+        entry = AuditEntry(tenant=tenant, id=f"aud_{name}", at=at, **action.model_dump())
         days, reason = self.settings.audit_days, action.reason
         people = sorted(set(seen)) if reason is not None else []
         records = [Access.of(entry, str(reason), user_id) for user_id in people]
-        self._put(entry, [Put(each.key, each.to_item(days=days), Missing()) for each in records])
+        with suppress(ConditionFailed) if hourly else nullcontext():
+            self._put(
+                entry, [Put(each.key, each.to_item(days=days), Missing()) for each in records]
+            )
         return entry
 
     def accesses(
@@ -179,3 +193,9 @@ class AuditLog:
             return Listing(tuple(kept), None)
         following = AuditCursor(audited=shown, after=kept[-1].key.sk)
         return Listing(tuple(kept), following.encode())
+
+
+def _name_of(action: AuditedAction) -> str:
+    """Return the name that all repetitions of an action share."""
+    parts = [action.who, action.route, *sorted(f"{name}={id_}" for name, id_ in action.ids.items())]
+    return sha256("\n".join(parts).encode()).hexdigest()[:26]

@@ -776,6 +776,7 @@ class Return(TypedDict):
     """
 
     briefing: NotRequired[str]
+    dismiss: NotRequired[bool]
 
 
 class ServerToolApproval(TypedDict):
@@ -929,7 +930,7 @@ class UsageResource(TypedDict):
 
 class UsageRowResource(TypedDict):
     """
-    The usage of a day, an agent, a person, a model or a tenant.
+    The usage of a day, an agent, a person, a model, a channel or a tenant.
     """
 
     key: str
@@ -979,7 +980,7 @@ NamedTexts: TypeAlias = Literal['keep', 'replace', 'remove']
 ThreadStatus: TypeAlias = Literal['open', 'completed', 'archived']
 
 
-UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'tenant']
+UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant']
 
 
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
@@ -1785,6 +1786,7 @@ class DeskResource(TypedDict):
     """
 
     chat_id: str
+    members: list[MemberResource]
     visibility: Visibility
     state: DeskStatus
     since: str
@@ -1808,6 +1810,7 @@ class DirectChatResource(TypedDict):
     line: str | None
     channel: ReachingChannel | None
     phone: str | None
+    opt_outs: dict[ReachingChannel, str]
     last_seq: int
 
 
@@ -1842,6 +1845,7 @@ class EffectiveSettingResource(TypedDict):
     type: SettingType
     minimum: float | None
     maximum: float | None
+    choices: list[str]
     value: Any
     source: SettingSource
 
@@ -2650,6 +2654,16 @@ class RecalledMessage(TypedDict):
     score: float
 
 
+class RunPreviewResource(TypedDict):
+    """
+    The first words of a run, for lists of runs.
+    """
+
+    by: SenderResource | None
+    asked: str | None
+    answered: str | None
+
+
 class StepResource(TypedDict):
     """
     One answer of the model in a run, with the results of the called tools.
@@ -3220,6 +3234,7 @@ class RunResource(TypedDict):
     steps: list[StepResource]
     usage: TokenUsage | None
     money: Money | None
+    preview: RunPreviewResource | None
     held: HeldContent | None
     previous_run_id: str | None
     marks: list[PromptMark | AnswerMark | Literal['tool_outcome_unknown']]

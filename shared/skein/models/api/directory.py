@@ -373,6 +373,10 @@ class DirectChatResource(Resource):
         Field(description="The channel of the user's last message; null for the app."),
     ]
     phone: Annotated[str | None, Field(description="The user's number there; null for the app.")]
+    opt_outs: Annotated[
+        dict[ChannelName, Instant],
+        Field(description="When the user opted out of each channel there, by STOP or the carrier."),
+    ]
     last_seq: Annotated[int, Field(description="The `seq` of the newest message; 0 without one.")]
 
     @classmethod
@@ -387,6 +391,7 @@ class DirectChatResource(Resource):
             line=line.address if line is not None else None,
             channel=route.channel if route is not None else None,
             phone=route.person.address if route is not None else None,
+            opt_outs=membership.opt_outs,
             last_seq=chat.last_seq,
         )
 
@@ -451,6 +456,9 @@ class EffectiveSettingResource(Resource):
     type: Annotated[SettingType, Field(description="Type of the values in JSON.")]
     minimum: Annotated[float | None, Field(description="Lowest value; null: no bound.")]
     maximum: Annotated[float | None, Field(description="Highest value; null: no bound.")]
+    choices: Annotated[
+        tuple[str, ...], Field(description="The values that are allowed; empty: any of the type.")
+    ]
     value: Annotated[Any, Field(description="The value in force.")]
     source: Annotated[
         SettingSource,
@@ -468,6 +476,7 @@ class EffectiveSettingResource(Resource):
             type=kind.get("type", "object"),
             minimum=kind.get("minimum"),
             maximum=kind.get("maximum"),
+            choices=kind.get("enum", ()),
             value=value,
             source=source,
         )

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import Field
 
 from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, Page, Resource
+from skein.models.api.chats import SenderResource
 from skein.models.api.inspection import PromptResource, SectionResource
 from skein.models.common.base import Instant
 from skein.models.common.reason import Reason, RecordedReason, meaning_of
@@ -91,6 +92,22 @@ class StepResource(Resource):
         return cls(results=step.results if step.tool_calls else (), money=money, **shared)
 
 
+class RunPreviewResource(Resource):
+    """The first words of a run, for lists of runs."""
+
+    by: Annotated[
+        SenderResource | None,
+        Field(description="Who wrote the message that the run answers; null without a message."),
+    ]
+    asked: Annotated[
+        str | None, Field(description="The first words of that message; null without one.")
+    ]
+    answered: Annotated[
+        str | None,
+        Field(description="The first words of what the run posted last; null if it posted none."),
+    ]
+
+
 class RunInspection(NamedTuple):
     """The parts of a run that only its inspection shows."""
 
@@ -138,7 +155,14 @@ class RunResource(Resource):
     ]
     money: Annotated[
         Money | None,
-        Field(description="The cost of all steps; null in lists and if there are no prices."),
+        Field(
+            description="The cost of all steps; in lists that of the tokens. Null if there are no "
+            "prices."
+        ),
+    ]
+    preview: Annotated[
+        RunPreviewResource | None,
+        Field(description="The first words; null apart from lists of runs, and if withheld."),
     ]
     held: Annotated[
         HeldContent | None,
@@ -184,6 +208,7 @@ class RunResource(Resource):
             "prompt": None,
             "steps": (),
             "money": None,
+            "preview": None,
             "previous_run_id": None,
             "meaning": meaning_of(run.reason),
             "chat_id": run.own_chat_id,
@@ -207,13 +232,24 @@ class RunResource(Resource):
         return cls(**dict.fromkeys(cls.model_fields) | {"steps": (), "marks": ()} | shown | own)
 
     @classmethod
-    def for_operators(cls, run: Run, *, private: bool) -> Self:
+    def for_operators(
+        cls,
+        run: Run,
+        *,
+        private: bool,
+        preview: RunPreviewResource | None = None,
+        money: Money | None = None,
+    ) -> Self:
         """Build the resource of a run for a list; withheld if private.
 
         Args:
             private: Whether the operator may see private content.
+            preview: The first words of the run.
+            money: The cost of its tokens.
         """
-        return cls.without_content(run) if run.private and not private else cls.of(run)
+        if run.private and not private:
+            return cls.without_content(run)
+        return cls.of(run).model_copy(update={"preview": preview, "money": money})
 
     @classmethod
     def for_members(cls, run: Run) -> Self:

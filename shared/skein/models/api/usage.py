@@ -23,7 +23,7 @@ class UsageResource(Resource):
 
 
 class UsageRowResource(Resource):
-    """The usage of a day, an agent, a person, a model or a tenant."""
+    """The usage of a day, an agent, a person, a model, a channel or a tenant."""
 
     key: Annotated[
         str, Field(description="The day, id or name; empty for work of no agent, and for the total")
@@ -92,7 +92,7 @@ class UsageReportResource(Resource):
     """A tenant's usage over some days, in rows."""
 
     by: Annotated[
-        Literal["day", "agent", "user", "model", "tenant"],
+        Literal["day", "agent", "user", "model", "channel", "tenant"],
         Field(description="What each row stands for."),
     ]
     first: Annotated[date, Field(serialization_alias="from", description="The first day (UTC).")]

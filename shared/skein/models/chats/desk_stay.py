@@ -15,8 +15,8 @@ from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
 ABOUT = timedelta(days=1)  # before a stay, of what its words may tell
 WORDS = ("reason", "summary", "briefing")
 DeskEnd = Literal["handed_back", "silence", "discarded"]
-"""Why a stay ended: the holder handed the chat back, or was silent for too long, or the chat was
-discarded while it waited."""
+"""Why a stay ended: the holder handed the chat back (or, without a holder, an operator dismissed
+the request), or was silent for too long, or the chat was discarded while it waited."""
 
 
 class DeskStay(Stored):

@@ -136,6 +136,7 @@ class Run(Stored):
         unpaused_at: When the run's newest pause or wait for a reply ended.
         lease_until: The end of the lease of the worker that claimed the run.
         steps_taken: Model answers recorded so far, over all activations.
+        model: The model of the newest of them; None before, and if no model was asked.
         activation: How many activations the run has had: starts and restarts, each with a prompt.
         active_chat_id: The chat that the agent looks at: the run's own until the agent enters
             another.
@@ -185,6 +186,7 @@ class Run(Stored):
     joined_at: Instant | None = None
     unpaused_at: Instant | None = None
     steps_taken: int = 0
+    model: Annotated[str | None, Field(exclude_if=lambda model: model is None)] = None
     activation: int = 0
     active_chat_id: Identifier | None = None
     active_thread_id: Identifier | None = None

@@ -1,4 +1,4 @@
-"""Reports of a tenant's usage: by day, agent, person, model or in all."""
+"""Reports of a tenant's usage: by day, agent, person, model, channel or in all."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from skein.models.quotas.prices import Money, Prices
 from skein.models.quotas.usage import OF_AGENT, OF_USER, Usage, UsageCounter, usage_partition
 from skein.ports import Clock, ParallelMap, Table
 
-UsageBy = Literal["day", "agent", "user", "model", "tenant"]
+UsageBy = Literal["day", "agent", "user", "model", "channel", "tenant"]
 
 MAX_DAYS = 31
 MAX_COUNTERS = 20_000
@@ -24,7 +24,7 @@ class UsageRow(Value):
     """One row of a report.
 
     Attributes:
-        key: The day, agent, person, model or tenant; empty for work of no agent.
+        key: The day, agent, person, model, channel or tenant; empty for work of no agent.
         money: The money at the tenant's prices of now; None if the tenant has set none.
     """
 
@@ -130,6 +130,9 @@ def _parts(
     elif by == "model":
         for name, used in counter.usage.models.items():
             yield name, Usage(models={name: used})
+    elif by == "channel":
+        for channel, sent in counter.usage.channels.items():
+            yield channel, Usage(channels={channel: sent})
     else:
         yield counter.id, counter.usage
 

@@ -13,7 +13,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
 from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
-from skein.models.runs.step import Step
+from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.runs.claim import (
@@ -73,12 +73,13 @@ def recording(
     changed = claim.with_run(
         steps_taken=step.n,
         usage=claim.run.usage + step.usage,
+        model=claim.run.model if step.model == FIXED_ANSWER else step.model,
         shown=shown if step.prompt is not None else claim.run.shown,
         held=held if step.prompt is not None else claim.run.held,
         borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
         marks=tuple(dict.fromkeys([*claim.run.marks, *marks])),
     )
-    names = ["steps_taken", "usage", "shown", "held", "borrowed", "marks"]
+    names = ["steps_taken", "usage", "model", "shown", "held", "borrowed", "marks"]
     if step.prompt is not None:
         changed = changed.with_run(active_thread_id=thread_id)
         names.append("active_thread_id")

@@ -1,23 +1,24 @@
 """Read runs: in full for operators, and filtered by audience for an agent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience, may_show
-from skein.models.common.base import MemberRef
+from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Query
 from skein.models.config.overrides import TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent
-from skein.models.quotas.prices import Prices
-from skein.models.runs.run import Run, RunStatus, runs_relation
+from skein.models.quotas.prices import Money, Prices
+from skein.models.runs.run import PREVIEW_CHARACTERS, Run, RunStatus, runs_relation
 from skein.models.runs.step import PromptRecord, Step
 from skein.ports import Clock, Table
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
+from skein.services.quotas.money import money_of
 from skein.services.runs.reasons import reason_now
 
 INDEX_ROWS = 50
@@ -44,6 +45,23 @@ class RunView:
     previous_run_id: str | None = None
     prices: Prices | None = None
     withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunPreview:
+    """The first words of a run and its cost, for lists.
+
+    Attributes:
+        by: The member who wrote the message, with its name then; None for another trigger.
+        asked: The first words of the message that the run answers; None if there is none.
+        answered: The first words of what the run posted last; None if it posted nothing.
+        money: The cost of its tokens at the price of its newest model; None without prices.
+    """
+
+    by: NamedMember | None
+    asked: str | None
+    answered: str | None
+    money: Money | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +163,26 @@ class RunViews:
             newest_first=True,
         )
 
+    def previews(self, tenant: str, runs: Sequence[Run]) -> Mapping[str, RunPreview]:
+        """Return the first words and the cost of runs, by id; none if operators read no chats.
+
+        This takes one batch read, of at most two messages for each run.
+
+        Args:
+            runs: Runs that the operator may see.
+        """
+        of_tenant = TenantSettings.key_of(tenant)
+        asked = {run.id: _asked(run) for run in runs}
+        posted = {run.id: _posted(run) for run in runs}
+        keys = {each for each in (*asked.values(), *posted.values()) if each is not None}
+        found = self.table.get_many([of_tenant, *sorted(keys)])
+        overrides = TenantSettings.from_optional(found.get(of_tenant))
+        own = TenantOnlySettings.model_validate(overrides)
+        if not own.operators_read_chats:
+            return {}
+        texts = {key: Message.from_item(found[key]) for key in keys if key in found}
+        return {run.id: _preview(run, texts, asked[run.id], posted[run.id], own) for run in runs}
+
     def _membership(self, run: Run) -> Membership | None:
         """Read the agent's open membership, with the slots, of a queued run."""
         if run.status != "queued" or run.chat_id is None:
@@ -152,6 +190,36 @@ class RunViews:
         agent = MemberRef(kind="agent", id=run.agent_id)
         item = self.table.get(Membership.key_of(run.tenant, run.chat_id, agent))
         return Membership.from_item(item) if item else None
+
+
+def _asked(run: Run) -> Key | None:
+    """Return the key of the message that a run answers."""
+    if run.chat_id is None or run.trigger.seq is None:
+        return None
+    return Message.key_of(run.tenant, run.chat_id, run.trigger.seq)
+
+
+def _posted(run: Run) -> Key | None:
+    """Return the key of the run's final message, or else of the newest one that it sent."""
+    place = run.final_message or (run.sent[-1] if run.sent else None)
+    return Message.key_of(run.tenant, place.chat_id, place.seq) if place is not None else None
+
+
+def _preview(
+    run: Run,
+    texts: Mapping[Key, Message],
+    asked: Key | None,
+    posted: Key | None,
+    own: TenantOnlySettings,
+) -> RunPreview:
+    question, answer = (texts.get(key) if key is not None else None for key in (asked, posted))
+    used = [(run.model, run.usage)] if run.model is not None else []
+    return RunPreview(
+        by=question.sender if question else None,
+        asked=question.text[:PREVIEW_CHARACTERS] if question else None,
+        answered=answer.text[:PREVIEW_CHARACTERS] if answer else None,
+        money=money_of(used, own.prices),
+    )
 
 
 def _as_queued(run: Run, member: Membership | None) -> Run:
