@@ -53,8 +53,8 @@ export class Conversation {
     });
     this.form = el("form", { class: "composer", on: { submit: (event) => this.#submit(event) } },
       this.text, el("button", { class: "primary" }, said.send));
-    this.root = el("div", { class: "conversation" },
-      this.state, this.#list.root, this.activity, this.form);
+    this.#list.root.append(this.activity); // scrolls with the messages, so that drafts move nothing else
+    this.root = el("div", { class: "conversation" }, this.state, this.#list.root, this.form);
   }
 
   /** Read the newest messages and follow the chat; the root must be in the page. */
@@ -239,7 +239,7 @@ export class Conversation {
     if (message.kind === "deleted" || message.kind === "erased") {
       return el("li", { class: "notice" }, said.gone[message.kind]);
     }
-    const sender = message.sender.name || message.sender.id;
+    const sender = message.sender.name || words.names.unnamed;
     if (message.kind === "choice" && message.choice) {
       return el("li", { class: "bubble theirs choice" },
         el("p", { class: "sender" }, sender),
@@ -261,7 +261,7 @@ export class Conversation {
 
   #isMine({ sender }) { return sender.kind === "user" && sender.id === this.#me; }
 
-  #nameOf(id) { return this.#chat.members.find((member) => member.id === id)?.name || id; }
+  #nameOf(id) { return this.#chat.members.find((member) => member.id === id)?.name || words.names.unnamed; }
 
   /** Answer a question, and show what has become of it. */
   async #answer(seq, answer) {
@@ -284,8 +284,9 @@ export class Conversation {
 
   /** A link to the page that explains a message, if that page exists for this person. */
   #why(seq, label) {
-    const { pages, session } = this.#context;
-    if (!pages.includes("why") || !session.may("support")) return null;
+    const { config, pages, session } = this.#context;
+    const may = session.may("support") || (config.local && session.token === null); // who then signs in
+    if (!pages.includes("why") || !may) return null;
     return el("a", { href: `#/why/${encodeURIComponent(this.#chat.id)}/${seq}`, "aria-label": label }, said.why);
   }
 

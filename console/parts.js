@@ -7,6 +7,7 @@ const PAGE = 50;
 const HOUR = 3_600, DAY = 24 * HOUR;
 const said = words.parts;
 const count = new Intl.NumberFormat();
+const tenths = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const UNITS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -29,7 +30,7 @@ export function when(text, format = moment) {
 export function took(from, to) {
   if (!from || !to) return said.none;
   const milliseconds = new Date(to) - new Date(from);
-  return milliseconds < 1000 ? said.milliseconds(milliseconds) : said.seconds(count.format(milliseconds / 1000));
+  return milliseconds < 1000 ? said.milliseconds(milliseconds) : said.seconds(tenths.format(milliseconds / 1000));
 }
 
 /** Return how long it takes until a time of the API, in words: "in 2 hours". */

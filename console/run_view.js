@@ -2,12 +2,14 @@
 import { withQuery } from "./api.js";
 import { difference } from "./diff.js";
 import { el, field, fill } from "./dom.js";
-import { amount, bar, card, facts, form, lazy, number, part, table, took, verbatim, when } from "./parts.js";
+import { copyId, peopleNames } from "./names.js";
+import { action, amount, bar, card, facts, form, lazy, number, outcome, part, table, took, verbatim, when } from "./parts.js";
 import { askReason, reasonFor } from "./reason.js";
 import { words } from "./words.js";
 
 const said = words.run;
 const SCRIPTED = "scripted", SMALL = "gemma-3-270m"; // models of a local stack
+const FIXED = "answered_without_model";
 const IDENTITY = "IDENTITY"; // the section with the system prompt
 
 /** Read a run; return its cards. A private run asks for a reason first. */
@@ -23,13 +25,14 @@ async function cards(api, runId, reason, show) {
   const run = await readRun(api, runId, reason);
   const agent = await api.get(`/v1/agents/${part(run.agent_id)}`).catch((error) => {
     if (error.status !== 404) throw error;
-    return { id: run.agent_id, name: said.deletedAgent(run.agent_id), system_prompt: "" };
+    return { id: run.agent_id, name: said.gone, system_prompt: "" };
   });
   if (run.withheld) {
     return [withheld(run, agent), reason === null ? askReason(said.why, runId, show) : el("p", { class: "notice" }, said.notShown)];
   }
+  const names = await peopleNames(api, run.held?.readers.people ?? []);
   return [
-    summary(run, agent),
+    summary(run, agent, names),
     run.prompt === null ? card(said.prompt, el("p", { class: "empty" }, said.noPrompt)) : promptCard(run.prompt, said.prompt),
     stepsCard(run),
     run.prompt === null ? null : comparison(api, run, reason),
@@ -59,24 +62,35 @@ function reasonsOf(run) {
   return table(said.reasons, [said.reason, said.at], run.reasons.map((each) => [each.reason, when(each.at)]), said.noReasons);
 }
 
-function summary(run, agent) {
-  return card(said.of(agent.name),
+function summary(run, agent, names) {
+  return card(said.of(agent.name), exchange(run, agent),
     facts([
       [said.status, words.runStatuses[run.status] ?? run.status], [said.meaning, run.meaning], [said.error, run.error],
       [said.trigger, words.triggers[run.trigger.type] ?? run.trigger.type], [said.created, when(run.created_at)], [said.time, took(run.started_at, run.ended_at)],
       [said.input, number(run.usage.input_tokens)], [said.cached, number(run.usage.cached_tokens)],
       [said.output, number(run.usage.output_tokens)], [said.money, amount(run.money)],
-      [said.heldFor, run.held ? readersOf(run.held) : null],
+      [said.heldFor, run.held ? readersOf(run.held, names) : null],
     ]),
     reasonsOf(run),
     run.marks.length === 0 ? null : el("p", { class: "hint" }, said.marks(run.marks.map(markOf).join(", "))),
     el("p", { class: "row" },
       el("a", { href: `#/agent/${part(run.agent_id)}` }, said.toAgent),
-      run.merged_into === null ? null : el("a", { href: `#/why/run/${part(run.merged_into)}` }, said.merged)));
+      run.merged_into === null ? null : el("a", { href: `#/why/run/${part(run.merged_into)}` }, said.merged),
+      copyId(run.id, said.id)));
 }
 
-function readersOf({ readers }) {
-  return readers.open ? said.everyone : readers.people.join(", ");
+/** The question and the answer; a fixed answer says so. */
+function exchange(run, agent) {
+  const { by = null, asked = null, answered = null } = run.preview ?? {};
+  return [
+    asked === null ? null : el("div", {}, el("p", { class: "hint" }, said.asked(by?.name || words.names.unnamed)), el("blockquote", {}, asked)),
+    answered === null ? null : el("div", {}, el("p", { class: "hint" }, said.answered(agent.name)), el("blockquote", {}, answered)),
+    run.marks.includes(FIXED) ? el("p", { class: "notice" }, said.fixed) : null,
+  ];
+}
+
+function readersOf({ readers }, names) {
+  return readers.open ? said.everyone : readers.people.map((id) => names.get(id)).join(", ");
 }
 
 function markOf(mark) { return words.marks[mark] ?? text(mark); }
@@ -114,9 +128,9 @@ function sectionOf(section, most) {
 /** Where each entry of a section comes from, and why it may be shown here. */
 function entriesOf(section) {
   return table(said.entriesOf(section.name), [said.entry, said.fromWhere, said.writtenAt, said.mayBeShown], section.entries.map((entry) => [
-    [said.entryKinds[entry.kind] ?? entry.kind, entry.id === null ? null : [" ", el("code", {}, entry.id)]],
+    [said.entryKinds[entry.kind] ?? entry.kind, entry.id === null ? null : [" ", copyId(entry.id)]],
     entry.chat_id === null ? said.fromNoChat
-      : [el("a", { href: `#/transcripts/${part(entry.chat_id)}` }, entry.chat_id), messagesOf(entry)],
+      : [el("a", { href: `#/transcripts/${part(entry.chat_id)}` }, said.fromChat), messagesOf(entry)],
     when(entry.at), entry.may_be_shown,
   ]));
 }
@@ -203,7 +217,8 @@ function promptDifference(before, after) {
 
 /** The run's prompt with edits: the system prompt, and any number of sections. */
 function replay(api, run, agent, reason) {
-  const edits = [editOf(said.systemPrompt, agent.system_prompt, (text) => ({ system_prompt: text }))];
+  const systemPrompt = editOf(said.systemPrompt, agent.system_prompt, (text) => ({ system_prompt: text }));
+  const edits = [systemPrompt];
   for (const section of run.prompt.sections) {
     if (section.text === "" || section.name === IDENTITY) continue; // sent as messages; holds the system prompt
     edits.push(editOf(section.name, section.text, (text) => ({ sections: { [section.name]: text } })));
@@ -212,12 +227,23 @@ function replay(api, run, agent, reason) {
 
   async function again() {
     const answer = await api.post(pathOf(run.id, "/replay", reason), merged(edits.map((edit) => edit.given())));
-    fill(place, answerOf(run, answer));
+    const { system_prompt: tried = null } = systemPrompt.given();
+    fill(place, answerOf(run, answer), tried === null ? null : keepPrompt(api, agent, tried));
     return said.replayed;
   }
   return card(said.again, el("p", { class: "hint" }, said.againAbout),
     form(el("fieldset", {}, el("legend", {}, said.edit), el("ul", { class: "edits" }, edits.map((edit) => el("li", {}, edit.node)))),
       run.steps.some((step) => step.model === SCRIPTED) ? said.runWithMine : said.runAgain, again), place);
+}
+
+/** A button that makes a tried system prompt the agent's own. */
+function keepPrompt(api, agent, tried) {
+  const place = outcome();
+  const keep = async () => {
+    await api.patch(`/v1/agents/${part(agent.id)}`, { system_prompt: tried });
+    return [said.kept, " ", el("a", { href: `#/agent/${part(agent.id)}` }, said.toAgent)];
+  };
+  return el("div", { class: "stack" }, el("div", {}, action(said.keep, keep, place, { class: "primary" })), place);
 }
 
 /** A box to check and, if checked, the text to edit; `given()` is the part of the request's body. */

@@ -1,11 +1,12 @@
 // The person's own chats: the list, one chat, and a new one.
 import { withQuery } from "../api.js";
 import { Conversation } from "../conversation.js";
-import { button, el, field, fill, select } from "../dom.js";
+import { button, el, fill } from "../dom.js";
 import { Inbox, accesses, consents } from "../inbox.js";
 import { Live } from "../live.js";
 import { members } from "../members.js";
-import { form, when } from "../parts.js";
+import { newChat } from "../new_chat.js";
+import { when } from "../parts.js";
 import { words } from "../words.js";
 
 const PAGE = 50;
@@ -33,7 +34,7 @@ async function show(main, [chatId], context) {
     reading(me.operators_read_chats),
     el("div", { class: `split ${chatId ? "has-detail" : ""}` },
       el("section", { class: "master", "aria-label": said.list },
-        el("details", { class: "new" }, el("summary", {}, said.start), await newChat(context)),
+        el("details", { class: "new" }, el("summary", {}, said.start), await starting(context, me.id)),
         inbox.root, list.root, consents(api), accesses(api)),
       place));
   if (chatId === undefined) {
@@ -51,7 +52,8 @@ async function show(main, [chatId], context) {
   list.onchange = (changed) => {
     title.textContent = titleOf(changed);
     invited.textContent = invitedTo(changed);
-    fill(people, members(api, changed, me.id, list.onchange, people.querySelector("details")?.open ?? false));
+    fill(people, members(api, changed, me.id, list.onchange, people.querySelector("details")?.open ?? false,
+      async () => Object.values(await offered(context, me.id)).flat()));
   };
   list.onchange(chat);
   const conversation = new Conversation(context, api, chat, me.id, follower);
@@ -180,19 +182,21 @@ class ChatList {
   }
 }
 
-async function newChat({ api, session }) {
-  const path = session.may("support") ? "/v1/agents" : "/v1/agents/directory";
-  const { items: agents } = await api.get(`${path}?limit=100`);
+/** Whom the person may choose for a chat: agents and, for operators, people. */
+async function offered({ api, session }, me) {
+  const support = session.may("support");
+  const [{ items: agents }, { items: users }] = await Promise.all([
+    api.get(`${support ? "/v1/agents" : "/v1/agents/directory"}?limit=100`), support ? api.get("/v1/users?limit=100") : { items: [] },
+  ]);
+  const as = (kind) => ({ id, name }) => ({ kind, id, name });
+  return { agents: agents.map(as("agent")), people: users.filter((user) => user.id !== me).map(as("user")) };
+}
+
+/** A form for a new chat. */
+async function starting(context, me) {
+  const { agents, people } = await offered(context, me);
   if (agents.length === 0) return el("p", { class: "empty" }, said.noAgent);
-  const agent = select(agents.map((each) => [each.id, each.name]), agents[0].id, () => {});
-  const title = el("input", { maxlength: 200, autocomplete: "off" });
-  const clientId = crypto.randomUUID(); // a second try opens no second chat
-  return form([field(said.agent, agent), field(said.title, title)], said.open, async () => {
-    const chat = await api.post("/v1/chats", {
-      kind: "direct", title: title.value.trim() || null, client_id: clientId, members: [{ kind: "agent", id: agent.value }],
-    });
-    location.hash = `#/chats/${encodeURIComponent(chat.id)}`;
-  });
+  return newChat(context.api, agents, people, (chat) => { location.hash = `#/chats/${encodeURIComponent(chat.id)}`; });
 }
 
 function titleOf(chat) {
@@ -202,7 +206,7 @@ function titleOf(chat) {
 
 /** Say who has not accepted the invitation to a chat yet; nothing without such people. */
 function invitedTo(chat) {
-  const names = chat.members.filter((member) => member.state === "invited").map((member) => member.name || member.id);
+  const names = chat.members.filter((member) => member.state === "invited").map((member) => member.name || words.names.unnamed);
   return names.length > 0 ? said.invited(names.join(", ")) : "";
 }
 

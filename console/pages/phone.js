@@ -1,10 +1,9 @@
 // A phone of the local stack: SMS and WhatsApp with any line as any number, and chats as any local person.
 import { ApiError } from "../api.js";
-import { Conversation, timeOf } from "../conversation.js";
+import { AppPhone } from "../app_phone.js";
+import { timeOf } from "../conversation.js";
 import { el, field, fill, select } from "../dom.js";
-import { Inbox, consents } from "../inbox.js";
-import { apiOf, localCall, operatorApi, phoneSms } from "../local.js";
-import { Notifications } from "../notifications.js";
+import { localCall, operatorApi, phoneSms } from "../local.js";
 import { noAgent } from "../parts.js";
 import { segmentsOf } from "../sms.js";
 import { WindowList } from "../window_list.js";
@@ -13,7 +12,7 @@ import { words } from "../words.js";
 const NUMBER = "+15005550100", PERSON = { id: "ann", name: "Ann" };
 const E164 = /^\+[1-9][0-9]{6,14}$/;
 const PAUSE_MS = 2_000;
-const OTHER = "";
+const PENDING = new Set(["sending", "refused", "failed"]); // of which no message is known
 const PREFIX = { sms: "", whatsapp: "whatsapp:" }; // of addresses, by channel
 const WINDOW_MS = 24 * 3_600_000; // in which WhatsApp takes any text
 const said = words.pages.phone;
@@ -213,7 +212,9 @@ function bubble({ sms }, channel, tap) {
       ...sms.buttons.map((button) => el("button", { type: "button", on: { click: () => tap(button) } }, button.title))) : null,
     el("p", { class: "meta" },
       el("time", { datetime: sms.created_at }, timeOf(sms.created_at)), " ",
-      channel === "sms" ? said.state(state, sms.segments) : state));
+      channel === "sms" ? said.state(state, sms.segments) : state, " ",
+      PENDING.has(sms.status) ? null
+        : el("a", { href: `#/why/sms/${encodeURIComponent(sms.sid)}`, "aria-label": mine ? said.whatFollowed : said.whyThis }, said.why)));
 }
 
 // ---------------------------------------------------------------------- the app
@@ -225,61 +226,31 @@ async function showApp(body, operator, context) {
     return null;
   }
   const people = new Map([[PERSON.id, PERSON], ...users.map((user) => [user.id, user])]);
-  const place = el("div", {});
-  let conversation = null, inbox = null, rung = null, turn = 0;
-  const name = el("input", { autocomplete: "off", maxlength: 200, on: { change: open } });
-  const naming = field(said.otherName, name);
-  const person = select([...[...people.values()].map((each) => [each.id, each.name || each.id]), [OTHER, said.otherPerson]],
-    PERSON.id, open);
-  const agent = select(agents.map((each) => [each.id, each.name]), agents[0].id, open);
+  const phones = [], place = el("div", { class: "phones" });
+  const second = el("button", { type: "button", on: { click: () => add([...people.keys()].find((id) => id !== PERSON.id)) } }, said.second);
+  const close = el("button", { type: "button", hidden: true, on: { click: remove } }, said.closeSecond);
 
-  async function open() {
-    const mine = turn += 1;
-    conversation?.stop();
-    inbox?.stop();
-    rung?.stop();
-    conversation = inbox = rung = null;
-    naming.hidden = person.value !== OTHER;
-    const me = person.value === OTHER ? named(name.value) : people.get(person.value);
-    fill(place);
-    if (me === null) {
-      name.focus();
-      return;
-    }
-    try {
-      const api = await apiOf({ sub: me.id, name: me.name || undefined });
-      const chat = await api.post("/v1/chats", {
-        kind: "direct", client_id: `console-${agent.value}`, members: [{ kind: "agent", id: agent.value }],
-      });
-      if (mine !== turn) return;
-      inbox = new Inbox(context, api, me.id, chat.id);
-      conversation = new Conversation(context, api, chat, me.id, inbox);
-      rung = new Notifications(context, api, me.id, (hidden) => conversation?.hide(hidden));
-      fill(place, el("div", { class: "stack" }, inbox.root, rung.root, conversation.root, consents(api)));
-      inbox.start();
-      rung.start();
-      conversation.text.focus();
-      await conversation.start();
-    } catch (error) {
-      if (mine === turn) fill(place, el("p", { class: "notice", role: "alert" }, error.message));
-    }
+  async function add(personId) {
+    const phone = new AppPhone(context, agents, people, personId ?? PERSON.id, phones.length + 1);
+    phones.push(phone);
+    place.append(phone.root);
+    shown();
+    await phone.open();
   }
-
-  fill(body, el("div", { class: "phone" },
-    el("div", { class: "row" }, field(said.person, person), naming, field(said.agent, agent)), place));
-  await open();
-  return () => {
-    turn += 1;
-    conversation?.stop();
-    inbox?.stop();
-    rung?.stop();
-  };
-}
-
-/** Return the person of a name, whose id is the name in small letters; null without a name. */
-function named(name) {
-  const id = name.trim().toLowerCase().replace(/[^!-~]+/g, "-").slice(0, 128);
-  return id === "" ? null : { id, name: name.trim() };
+  function remove() {
+    const phone = phones.pop();
+    phone.stop();
+    phone.root.remove();
+    shown();
+    second.focus();
+  }
+  function shown() {
+    second.hidden = phones.length > 1;
+    close.hidden = phones.length < 2;
+  }
+  fill(body, el("div", { class: "stack" }, el("div", { class: "row start" }, second, close), place));
+  await add(PERSON.id);
+  return () => phones.forEach((phone) => phone.stop());
 }
 
 export default { name: "phone", needs: "local", show };

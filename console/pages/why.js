@@ -1,12 +1,15 @@
 // Why an agent answered or kept silent: the outcome of a message, and the run behind an answer.
 import { withQuery } from "../api.js";
-import { el, field, fill, select } from "../dom.js";
+import { el, fill } from "../dom.js";
+import { localCall } from "../local.js";
 import { named } from "../messages.js";
-import { card, facts, form, noAgent, paged, part, table, when } from "../parts.js";
+import { copyId } from "../names.js";
+import { card, facts, part, table, when } from "../parts.js";
 import { runView } from "../run_view.js";
+import { showRuns } from "../runs_list.js";
 import { words } from "../words.js";
 
-const RUN = "run", MOST_AGENTS = 500;
+const RUN = "run", SMS = "sms";
 const said = words.pages.why;
 
 async function show(main, args, context) {
@@ -17,6 +20,7 @@ async function show(main, args, context) {
     return null;
   }
   if (args[0] === "agent") return showRuns(main, api, args[1], args[2] ?? null);
+  if (args[0] === SMS) return showSms(args[1] ?? "");
   const [chatId, seq] = args;
   const found = await api.get(`/v1/chats/${part(chatId)}/messages/${part(seq ?? "")}/reasons`);
   const runId = found.run_id ?? found.agents.flatMap((agent) => agent.runs).at(-1)?.id ?? null;
@@ -30,6 +34,14 @@ async function show(main, args, context) {
   return null;
 }
 
+/** Go to the message that an SMS of the local stack brought or delivered. */
+async function showSms(sid) {
+  const { chat_id: chat, seq } = await localCall("GET", withQuery("message", { sid }));
+  if (chat === null) throw new Error(said.notFound);
+  location.replace(`#/why/${part(chat)}/${seq}`);
+  return null;
+}
+
 // ---------------------------------------------------------------------- a message
 
 /** What became of a message, for each agent and each phone. */
@@ -37,7 +49,7 @@ function outcomes(found, names) {
   const agents = found.agents.filter((each) => each.reason !== "own_message");
   return card(said.message,
     facts([[said.number, found.seq], [said.sender, named(found.sender.name || found.sender.id, found)], [said.at, when(found.created_at)],
-      [said.correlation, found.correlation_id]]),
+      [said.correlation, found.correlation_id && copyId(found.correlation_id, said.correlationId)]]),
     agents.length === 0 ? null : table(said.outcomes, [said.agent, said.outcome, said.runs], agents.map((each) => [
       names.get(each.agent_id), each.meaning ?? said.answered,
       each.runs.map((run) => [el("a", { href: `#/why/${RUN}/${part(run.id)}` }, words.runStatuses[run.status] ?? said.gone), " "]),
@@ -53,31 +65,6 @@ async function agentNames(api, ids) {
     const name = await api.get(`/v1/agents/${part(id)}`).then((agent) => agent.name, () => id);
     return [id, name];
   })));
-}
-
-// ---------------------------------------------------------------------- runs
-
-/** The runs of an agent on a day, for a person who comes without a message. */
-async function showRuns(main, api, agentId, day) {
-  const agents = await api.items("/v1/agents", MOST_AGENTS);
-  const current = agentId ?? agents[0]?.id ?? null;
-  fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about));
-  if (current === null) {
-    main.append(noAgent());
-    return null;
-  }
-  const agent = select(agents.map((each) => [each.id, each.name]), current, () => {});
-  const chosen = el("input", { type: "date", value: day ?? "" });
-  const runs = await paged(api, withQuery(`/v1/agents/${part(current)}/runs`, { day }), (run) => [
-    el("a", { href: `#/why/${RUN}/${part(run.id)}` }, when(run.created_at)),
-    el("p", { class: "hint" }, [words.runStatuses[run.status], run.withheld ? said.private : said.by(words.triggers[run.trigger.type]), run.meaning].filter(Boolean).join(", ")),
-  ], said.noRuns);
-  main.append(
-    form([field(said.agent, agent), field(said.day, chosen)], said.show, () => {
-      location.hash = `#/why/agent/${part(agent.value)}${chosen.value && `/${part(chosen.value)}`}`;
-    }, { class: "filter" }),
-    card(day ?? said.today, runs));
-  return null;
 }
 
 export default { name: "why", needs: "support", show };

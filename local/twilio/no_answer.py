@@ -20,8 +20,8 @@ LIVE = frozenset({"queued", "running", "waiting"})  # statuses of runs that may 
 UNSENT = frozenset({None, "failed", "canceled"})  # statuses of deliveries that have ended
 
 
-class Place(NamedTuple):
-    """The place of a message."""
+class MessageBehind(NamedTuple):
+    """The message that an SMS brought or delivered."""
 
     tenant: str
     chat_id: str
@@ -43,16 +43,16 @@ class NoAnswer:
 
     def reason_of(self, sms: Sms) -> Reason | None:
         """Return why an SMS gets no answer; None if it has one, or may still get one."""
-        place = self.place_of(sms)
-        if place is None:
+        found = self.message_of(sms)
+        if found is None:
             return None
-        return _reason_in(self.reasons.of_message(place.tenant, place.chat_id, place.seq))
+        return _reason_in(self.reasons.of_message(found.tenant, found.chat_id, found.seq))
 
-    def place_of(self, sms: Sms) -> Place | None:
+    def message_of(self, sms: Sms) -> MessageBehind | None:
         """Return the message that an SMS brought or delivered; None if there is none."""
         return self._of_inbound(sms) if sms.direction == "inbound" else self._of_outbound(sms)
 
-    def _of_outbound(self, sms: Sms) -> Place | None:
+    def _of_outbound(self, sms: Sms) -> MessageBehind | None:
         """Find the delivery that the SMS' status callback names."""
         named = dict(parse_qsl(urlsplit(sms.callback).query))
         if not {"tenant", "chat", "delivery"} <= named.keys():
@@ -62,10 +62,10 @@ class NoAnswer:
         return (
             None
             if item is None
-            else Place(named["tenant"], named["chat"], Delivery.from_item(item).seq)
+            else MessageBehind(named["tenant"], named["chat"], Delivery.from_item(item).seq)
         )
 
-    def _of_inbound(self, sms: Sms) -> Place | None:
+    def _of_inbound(self, sms: Sms) -> MessageBehind | None:
         sender, recipient = (
             phone_address(channel_at(one)[1]) for one in (sms.sender, sms.recipient)
         )
@@ -84,7 +84,7 @@ class NoAnswer:
         record = self.table.get(IdempotencyRecord.key_of(tenant, chat_id, person, client_id))
         if record is None:
             return None
-        return Place(tenant, chat_id, IdempotencyRecord.from_item(record).seq)
+        return MessageBehind(tenant, chat_id, IdempotencyRecord.from_item(record).seq)
 
 
 def _reason_in(outcome: MessageReasons) -> Reason | None:

@@ -130,10 +130,10 @@ class DeveloperApi:
 
     def _message(self, query: Values) -> object:
         sms = self.sms_log.get(_text(query, "sid"))
-        place = self.no_answer.place_of(sms) if sms is not None else None
+        found = self.no_answer.message_of(sms) if sms is not None else None
         return {
-            "chat_id": None if place is None else place.chat_id,
-            "seq": None if place is None else place.seq,
+            "chat_id": None if found is None else found.chat_id,
+            "seq": None if found is None else found.seq,
         }
 
     def _notifications(self, _values: Values) -> object:

@@ -32,10 +32,10 @@ class OnALine(World):
             )
         )
 
-    def place_of(self, sms: Sms) -> tuple[str, int] | None:
+    def message_of(self, sms: Sms) -> tuple[str, int] | None:
         reasons = ReasonViews(table=self.table, clock=self.clock)
-        place = NoAnswer(self.table, reasons, ACCOUNT).place_of(sms)
-        return None if place is None else (place.chat_id, place.seq)
+        found = NoAnswer(self.table, reasons, ACCOUNT).message_of(sms)
+        return None if found is None else (found.chat_id, found.seq)
 
     def reason_of(self, sid: str, *, sender: str = PHONE, line: str = LINE) -> Reason | None:
         reasons = ReasonViews(table=self.table, clock=self.clock)
@@ -99,7 +99,7 @@ def test_sms_to_and_from_a_phone_lead_to_their_messages() -> None:
     chat_id = dict(parse_qsl(urlsplit(sent.callback or "").query))["chat"]
     asked = Sms("SM1", PHONE, LINE, "Hi", "received", "", 1, "", direction="inbound")
     answer = Sms("SM2", LINE, PHONE, "Hello!", "sent", "", 1, sent.callback or "")
-    assert (world.place_of(asked), world.place_of(answer)) == ((chat_id, 1), (chat_id, 2))
-    assert world.place_of(replace(answer, callback="")) is None
+    assert (world.message_of(asked), world.message_of(answer)) == ((chat_id, 1), (chat_id, 2))
+    assert world.message_of(replace(answer, callback="")) is None
     unknown = (sent.callback or "").replace("delivery=", "delivery=x")
-    assert world.place_of(replace(answer, callback=unknown)) is None
+    assert world.message_of(replace(answer, callback=unknown)) is None

@@ -20,7 +20,7 @@ from skein.models.runs.completion import TokenUsage
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.money import money_of
 from skein.services.runs.completion import RunCompletion
-from skein.services.runs.queries import RunView, RunViews
+from skein.services.runs.queries import RunPreview, RunView, RunViews
 
 router = ApiRouter("runs", "run", role="support")
 
@@ -50,7 +50,7 @@ def list_runs(
         RunResource.for_operators(
             run,
             private=private,
-            preview=RunPreviewResource.of(each) if (each := previews.get(run.id)) else None,
+            preview=_words(each := previews.get(run.id)),
             money=each.money if each else None,
         )
         for run in page.items
@@ -65,10 +65,19 @@ def get_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
     Without the role `privacy` and a reason, a private run has only status, times and reason.
     """
     private = sees_private(router.caller, reason)
-    view = service(RunViews).inspect(router.caller.tenant, run_id, private=private)
-    if not view.withheld:
-        note_run(view.run)
-    return inspected(view)
+    return _shown(service(RunViews).inspect(router.caller.tenant, run_id, private=private))
+
+
+def _shown(view: RunView) -> RunResource:
+    if view.withheld:
+        return inspected(view)
+    note_run(view.run)
+    previews = service(RunViews).previews(router.caller.tenant, [view.run])
+    return inspected(view).model_copy(update={"preview": _words(previews.get(view.run.id))})
+
+
+def _words(preview: RunPreview | None) -> RunPreviewResource | None:
+    return None if preview is None else RunPreviewResource.of(preview)
 
 
 @router.delete("/v1/runs/<run_id>", "Stop a run")
@@ -81,10 +90,7 @@ def stop_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
         service(RunCompletion).cancel(
             run, reason=Reason.STOPPED_BY_OPERATOR, error="stopped by an operator"
         )
-    view = service(RunViews).inspect(caller.tenant, run_id, private=private)
-    if not view.withheld:
-        note_run(view.run)
-    return inspected(view)
+    return _shown(service(RunViews).inspect(caller.tenant, run_id, private=private))
 
 
 def inspected(view: RunView) -> RunResource:

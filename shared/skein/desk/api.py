@@ -10,6 +10,7 @@ from skein.models.chats.chat import MAX_TEXT, Chat, Visibility
 from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, DraftKind, Holder
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.base import EntityId, Instant, Name
+from skein.models.common.json_types import JsonBool
 
 
 class NewHolder(Request):
@@ -32,7 +33,7 @@ class Return(Request):
         Field(max_length=MAX_BRIEFING, description="What the agents are to know; may be empty."),
     ] = ""
     dismiss: Annotated[
-        bool,
+        JsonBool,
         Field(description="Whether to take a chat that waits from the desk, without a holder."),
     ] = False
 

@@ -93,7 +93,7 @@ class StepResource(Resource):
 
 
 class RunPreviewResource(Resource):
-    """The first words of a run, for lists of runs."""
+    """The first words of a run: of its question and its answer."""
 
     by: Annotated[
         SenderResource | None,
@@ -162,7 +162,7 @@ class RunResource(Resource):
     ]
     preview: Annotated[
         RunPreviewResource | None,
-        Field(description="The first words; null apart from lists of runs, and if withheld."),
+        Field(description="The first words of the question and the answer; null if withheld."),
     ]
     held: Annotated[
         HeldContent | None,

@@ -201,8 +201,8 @@ def _asked(run: Run) -> Key | None:
 
 def _posted(run: Run) -> Key | None:
     """Return the key of the run's final message, or else of the newest one that it sent."""
-    place = run.final_message or (run.sent[-1] if run.sent else None)
-    return Message.key_of(run.tenant, place.chat_id, place.seq) if place is not None else None
+    last = run.final_message or (run.sent[-1] if run.sent else None)
+    return Message.key_of(run.tenant, last.chat_id, last.seq) if last is not None else None
 
 
 def _preview(

@@ -1,0 +1,124 @@
+// A phone of a local person with the app: one chat with an agent, or a group, and what the person is asked.
+import { Conversation } from "./conversation.js";
+import { el, field, fill, select } from "./dom.js";
+import { Inbox, consents } from "./inbox.js";
+import { apiOf } from "./local.js";
+import { chatName } from "./names.js";
+import { newChat } from "./new_chat.js";
+import { Notifications } from "./notifications.js";
+import { more } from "./parts.js";
+import { words } from "./words.js";
+
+const OTHER = "", AGENT = "agent/", CHAT = "chat/";
+const said = words.pages.phone;
+
+export class AppPhone {
+  #context;
+  #agents;
+  #people;
+  #parts = []; // what follows the chat, and ends with it
+  #turn = 0;
+
+  /**
+   * @param {object} context As pages get it.
+   * @param {object[]} agents The agents of the stack.
+   * @param {Map<string, object>} people The people of the stack by id.
+   * @param {string} personId Whose phone it is at first.
+   * @param {number} number Which phone of the page it is, from 1.
+   */
+  constructor(context, agents, people, personId, number) {
+    this.#context = context;
+    this.#agents = agents;
+    this.#people = people;
+    this.name = el("input", { autocomplete: "off", maxlength: 200, on: { change: () => this.open() } });
+    this.naming = field(said.otherName, this.name);
+    this.person = select([...[...people.values()].map((each) => [each.id, each.name || words.names.unnamed]), [OTHER, said.otherPerson]],
+      personId, () => this.open());
+    this.chat = select([], null, () => this.open());
+    this.place = el("div", {});
+    this.group = el("div", {});
+    this.root = el("section", { class: "phone", "aria-label": said.phone(number) },
+      el("div", { class: "row" }, field(said.person, this.person), this.naming, field(said.chat, this.chat)), this.group, this.place);
+  }
+
+  stop() {
+    this.#turn += 1;
+    this.#end();
+  }
+
+  #end() {
+    for (const each of this.#parts) each.stop();
+    this.#parts = [];
+  }
+
+  /** Show the chosen chat of the chosen person. */
+  async open({ chosen = this.chat.value } = {}) {
+    const turn = this.#turn += 1;
+    this.#end();
+    this.naming.hidden = this.person.value !== OTHER;
+    const me = this.person.value === OTHER ? named(this.name.value) : this.#people.get(this.person.value);
+    fill(this.place);
+    if (me === null) {
+      this.name.focus();
+      return;
+    }
+    try {
+      const api = await apiOf({ sub: me.id, name: me.name || undefined });
+      const groups = (await api.get("/v1/chats?limit=100")).items.filter((chat) => chat.kind === "group" && isMember(chat, me));
+      if (turn !== this.#turn) return;
+      this.#offer(groups, chosen);
+      const people = [...this.#people.values()].filter((each) => each.id !== me.id);
+      fill(this.group, more(said.newGroup, newChat(api, this.#agents, people, (chat) => this.open({ chosen: `${CHAT}${chat.id}` }))));
+      const chat = groups.find((each) => `${CHAT}${each.id}` === this.chat.value) ?? await this.#direct(api);
+      if (turn === this.#turn) await this.#show(api, chat, me);
+    } catch (error) {
+      if (turn === this.#turn) fill(this.place, el("p", { class: "notice", role: "alert" }, error.message));
+    }
+  }
+
+  #offer(groups, chosen) {
+    const agents = this.#agents.map((each) => [`${AGENT}${each.id}`, each.name]);
+    const chats = groups.map((each) => [`${CHAT}${each.id}`, each.title || chatName(each)]);
+    fill(this.chat, [...agents, ...chats].map(([value, text]) => el("option", { value }, text)));
+    this.chat.value = [...agents, ...chats].some(([value]) => value === chosen) ? chosen : agents[0][0];
+  }
+
+  #direct(api) {
+    const id = this.chat.value.slice(AGENT.length);
+    return api.post("/v1/chats", { kind: "direct", client_id: `console-${id}`, members: [{ kind: "agent", id }] });
+  }
+
+  async #show(api, chat, me) {
+    const inbox = new Inbox(this.#context, api, me.id, chat.id);
+    const follower = {
+      frame: (frame) => {
+        inbox.frame(frame);
+        if (frame.type === "chat" && isMember(frame.chat, me)) this.#joined(frame.chat);
+      },
+      stateChanged: (state) => inbox.stateChanged(state),
+    };
+    const conversation = new Conversation(this.#context, api, chat, me.id, follower);
+    const rung = new Notifications(this.#context, api, me.id, (hidden) => conversation.hide(hidden));
+    this.#parts = [inbox, conversation, rung];
+    fill(this.place, el("div", { class: "stack" }, inbox.root, conversation.root, rung.root, consents(api)));
+    inbox.start();
+    rung.start();
+    conversation.text.focus();
+    await conversation.start();
+  }
+
+  /** Offer a group that the person has joined meanwhile. */
+  #joined(chat) {
+    const value = `${CHAT}${chat.id}`;
+    if (chat.kind !== "group" || [...this.chat.options].some((each) => each.value === value)) return;
+    this.chat.append(el("option", { value }, chat.title || chatName(chat)));
+  }
+}
+
+function isMember(chat, me) { return chat.members.some((each) => each.id === me.id && each.state !== "invited"); }
+
+/** Return the person of a name, whose id is the name in small letters; null without a name. */
+function named(name) {
+  const id = name.trim().toLowerCase().replace(/[^!-~]+/g, "-").slice(0, 128);
+  return id === "" ? null : { id, name: name.trim() };
+}
