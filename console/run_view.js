@@ -9,7 +9,6 @@ import { words } from "./words.js";
 
 const said = words.run;
 const SCRIPTED = "scripted", SMALL = "gemma-3-270m"; // models of a local stack
-const FIXED = "answered_without_model";
 const IDENTITY = "IDENTITY"; // the section with the system prompt
 
 /** Read a run; return its cards. A private run asks for a reason first. */
@@ -79,13 +78,12 @@ function summary(run, agent, names) {
       copyId(run.id, said.id)));
 }
 
-/** The question and the answer; a fixed answer says so. */
+/** The question and the answer. */
 function exchange(run, agent) {
   const { by = null, asked = null, answered = null } = run.preview ?? {};
   return [
     asked === null ? null : el("div", {}, el("p", { class: "hint" }, said.asked(by?.name || words.names.unnamed)), el("blockquote", {}, asked)),
     answered === null ? null : el("div", {}, el("p", { class: "hint" }, said.answered(agent.name)), el("blockquote", {}, answered)),
-    run.marks.includes(FIXED) ? el("p", { class: "notice" }, said.fixed) : null,
   ];
 }
 

@@ -95,7 +95,6 @@ export const words = {
     of: (agent) => `A run of ${agent}`,
     asked: (name) => `${name} wrote`,
     answered: (agent) => `${agent} answered`,
-    fixed: "A fixed answer: no model was asked, and the prompt was not used.",
     id: "the id of the run",
     gone: "a deleted agent",
     status: "Status",

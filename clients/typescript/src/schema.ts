@@ -3496,7 +3496,7 @@ export interface components {
         };
         /**
          * RunPreviewResource
-         * @description The first words of a run, for lists of runs.
+         * @description The first words of a run: of its question and its answer.
          */
         RunPreviewResource: {
             /** @description Who wrote the message that the run answers; null without a message. */
@@ -3535,7 +3535,7 @@ export interface components {
             usage: components["schemas"]["TokenUsage"] | null;
             /** @description The cost of all steps; in lists that of the tokens. Null if there are no prices. */
             money: components["schemas"]["Money"] | null;
-            /** @description The first words; null apart from lists of runs, and if withheld. */
+            /** @description The first words of the question and the answer; null if withheld. */
             preview: components["schemas"]["RunPreviewResource"] | null;
             /** @description The chat and the people for whom the newest prompt was built. */
             held: components["schemas"]["HeldContent"] | null;

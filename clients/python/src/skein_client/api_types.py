@@ -2656,7 +2656,7 @@ class RecalledMessage(TypedDict):
 
 class RunPreviewResource(TypedDict):
     """
-    The first words of a run, for lists of runs.
+    The first words of a run: of its question and its answer.
     """
 
     by: SenderResource | None
