@@ -16,6 +16,7 @@ export class AppPhone {
   #context;
   #agents;
   #people;
+  #number;
   #parts = []; // what follows the chat, and ends with it
   #turn = 0;
 
@@ -30,6 +31,7 @@ export class AppPhone {
     this.#context = context;
     this.#agents = agents;
     this.#people = people;
+    this.#number = number;
     this.name = el("input", { autocomplete: "off", maxlength: 200, on: { change: () => this.open() } });
     this.naming = field(said.otherName, this.name);
     this.person = select([...[...people.values()].map((each) => [each.id, each.name || words.names.unnamed]), [OTHER, said.otherPerson]],
@@ -51,24 +53,25 @@ export class AppPhone {
     this.#parts = [];
   }
 
-  /** Show the chosen chat of the chosen person. */
-  async open({ chosen = this.chat.value } = {}) {
+  /** Show the chosen chat of the chosen person; `made` is one that the list may not have yet. */
+  async open({ made = null, chosen = made === null ? this.chat.value : `${CHAT}${made.id}` } = {}) {
     const turn = this.#turn += 1;
     this.#end();
     this.naming.hidden = this.person.value !== OTHER;
     const me = this.person.value === OTHER ? named(this.name.value) : this.#people.get(this.person.value);
-    fill(this.place);
+    for (const each of [this.place, this.group]) fill(each);
     if (me === null) {
       this.name.focus();
       return;
     }
     try {
       const api = await apiOf({ sub: me.id, name: me.name || undefined });
-      const groups = (await api.get("/v1/chats?limit=100")).items.filter((chat) => chat.kind === "group" && isMember(chat, me));
+      const listed = (await api.get("/v1/chats?limit=100")).items.filter((chat) => chat.id !== made?.id);
+      const groups = [...(made === null ? [] : [made]), ...listed].filter((chat) => chat.kind === "group" && isMember(chat, me));
       if (turn !== this.#turn) return;
       this.#offer(groups, chosen);
       const people = [...this.#people.values()].filter((each) => each.id !== me.id);
-      fill(this.group, more(said.newGroup, newChat(api, this.#agents, people, (chat) => this.open({ chosen: `${CHAT}${chat.id}` }))));
+      fill(this.group, more(said.newGroup, newChat(api, this.#agents, people, (made) => this.open({ made }))));
       const chat = groups.find((each) => `${CHAT}${each.id}` === this.chat.value) ?? await this.#direct(api);
       if (turn === this.#turn) await this.#show(api, chat, me);
     } catch (error) {
@@ -97,7 +100,7 @@ export class AppPhone {
       },
       stateChanged: (state) => inbox.stateChanged(state),
     };
-    const conversation = new Conversation(this.#context, api, chat, me.id, follower);
+    const conversation = new Conversation(this.#context, api, chat, me.id, follower, said.messagesOn(this.#number));
     const rung = new Notifications(this.#context, api, me.id, (hidden) => conversation.hide(hidden));
     this.#parts = [inbox, conversation, rung];
     fill(this.place, el("div", { class: "stack" }, inbox.root, conversation.root, rung.root, consents(api)));

@@ -37,14 +37,15 @@ export class Conversation {
    * @param {string} me The id of the person.
    * @param {object} follower Gets all frames and states of the live channel, too: `frame(frame)` and
    *   `stateChanged(state)`.
+   * @param {string} label What a screen reader calls the messages.
    */
-  constructor(context, api, chat, me, follower = null) {
+  constructor(context, api, chat, me, follower = null, label = said.messages) {
     this.#context = context;
     this.#api = api;
     this.#chat = chat;
     this.#me = me;
     this.#follower = follower;
-    this.#list = new WindowList(said.messages, (item) => this.#row(item), () => this.#older());
+    this.#list = new WindowList(label, (item) => this.#row(item), () => this.#older());
     this.state = el("p", { class: "state", role: "status" }, said.states.connecting);
     this.activity = el("ul", { class: "activity", "aria-live": "polite" });
     this.text = el("textarea", {

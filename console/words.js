@@ -568,6 +568,7 @@ export const words = {
       otherName: "Your name",
       chat: "Chat",
       phone: (number) => `Phone ${number}`,
+      messagesOn: (number) => `Messages on phone ${number}`,
       second: "Show a second phone beside it",
       closeSecond: "Close the second phone",
       newGroup: "New chat or group",

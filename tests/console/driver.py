@@ -121,7 +121,7 @@ class Driver:
             for each in results["violations"]
             for node in each["nodes"]
         ]
-        assert found == []
+        assert found == [], str(found)
 
     def check_width(self) -> None:
         """Check that nothing is wider than the window."""

@@ -179,3 +179,43 @@ def test_message_of_whatsapp_is_answered_and_its_receipt_shown(driver: Driver) -
     expect(theirs).to_contain_text("Try the plank", timeout=20_000)
     expect(theirs).to_contain_text("Read")
     expect(driver.page.locator("#segments")).to_contain_text("Any text may come until")
+
+
+def test_two_phones_beside_each_other_show_a_group_from_both_sides(driver: Driver) -> None:
+    client, operator = driver.client, driver.operator()
+    for name in ("Una", "Vic"):
+        client.ok("POST", "/v1/users", {"id": name.lower(), "name": name}, token=operator)
+    driver.open("#/phone/app")
+    page = driver.page
+    page.get_by_role("button", name="Show a second phone").click()
+    first, second = (page.get_by_role("region", name=f"Phone {number}") for number in (1, 2))
+    first.get_by_label("You are").select_option(label="Una")
+    second.get_by_label("You are").select_option(label="Vic")
+    first.get_by_text("New chat or group").click()
+    first.get_by_label("Vic", exact=True).check()
+    first.get_by_label("Title (optional)").fill("Sunday run")
+    first.get_by_role("button", name="Open the chat").click()
+    second.get_by_role("button", name="Yes").click()
+    second.get_by_label("Chat", exact=True).select_option(label="Sunday run")
+    expect(first.get_by_label("Chat", exact=True)).to_have_value(re.compile("^chat/"))
+    page.set_viewport_size({"width": 1440, "height": 900})
+    driver.check_looks()
+    top = first.locator(".composer").bounding_box()
+    first.get_by_label("Your message").fill("Who comes?")
+    first.get_by_label("Your message").press("Enter")
+    expect(second.locator(".bubble.theirs").first).to_contain_text("Who comes?")
+    expect(second.locator(".bubble")).to_have_count(2, timeout=20_000)
+    assert first.locator(".composer").bounding_box() == top, "a draft moves nothing"
+
+
+def test_sms_leads_to_what_followed_it_and_an_answer_to_its_reasons(driver: Driver) -> None:
+    driver.open("#/phone")
+    driver.page.get_by_label("Your number").fill("+15005550188")
+    driver.page.get_by_label("Your number").press("Tab")
+    driver.send("What is a good exercise?")
+    answer = driver.page.locator(".bubble.theirs")
+    expect(answer).to_contain_text("plank", timeout=20_000)
+    answer.get_by_role("link", name="Why").click()
+    driver.sign_in_again()
+    expect(driver.page.locator("h1")).to_have_text("Why")
+    expect(driver.page.locator("main")).to_contain_text("The SMS has arrived.")

@@ -44,7 +44,7 @@ def test_memory_in_a_prompt_shows_where_it_comes_from(driver: Driver) -> None:
     section = driver.page.locator(".section").filter(has_text="CORE MEMORIES").first
     section.locator("summary").click()
     entries = section.get_by_role("region", name="Where the entries of CORE MEMORIES come from")
-    expect(entries).to_contain_text(made)
+    expect(entries.get_by_role("button", name="Copy id")).to_have_attribute("title", made)
     expect(entries).to_contain_text("no chat")
     expect(entries).to_contain_text("everyone in the tenant may see it")
     driver.check_looks()
@@ -120,7 +120,7 @@ def test_tools_of_a_run_are_shown_with_arguments_and_results(
     idle_model.then(Answer(tool_calls=[("save_memory", {"content": HOSTILE, "kind": "core"})]))
     _, agent = answered_chat(driver.client, ["Remember this"])
     driver.sign_in(f"#/why/agent/{agent}")
-    driver.page.locator(".items a").first.click()
+    driver.page.locator("table a").first.click()
     driver.ready()
     driver.give_reason()
     expect(driver.page.get_by_role("region", name="Arguments of save_memory")).to_contain_text(
@@ -150,7 +150,7 @@ def test_silence_of_an_earlier_time_leads_to_its_reason(
     model.default = Answer("[silence]")
     chat, _ = answered_chat(driver.client, ["Say nothing"])
     driver.sign_in(f"#/chats/{chat}")
-    driver.page.get_by_role("link", name="What followed message 1?").press("Enter")
+    driver.page.get_by_role("link", name="What followed message 1").press("Enter")
     driver.ready()
     expect(driver.page.locator("main")).to_contain_text("The model answered `[silence]`.")
 
@@ -158,12 +158,44 @@ def test_silence_of_an_earlier_time_leads_to_its_reason(
 def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
     _, agent = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/why/agent/{agent}")
-    expect(driver.page.locator(".items > li")).to_have_count(1)
+    expect(driver.page.locator("tbody tr")).to_have_count(1)
     driver.page.get_by_label("Day").fill("2026-01-01")
-    driver.page.get_by_role("button", name="Show").press("Enter")
+    driver.page.get_by_role("button", name="Show", exact=True).press("Enter")
     driver.ready()
     expect(driver.page.locator("main")).to_contain_text("The agent had no run on this day.")
     driver.check_looks()
+
+
+def test_runs_show_who_asked_what_came_of_it_and_what_it_cost(driver: Driver) -> None:
+    client, token = driver.client, driver.operator()
+    price = {"input": 2, "output": 8}
+    prices = {"currency": "USD", "models": {"gpt-4.1-mini": price}}
+    client.ok("PATCH", "/v1/settings", {"prices": prices}, token=token)
+    _, agent = answered_chat(client, [HOSTILE])
+    driver.sign_in(f"#/why/agent/{agent}")
+    [row] = driver.page.locator("tbody tr").all()
+    expect(row).to_contain_text("Private")
+    driver.give_reason()
+    for words in ("operator", HOSTILE[:40], '"Try the plank', "USD"):
+        expect(row).to_contain_text(words)
+    driver.check_looks()
+    driver.page.get_by_label("What came of it").select_option(label="A failure")
+    expect(driver.page.locator("main")).to_contain_text("No run is like this.")
+    driver.check_inert()
+    client.ok("PATCH", "/v1/settings", {"prices": None}, token=token)
+
+
+def test_system_prompt_that_was_tried_becomes_that_of_the_agent(driver: Driver) -> None:
+    chat, agent = answered_chat(driver.client, ["Hello"], agent=AGENT)
+    driver.sign_in(f"#/why/{chat}/2")
+    driver.give_reason()
+    driver.page.get_by_label("System prompt", exact=True).check()
+    driver.page.get_by_label("New text of System prompt").fill("You coach rowers.")
+    driver.page.get_by_role("button", name="Run again").click()
+    driver.page.get_by_role("button", name="Use this system prompt").click()
+    expect(driver.page.locator("main")).to_contain_text("has this system prompt from now on")
+    shown = driver.client.ok("GET", f"/v1/agents/{agent}", token=driver.operator())
+    assert shown["system_prompt"] == "You coach rowers."
 
 
 def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: ScriptedOpenAI) -> None:
