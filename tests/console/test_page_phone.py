@@ -204,7 +204,8 @@ def test_two_phones_beside_each_other_show_a_group_from_both_sides(driver: Drive
     first.get_by_label("Your message").fill("Who comes?")
     first.get_by_label("Your message").press("Enter")
     expect(second.locator(".bubble.theirs").first).to_contain_text("Who comes?")
-    expect(second.locator(".bubble")).to_have_count(2, timeout=20_000)
+    activity = first.locator(".reason, .bubble.theirs")  # the agent may have nothing to say
+    expect(activity.first).to_be_visible(timeout=20_000)
     assert first.locator(".composer").bounding_box() == top, "a draft moves nothing"
 
 
