@@ -214,6 +214,11 @@ numbers: $(RUNNING) ## Assign a phone number to a tenant, or list all (STACK=, E
 		$(if $(PHONE),--phone "$(PHONE)")
 	@$(if $(LOCAL),,$(if $(PHONE),$(MAKE) --no-print-directory webhooks))
 
+.PHONY: owner-key
+owner-key: $(RUNNING) ## Make the first API key of a tenant (TENANT=, ROLES=owner,privacy,support, STACK=, ENV=; LOCAL=1)
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.keys $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) \
+		$(if $(LOCAL),--local) --tenant "$(TENANT)" $(if $(ROLES),--roles $(ROLES))
+
 .PHONY: restore-erasures
 restore-erasures: $(RUNNING) ## Apply the erasure register to a stack's table (STACK=, ENV=, TABLE=, REGISTER=, WAIT=0; LOCAL=1)
 	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.restore_erasures $(if $(STACK),--stack $(STACK)) \

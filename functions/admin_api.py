@@ -15,6 +15,7 @@ MODULES = {
     "desk.desk": ("/v1/desk", "/v1/chats/*/desk"),
     "workspace.documents": ("/v1/agents/*/documents", "/v1/chats/*/documents"),
     "planning.goals_and_plans": ("/v1/agents/*/goals", "/v1/agents/*/plans"),
+    "identity.keys": ("/v1/keys", "/v1/users/*/tokens"),
     "agents.lines": ("/v1/lines",),
     "memory.memories": ("/v1/agents/*/memories",),
     "events.event_endpoints": ("/v1/event-endpoints",),

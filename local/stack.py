@@ -75,11 +75,12 @@ from local.web.cors import Cors, own_origins
 from local.web.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.web.developer_api import DeveloperApi
 from local.web.gateway import Gateway
-from local.web.identity_provider import IdentityProvider
 from local.web.issuer import LocalIssuer, Person
 from local.web.live_server import LiveServer
 from local.web.server import Server
+from local.web.token_signer import TokenSigner
 from skein import bootstrap
+from skein.adapters.identity_provider import OpenIdProvider
 from skein.adapters.openai.model import LIBRARIES, OpenAIModel
 from skein.ports import Clock, LanguageModel, ModelList, Sockets
 from skein.services.chats.message_reasons import ReasonViews
@@ -269,24 +270,33 @@ class Stack:
         adapters, account = engine.adapters(settings, clock), engine.twilio_account()
         push = LocalPush(clock)
         files = LocalFiles(folder / FILES_FOLDER, self.url, clock)
+        signer = TokenSigner(
+            folder / "signing-key.pem",
+            issuer=environment.issuer,
+            audience=AUDIENCE,
+            other=_provider(settings, environment),
+            now=lambda: clock.now().timestamp(),
+        )
         use_new_app = self._app_maker(
-            parts, settings, clock, adapters, account["account_sid"], live_server, push, files
+            parts,
+            settings,
+            clock,
+            adapters,
+            account["account_sid"],
+            live_server,
+            push,
+            files,
+            signer,
         )
         use_new_app()
         parts.callback(bootstrap.use, None)
 
         functions = self._functions(parts, engine, environment)
-        authorizer = Authorizer(
-            folder / "signing-key.pem",
-            issuer=environment.issuer,
-            audience=AUDIENCE,
-            provider=_provider(settings, environment),
-            now=lambda: clock.now().timestamp(),
-        )
+        callers, cache_seconds = template.authorizer
         gateway = Gateway(
             template.functions,
             functions=functions,
-            authorizer=authorizer,
+            authorizer=Authorizer(callers, functions, clock, cache_seconds=cache_seconds),
             clock=clock,
             cors=Cors.of(template, self.config.cors_origins or own_origins(self.url)),
         )
@@ -331,7 +341,7 @@ class Stack:
             restart=use_new_app,
         )
         developer_api = DeveloperApi(
-            authorizer=authorizer,
+            signer=signer,
             webhooks=webhooks,
             sms_log=sms_log,
             files=sms_files,
@@ -344,16 +354,14 @@ class Stack:
             clock_control=clock_control,
             due_events=DueEvents(adapters.table, due_index),
             queues=_queue_depths(poller, engine, clock).read,
-            config=self._config_response(account, authorizer),
+            config=self._config_response(account, signer),
             on_sms=show_sms_received,
             numbers=numbers,
             push=push,
             day=day.state,
         )
         tenants = (TENANT, DAY_TENANT) if self.config.day else (TENANT,)
-        issuer = LocalIssuer(
-            authorizer, origins=own_origins(self.url), people=lambda: _people(tenants)
-        )
+        issuer = LocalIssuer(signer, origins=own_origins(self.url), people=lambda: _people(tenants))
 
         self._answer = _answers(sandbox, issuer, developer_api, gateway, files)
         self._wired(engine, poller, clock)
@@ -378,6 +386,7 @@ class Stack:
         live_server: LiveServer,
         push: LocalPush,
         files: LocalFiles,
+        signer: TokenSigner,
     ) -> Callable[[], None]:
         """Return a function that gives the handlers a new app, whose caches are empty."""
         key = self.config.openai_api_key or NO_KEY
@@ -411,6 +420,7 @@ class Stack:
                 model_list=self._model_list(model),
                 sockets=PermittedSockets(self._sockets(live_server), permissions),
                 mobile_push=PermittedPush(push, permissions),
+                identity_provider=signer,
             )
             bootstrap.use(app)
 
@@ -433,26 +443,24 @@ class Stack:
         engine.wake = poller.wake
         return poller
 
-    def _config_response(
-        self, account: Mapping[str, str], authorizer: Authorizer
-    ) -> dict[str, str]:
+    def _config_response(self, account: Mapping[str, str], signer: TokenSigner) -> dict[str, str]:
         """Return the response of `GET /local/config`, without the time."""
         return {
             "twilio_account_sid": account["account_sid"],
             "twilio_auth_token": account["auth_token"],
             "public_base_url": self.url,
-            "issuer": authorizer.issuer,
-            "audience": authorizer.audience,
+            "issuer": signer.issuer,
+            "audience": signer.audience,
             "line": LINE,
             "model": self.model,
         }
 
 
-def _provider(settings: Settings, environment: StackEnvironment) -> IdentityProvider | None:
-    """Return the identity provider that the user has chosen for the console, if any."""
-    if settings.console_issuer == environment.issuer:
+def _provider(settings: Settings, environment: StackEnvironment) -> OpenIdProvider | None:
+    """Return the identity provider that the user has chosen, if any."""
+    if settings.jwt_issuer == environment.issuer:
         return None
-    return IdentityProvider(settings.console_issuer, settings.console_audience)
+    return OpenIdProvider(settings.jwt_issuer, settings.jwt_audience)
 
 
 def _answers(

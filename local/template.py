@@ -44,12 +44,11 @@ class Queue:
 
 @dataclass(frozen=True)
 class Route:
-    """Method and path of the HTTP API, with the scopes that the gateway itself requires."""
+    """Method and path of the HTTP API, and whether the authorizer must find a caller."""
 
     method: str
     path: str
     authorized: bool
-    scopes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -228,6 +227,24 @@ class Template:
         )
 
     @cached_property
+    def authorizer(self) -> tuple[Function, int]:
+        """The function that finds out who calls the HTTP API, and for how many seconds it counts.
+
+        Raises:
+            BadTemplateError: The template does not have exactly one authorizer.
+        """
+        every = [
+            each
+            for _, api in self.resources("AWS::Serverless::HttpApi")
+            for each in ((api.get("Auth") or {}).get("Authorizers") or {}).values()
+        ]
+        if len(every) != 1:
+            raise BadTemplateError(f"the template must define one authorizer, not {len(every)}")
+        functions = {function.logical_id: function for function in self.functions}
+        logical_id = str(every[0]["FunctionArn"]["Ref"]).removesuffix(".Alias")
+        return functions[logical_id], int(every[0]["Identity"]["ReauthorizeEvery"])
+
+    @cached_property
     def socket_routes(self) -> dict[str, Function]:
         """The functions of the WebSocket API by route key, such as `$connect`.
 
@@ -288,7 +305,6 @@ class Template:
             method=str(properties.get("Method", "ANY")).upper(),
             path=str(properties.get("Path", "$default")),
             authorized=chosen not in {None, "NONE"},
-            scopes=tuple(auth.get("AuthorizationScopes", ())),
         )
 
     def _with_parameters(self, properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,8 @@ from local.twilio.webhooks import TwilioWebhooks
 from local.web.routes import Routes
 from skein.adapters.system import UlidIds
 from skein.adapters.tokens import Tokens
+from skein.identity.api import NewKey
+from skein.identity.api_keys import ApiKeys
 from skein.inbound.api import NewService
 from skein.inbound.webhook_signature import sign
 from skein.models.api.directory import NewAgent, NewLine, NewUser
@@ -187,6 +189,7 @@ class _Story:
             "sms_webhook": self._sms_event(),
             "sms_status": self._status_event(answer),
             "service_webhook": self._service_event(source),
+            "authorizer": {"identitySource": [f"Bearer {self._key()}"]},
             "mobile_api": self._http_event(Request("GET", "/v1/chats"), "chat", caller),
             "admin_api": self._http_event(Request("GET", "/v1/agents"), "admin", caller),
             "console": self._http_event(Request("GET", "/console/"), "", caller),
@@ -236,6 +239,10 @@ class _Story:
             "live_disconnect": socket_event(DISCONNECT, "open"),
         }
 
+    def _key(self) -> str:
+        new = NewKey(name="Server", roles=("support",))
+        return self._app.get(ApiKeys).create(TENANT, new, by="usr_op", roles=("support",)).text
+
     def _sms_event(self) -> Event:
         self._twilio.text(sender=PHONE, recipient=LINE, body=text(4))
         return self._http_event(self._webhooks.pop())
@@ -265,6 +272,6 @@ class _Story:
             request,
             route_key=match.key,
             path_parameters=match.path_parameters,
-            authorizer={"jwt": {"claims": claimed, "scopes": None}} if scope else None,
+            authorizer={"lambda": {"source": "issuer", "claims": claimed}} if scope else None,
             now=self.now,
         )

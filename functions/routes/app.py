@@ -36,21 +36,24 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.http import error_response
+from skein.identity.admission import Admission
+from skein.identity.callers import CallerSource
 from skein.models.api.base import MAX_SEQ
 from skein.models.common.address import ChannelName
 from skein.models.common.base import EntityId, Instant, NamedMember, Tenant, Value
 from skein.models.common.person_names import MAX_NAME, given_name
 from skein.models.directory.phone_number import Phone
 from skein.services.common.pagination import MAX_PAGE
-from skein.services.directory.sign_outs import SignOuts
 from skein.services.quotas.read_limits import ReadLimits
 from skein.settings import Settings
 
 Scope = Literal["chat", "admin"]
-Role = Literal["support", "privacy", "owner"]
-"""The roles of operators. Each is a scope of a token; the scope `admin` means all of them."""
+Role = Literal["support", "privacy", "owner", "tokens"]
+"""The roles of operators and servers. Each is a scope of a token or an API key."""
 
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES: tuple[Role, ...] = ("support", "privacy", "owner")
+"""The roles of operators. The scope `admin` means all of them."""
+
 Route = TypeVar("Route", bound=Callable[..., Any])
 
 BODILESS = frozenset({"GET", "HEAD"})
@@ -148,6 +151,9 @@ class Principal(Value):
         user_id: The token's `sub`.
         name: The token's `name`, or the id if the token has none or an unfit one.
         scopes: The token's scopes.
+        source: Whether the caller sent a token of an issuer, an API key or a token of Skein's own.
+        token_id: The id of the token of Skein's own.
+        key_id: The id of the API key that made this token.
         token_issued_at: When the token was issued; None if it does not say so.
         token_ends_at: When the token expires; None if it does not say so.
     """
@@ -156,13 +162,19 @@ class Principal(Value):
     user_id: EntityId
     name: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME)]
     scopes: Annotated[tuple[str, ...], Field(max_length=100)]
+    source: CallerSource = "issuer"
+    token_id: EntityId | None = None
+    key_id: EntityId | None = None
     token_issued_at: Annotated[Instant | None, BeforeValidator(_moment)] = None
     token_ends_at: Annotated[Instant | None, BeforeValidator(_moment)] = None
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The caller's roles as an operator."""
-        return frozenset(role for role in ROLES if {role, "admin"} & set(self.scopes))
+        """The caller's roles as an operator or a server; only API keys may make tokens."""
+        roles = {role for role in ROLES if {role, "admin"} & set(self.scopes)}
+        if self.source == "key" and "tokens" in self.scopes:
+            roles.add("tokens")
+        return frozenset(roles)
 
     def need(self, *roles: Role) -> None:
         """Refuse an operator who has none of some roles.
@@ -308,9 +320,7 @@ class Api(APIGatewayHttpResolver):
         admitted = principal.roles if self.scope == "admin" else self.scope in principal.scopes
         if not admitted:
             self._refusals().resolve(dict(event), context)
-        bootstrap.service(SignOuts).check(
-            principal.tenant, principal.user_id, issued_at=principal.token_issued_at
-        )
+        check_still_valid(principal)
         if event["requestContext"]["http"]["method"] == "GET":
             bootstrap.service(ReadLimits).admit(principal.tenant, principal.user_id)
         return principal
@@ -406,36 +416,85 @@ def _query_name(parameter: Parameter) -> str:
     return next(aliases, parameter.name)
 
 
+def check_still_valid(caller: Principal) -> None:
+    """Check what may have changed since the gateway's authorizer checked the signature.
+
+    Raises:
+        Unauthenticated: The token or the key has expired, was revoked or is from before a sign-out.
+    """
+    admission = bootstrap.service(Admission)
+    if caller.source == "key":
+        admission.of_key(caller.tenant, caller.user_id)
+    elif caller.source == "token":
+        admission.of_token(
+            caller.tenant,
+            caller.user_id,
+            token_id=str(caller.token_id),
+            key_id=str(caller.key_id),
+        )
+    else:
+        admission.of_issuer(
+            caller.tenant,
+            caller.user_id,
+            issued_at=caller.token_issued_at,
+            ends_at=caller.token_ends_at,
+        )
+
+
 def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
-    """Return the caller, from the claims that the gateway's JWT authorizer verified.
+    """Return the caller, from the claims that the gateway's authorizer verified.
+
+    During a deployment, the gateway may still have the JWT authorizer of release 0.2.0.
 
     Args:
         event: The request.
         settings: The settings, which name the claims of the scopes and of the tenant.
 
     Raises:
-        Unauthenticated: There are no claims, or their `sub`, tenant or scopes are missing or
-            invalid.
+        Unauthenticated: The authorizer refused the token, or there are no claims, or their `sub`,
+            tenant or scopes are missing or invalid.
     """
     authorizer = event.get("requestContext", {}).get("authorizer") or {}
-    claims = (authorizer.get("jwt") or {}).get("claims") or {}
+    found = authorizer.get("lambda") or authorizer.get("jwt") or {}
+    if "refused" in found:
+        raise Unauthenticated(str(found["refused"]))
+    claims, source = found.get("claims") or {}, found.get("source", "issuer")
     subject = claims.get("sub")
     try:
         return Principal(
-            tenant=settings.jwt_tenant or claims.get(settings.jwt_tenant_claim),
-            user_id=subject,
             name=given_name(str(claims.get("name") or ""), str(subject)),
-            scopes=tuple(
-                scope.removeprefix(settings.jwt_scope_prefix)
-                for claim in settings.jwt_scope_claims
-                for scope in scopes_of(claims.get(claim))
-                if scope.startswith(settings.jwt_scope_prefix)
-            ),
+            user_id=subject,
+            source=source,
             token_issued_at=claims.get("iat"),
             token_ends_at=claims.get("exp"),
+            **(_of_issuer(claims, settings) if source == "issuer" else _of_skein(claims)),
         )
     except ValidationError:
         raise Unauthenticated("the token has no usable sub, tenant or scope") from None
+
+
+def _of_issuer(claims: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Return tenant and scopes of an issuer's token, whose claims the settings name."""
+    prefix = settings.jwt_scope_prefix
+    return {
+        "tenant": settings.jwt_tenant or claims.get(settings.jwt_tenant_claim),
+        "scopes": tuple(
+            scope.removeprefix(prefix)
+            for claim in settings.jwt_scope_claims
+            for scope in scopes_of(claims.get(claim))
+            if scope.startswith(prefix)
+        ),
+    }
+
+
+def _of_skein(claims: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tenant, scopes and records of an API key or a token of Skein's own."""
+    return {
+        "tenant": claims.get("tenant"),
+        "scopes": scopes_of(claims.get("scope")),
+        "token_id": claims.get("jti"),
+        "key_id": claims.get("key_id"),
+    }
 
 
 def scopes_of(claim: object) -> tuple[str, ...]:

@@ -69,6 +69,7 @@ class Audited:
         scope: The scope that the call needs.
         polled: Whether pages repeat the call to look for changes; one entry an hour then tells of
             it. A refused call always leaves its own.
+        reason: Why people are noted as seen, for a call that asks for no reason.
     """
 
     def __init__(
@@ -79,12 +80,14 @@ class Audited:
         made: str = "id",
         scope: AuditScope = "chat",
         polled: bool = False,
+        reason: str | None = None,
     ) -> None:
         self.verb = verb
         self.kind = kind
         self.scope = scope
         self._polled = polled
         self._made = made
+        self._given_reason = reason
         self.__name__ = f"audited: {verb} {kind}"
 
     def __call__(self, api: Any, following: Next) -> Response[Any]:
@@ -120,9 +123,9 @@ class Audited:
         )
 
     def _reason(self, api: Any) -> str | None:
-        """Return the operator's reason, if the route takes one."""
+        """Return the operator's reason, if the route takes one, or the route's own."""
         if REASON not in api.parameters_of(api.request.method, api.request.route):
-            return None
+            return self._given_reason
         reason: str | None = api.current_event.query_string_parameters.get(REASON)
         return reason
 

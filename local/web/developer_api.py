@@ -22,7 +22,7 @@ from local.twilio.no_answer import NoAnswer
 from local.twilio.sandbox import ADDRESS, E164, FILES
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
-from local.web.authorizer import Authorizer
+from local.web.token_signer import TokenSigner
 from skein.channels.segments import segment_count
 from skein.errors import Conflict
 from skein.models.common.base import rfc3339
@@ -48,7 +48,7 @@ class DeveloperApi:
     """Developer API of a local stack.
 
     Attributes:
-        authorizer: Creates tokens.
+        signer: Creates tokens.
         webhooks: Sends inbound SMS to the stack.
         sms_log: Contains the SMS in both directions.
         files: Contains their files.
@@ -63,7 +63,7 @@ class DeveloperApi:
         day: Returns the state and the tour of the recorded day.
     """
 
-    authorizer: Authorizer
+    signer: TokenSigner
     webhooks: TwilioWebhooks
     sms_log: SmsLog
     files: MediaStore
@@ -106,7 +106,7 @@ class DeveloperApi:
             raise BadRequestError('`scope` must be a string such as "chat admin".')
         sub, tenant = _text(body, "sub"), _text(body, "tenant")
         name = _text(body, "name") if body.get("name") is not None else None
-        token = self.authorizer.token(sub=sub, tenant=tenant, scope=scope, name=name)
+        token = self.signer.token(sub=sub, tenant=tenant, scope=scope, name=name)
         return {"token": token}
 
     def _sms_list(self, query: Values) -> object:

@@ -22,7 +22,7 @@ class Gateway:
 
     Args:
         template_functions: The functions with their routes.
-        authorizer: Checks the tokens of routes that require one.
+        authorizer: Finds out who calls, for routes that require a caller.
         cors: The origins whose pages may call the API; none by default.
     """
 
@@ -63,9 +63,7 @@ class Gateway:
     def _invoke(self, match: Match, request: Request) -> Response:
         authorizer = None
         if match.route.authorized:
-            authorizer = self._authorizer.authorize(
-                request.headers.get("authorization"), match.route.scopes
-            )
+            authorizer = self._authorizer.authorize(request, match.key)
         event = http_event(
             request,
             route_key=match.key,

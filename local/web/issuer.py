@@ -20,7 +20,7 @@ from local.day.actors import TENANT as DAY_TENANT
 from local.demo import TENANT
 from local.environment import CONSOLE_CLIENT
 from local.events import Request, Response, json_response
-from local.web.authorizer import TOKEN_SECONDS, Authorizer
+from local.web.token_signer import TOKEN_SECONDS, TokenSigner
 
 DISCOVERY = "/local/.well-known/openid-configuration"
 KEYS = "/local/.well-known/jwks.json"
@@ -117,19 +117,19 @@ class LocalIssuer:
     """OpenID Connect issuer of the local stack.
 
     Args:
-        authorizer: Signs the tokens.
+        signer: Signs the tokens.
         origins: The origins under which a browser shows the console.
         people: Returns the people whom the page offers.
     """
 
     def __init__(
         self,
-        authorizer: Authorizer,
+        signer: TokenSigner,
         *,
         origins: Sequence[str],
         people: Callable[[], Sequence[Person]],
     ) -> None:
-        self._authorizer = authorizer
+        self._signer = signer
         self._redirects = frozenset(f"{origin}{CONSOLE_PATH}" for origin in origins)
         self._people = people
         self._grants: dict[str, _Grant] = {}
@@ -153,7 +153,7 @@ class LocalIssuer:
             return json_response(400, {"error": error.code, "error_description": str(error)})
 
     def _discovery(self, _request: Request) -> Response:
-        issuer = self._authorizer.issuer
+        issuer = self._signer.issuer
         base = issuer.removesuffix("/local")
         return json_response(
             200,
@@ -173,7 +173,7 @@ class LocalIssuer:
         )
 
     def _keys(self, _request: Request) -> Response:
-        return json_response(200, {"keys": [self._authorizer.public_key]})
+        return json_response(200, {"keys": [self._signer.public_key]})
 
     def _choose(self, request: Request) -> Response:
         """Return the page on which a person chooses who they are."""
@@ -228,14 +228,14 @@ class LocalIssuer:
         ):
             raise RefusedRequestError("invalid_grant", "The code is unknown, used or expired.")
         person = grant.person
-        token = self._authorizer.token(
+        token = self._signer.token(
             sub=person.id, tenant=person.tenant, scope=grant.scope, name=person.name
         )
         return json_response(
             200,
             {
                 "access_token": token,
-                "id_token": self._authorizer.id_token(
+                "id_token": self._signer.id_token(
                     sub=person.id, name=person.name, client=CONSOLE_CLIENT, nonce=grant.nonce
                 ),
                 "token_type": "Bearer",

@@ -420,6 +420,19 @@ class Secrets(Protocol):
         ...
 
 
+class IdentityProvider(Protocol):
+    """The issuer of people's tokens, outside of Skein."""
+
+    def claims(self, token: str) -> Mapping[str, Any]:
+        """Verify a token and return its claims.
+
+        Raises:
+            Unauthenticated: The token is invalid, expired or not the issuer's.
+            Unavailable: The issuer's keys cannot be read.
+        """
+        ...
+
+
 class OutboundHttp(Protocol):
     """Requests to services that operators name: never to private addresses, and within limits."""
 

@@ -137,6 +137,10 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     ] = ()
 
     # Tokens of clients
+    jwt_issuer: Annotated[
+        str, Field(description="Issuer of the clients' tokens; unset if there is none.")
+    ] = ""
+    jwt_audience: Annotated[str, Field(description="Audience of the clients' tokens.")] = ""
     jwt_scope_claims: Annotated[
         tuple[str, ...],
         Field(description="Claims with the scopes of a token, separated by commas.", min_length=1),

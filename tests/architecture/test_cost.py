@@ -52,5 +52,5 @@ def test_units_follow_the_rules_of_dynamodb() -> None:
 
 def test_alarm_is_billed_for_each_of_its_metrics() -> None:
     canary = Template.load().document["Resources"]["CanaryAlarm"]["Properties"]
-    assert cost._metrics(canary) == 7
+    assert cost._metrics(canary) == 8
     assert cost._metrics({"MetricName": "Throttles"}) == 1

@@ -132,14 +132,19 @@ def test_without_credentials_the_given_parameters_are_checked() -> None:
     checks = Checks("skein", GIVEN, REGION, account, Issuer())
     names = ["Region", "Credentials", "Parameters", "Issuer"]
     assert [name for name, _, _ in checks.run()] == names
-    given = {name: value for name, value in GIVEN.items() if name != "JwtAudience"}
+    given = {name: value for name, value in GIVEN.items() if name != "OpenaiSecretArn"}
     found = failures(account, given=given, issuer=Issuer(key="EC"))
     assert list(found) == ["Credentials", "Parameters", "Issuer"]
 
 
 def test_first_deployment_without_a_required_parameter_fails() -> None:
-    given = {name: value for name, value in GIVEN.items() if name != "JwtAudience"}
-    assert failures(given=given)["Parameters"] == "a first deployment needs JwtAudience"
+    given = {name: value for name, value in GIVEN.items() if name != "OpenaiSecretArn"}
+    assert failures(given=given)["Parameters"] == "a first deployment needs OpenaiSecretArn"
+
+
+def test_deployment_without_an_issuer_has_nothing_to_fetch() -> None:
+    given = {name: value for name, value in GIVEN.items() if name != "JwtIssuer"}
+    assert not failures(given=given, issuer=Issuer(key="EC"))
 
 
 def test_later_deployment_keeps_its_parameters() -> None:

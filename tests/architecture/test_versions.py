@@ -11,7 +11,11 @@ from tests.support.template import deployed_template
 from tools.deployment.expansion import expand
 
 TEMPLATE = deployed_template()
-BEHIND_API = [function.logical_id for function in TEMPLATE.functions if function.routes]
+BEHIND_API = [
+    function.logical_id
+    for function in TEMPLATE.functions
+    if function.routes or function == TEMPLATE.authorizer[0]
+]
 ALL = [function.logical_id for function in TEMPLATE.functions]
 VERSION, PERMISSION = "AWS::Lambda::Version", "AWS::Lambda::Permission"
 CALLERS = {
@@ -55,7 +59,8 @@ def test_alias_has_the_version_of_the_release(name: str) -> None:
 @pytest.mark.parametrize("name", BEHIND_API)
 def test_requests_go_to_the_alias(name: str) -> None:
     api = json.dumps(properties("HttpApi")["Body"])
-    assert f"functions/${{{name}Aliascurrent}}/invocations" in api
+    uri, authorizer = f"functions/${{{name}Aliascurrent}}/invocations", f"{name}Aliascurrent"
+    assert uri in api or json.dumps({"__FunctionArn__": {"Ref": authorizer}}) in api
     assert f"functions/${{{name}.Arn}}/invocations" not in api
     allowed = [
         each["Properties"]["FunctionName"]["Ref"]

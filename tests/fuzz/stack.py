@@ -12,6 +12,7 @@ from local.events import Request, Response
 from local.functions import Functions
 from local.web.authorizer import Authorizer
 from local.web.gateway import Gateway
+from local.web.token_signer import TokenSigner
 from skein import bootstrap
 from tests.fakes.system import FixedClock
 from tests.matrix.households import Neighbours
@@ -31,31 +32,40 @@ class Stack:
 
     folder: Path
     keeps: bool = False
-    world: Neighbours = field(default_factory=Neighbours)
+    world: Neighbours = field(init=False)
     served: int = 0
 
     def __post_init__(self) -> None:
         template = deployed_template()
+        callers, seconds = template.authorizer
         functions = [each for each in template.functions if each.routes]
-        self._authorizer = Authorizer(
-            self.folder / "key.pem", issuer="https://issuer.example.com", audience="skein"
+        invoker, clock = Functions([*functions, callers]), FixedClock(NOON)
+        self._signer = TokenSigner(
+            self.folder / "key.pem",
+            issuer="https://issuer.example.com",
+            audience="skein",
+            now=NOON.timestamp,
         )
         self._gateway = Gateway(
             functions,
-            functions=Functions(functions),
-            authorizer=self._authorizer,
-            clock=FixedClock(NOON),
+            functions=invoker,
+            authorizer=Authorizer(callers, invoker, clock, cache_seconds=seconds),
+            clock=clock,
         )
+        self.world = self._new_world()
+
+    def _new_world(self) -> Neighbours:
+        return Neighbours(overrides={"identity_provider": self._signer})
 
     def token(self, scope: str = "chat admin") -> str:
         """A token of Ann's."""
         ann = self.world.ours.people["ann"].id
-        return self._authorizer.token(sub=ann, tenant=self.world.ours.tenant, scope=scope)
+        return self._signer.token(sub=ann, tenant=self.world.ours.tenant, scope=scope)
 
     def answer(self, request: Request) -> Response:
         """What the gateway answers."""
         if not self.keeps:
-            self.world = Neighbours()
+            self.world = self._new_world()
         self.served += 1
         bootstrap.use(self.world.app)
         return self._gateway.answer(request)

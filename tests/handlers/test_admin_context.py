@@ -39,7 +39,7 @@ def test_the_gateways_own_event_shows_the_context(world: World) -> None:
     event = deepcopy(recorded("admin_api"))
     event["rawPath"] = event["requestContext"]["http"]["path"] = CONTEXT
     event["requestContext"]["http"]["method"] = "GET"
-    event["requestContext"]["authorizer"]["jwt"]["claims"]["tenant"] = TENANT
+    event["requestContext"]["authorizer"]["lambda"]["claims"]["tenant"] = TENANT
     event["rawQueryString"] = "chat_id=chat_1"
     event["queryStringParameters"] = {"chat_id": "chat_1"}
     event.pop("body", None)

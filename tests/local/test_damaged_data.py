@@ -21,15 +21,15 @@ from local.sqlite.table import SqliteTable
 from local.stack import Stack
 from local.timing.clock import TurnableClock
 from local.twilio.sms_log import SmsLog
-from local.web.authorizer import Authorizer
 from local.web.server import Server
+from local.web.token_signer import TokenSigner
 from skein.models.common.storage import Key, Put
 
 ROOT = Path(__file__).resolve().parents[2]
 READERS: dict[str, Callable[[Path], object]] = {
     "clock": TurnableClock,
     "texts.jsonl": SmsLog,
-    "signing-key.pem": lambda path: Authorizer(path, issuer="me", audience="you"),
+    "signing-key.pem": lambda path: TokenSigner(path, issuer="me", audience="you"),
     "skein.db": lambda path: Database(path).create(),
     "twilio.json": lambda path: SqliteEngine(path.parent).twilio_account(),
     "services.json": lambda path: SqliteEngine(path.parent).services_key(),

@@ -3,10 +3,8 @@
 import base64
 import json
 import re
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
@@ -17,7 +15,7 @@ import mobile_api
 from local.events import Request, http_event, http_response
 from local.functions import Functions
 from local.template import Function, Route
-from local.web.authorizer import TOKEN_SECONDS, Authorizer
+from local.web.authorizer import Authorizer
 from local.web.cors import Cors
 from local.web.gateway import MAX_BODY_BYTES, Gateway
 from local.web.routes import Routes
@@ -43,23 +41,27 @@ class Handlers:
 
 
 def _function(name: str, *routes: tuple[str, str, bool]) -> Function:
-    allowed = tuple(Route(method, path, authorized, ()) for method, path, authorized in routes)
+    allowed = tuple(Route(method, path, authorized) for method, path, authorized in routes)
     return a_function(name, timeout=3, routes=allowed)
 
 
-@pytest.fixture(scope="module")
-def authorizer(tmp_path_factory: pytest.TempPathFactory) -> Authorizer:
-    folder = tmp_path_factory.mktemp("keys")
-    return Authorizer(folder / "key.pem", issuer="https://issuer", audience="us")
+CALLER = {"source": "issuer", "sub": "u", "claims": {"sub": "u"}}
+BEARER = {"authorization": "Bearer any"}
 
 
-def _gateway(authorizer: Authorizer, handlers: Handlers) -> Gateway:
+def _gateway(handlers: Handlers, found: object = None, cors: Cors | None = None) -> Gateway:
+    """Create a gateway whose authorizer answers as said: by default, it finds a caller."""
     functions = [_function("Api", ("GET", "/v1/{proxy+}", True), ("POST", "/hook", False))]
+    callers = Handlers(found or {"isAuthorized": True, "context": CALLER})
+    clock = FixedClock(NOW)
     return Gateway(
         functions,
         functions=cast("Functions", handlers),
-        authorizer=authorizer,
-        clock=FixedClock(NOW),
+        authorizer=Authorizer(
+            _function("Authorizer"), cast("Functions", callers), clock, cache_seconds=300
+        ),
+        clock=clock,
+        cors=cors,
     )
 
 
@@ -133,85 +135,57 @@ def test_the_most_specific_route_wins(method: str, path: str, expected: str | No
     assert (match.function.logical_id if match else None) == expected
 
 
-def test_path_parameters_are_unescaped(authorizer: Authorizer) -> None:
+def test_path_parameters_are_unescaped() -> None:
     handlers = Handlers({"statusCode": 204})
-    token = authorizer.token(sub="u", tenant="t", scope="chat")
-    headers = {"authorization": f"Bearer {token}"}
-    _gateway(authorizer, handlers).answer(Request("GET", "/v1/lines/%2B1500", "", headers))
+    _gateway(handlers).answer(Request("GET", "/v1/lines/%2B1500", "", BEARER))
     (event,) = handlers.events
     assert event["pathParameters"] == {"proxy": "lines/+1500"}
     assert event["routeKey"] == "GET /v1/{proxy+}"
 
 
-def test_a_good_token_arrives_as_claims_of_text(authorizer: Authorizer) -> None:
+def test_caller_whom_the_authorizer_finds_reaches_the_function() -> None:
     handlers = Handlers({"statusCode": 200})
-    token = authorizer.token(sub="u", tenant="t", scope="chat admin")
-    for header in (f"Bearer {token}", f"bearer {token}", token):
-        request = Request("GET", "/v1/me", "", {"authorization": header})
-        assert _gateway(authorizer, handlers).answer(request).status == 200
-    claims = handlers.events[0]["requestContext"]["authorizer"]["jwt"]["claims"]
-    assert (claims["sub"], claims["tenant"], claims["scope"]) == ("u", "t", "chat admin")
-    assert all(isinstance(value, str) for value in claims.values())
+    assert _gateway(handlers).answer(Request("GET", "/v1/me", "", BEARER)).status == 200
+    assert handlers.events[0]["requestContext"]["authorizer"] == {"lambda": CALLER}
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [
-        {"exp": 1},
-        {"exp": None},
-        {"nbf": 4_000_000_000},
-        {"iat": 4_000_000_000},
-        {"iss": "https://other"},
-        {"aud": "them"},
-        {"aud": None},
-    ],
-    ids=str,
+    ("headers", "found", "status"),
+    [({}, None, 401), (BEARER, {"isAuthorized": False}, 403), (BEARER, {}, 200)],
 )
-def test_a_token_that_is_not_for_us_or_not_for_now_is_refused(
-    authorizer: Authorizer, changed: Mapping[str, object]
+def test_request_without_a_header_and_one_that_is_denied_reach_no_function(
+    headers: Mapping[str, str], found: object, status: int
 ) -> None:
     handlers = Handlers({"statusCode": 200})
-    token = _resigned(authorizer, changed)
-    request = Request("GET", "/v1/me", "", {"authorization": f"Bearer {token}"})
-    response = _gateway(authorizer, handlers).answer(request)
-    assert response.status == 401
-    assert json.loads(response.body) == {"message": "Unauthorized"}
-    assert not handlers.events
+    response = _gateway(handlers, found).answer(Request("GET", "/v1/me", "", headers))
+    assert response.status == status
+    assert len(handlers.events) == (status == 200)
 
 
-def test_token_is_issued_by_the_local_clock_and_expires_by_real_time(tmp_path: Path) -> None:
-    """Else a new token would be refused after a sign-out while the local clock is ahead."""
-    ahead = time.time() + 3600
-    authorizer = Authorizer(
-        tmp_path / "key.pem", issuer="https://issuer", audience="us", now=lambda: ahead
-    )
-    token = authorizer.token(sub="u", tenant="t", scope="")
-    claims = authorizer.authorize(f"Bearer {token}")["jwt"]["claims"]
-    assert int(claims["iat"]) == int(ahead)
-    assert int(claims["exp"]) <= time.time() + TOKEN_SECONDS
+def test_result_of_the_authorizer_counts_for_some_minutes() -> None:
+    clock, callers = FixedClock(NOW), Handlers({"isAuthorized": True, "context": CALLER})
+    function = _function("Authorizer")
+    authorizer = Authorizer(function, cast("Functions", callers), clock, cache_seconds=300)
+    for seconds, calls in ((0, 1), (299, 1), (1, 2), (-900, 3)):
+        clock.advance(seconds)
+        request = Request("GET", "/v1/me", "", BEARER)
+        assert authorizer.authorize(request, "GET /v1/me") == {"lambda": CALLER}
+        assert len(callers.events) == calls
+    assert callers.events[0]["identitySource"] == ["Bearer any"]
 
 
-def test_keys_are_kept(tmp_path: Path) -> None:
-    def made() -> Authorizer:
-        return Authorizer(tmp_path / "key.pem", issuer="https://issuer", audience="us")
-
-    token = made().token(sub="u", tenant="t", scope="")
-    assert made().authorize(f"Bearer {token}")["jwt"]["claims"]["sub"] == "u"
-    assert (tmp_path / "key.pem").stat().st_mode & 0o077 == 0
-
-
-def test_a_body_over_the_limit_never_reaches_the_function(authorizer: Authorizer) -> None:
+def test_a_body_over_the_limit_never_reaches_the_function() -> None:
     handlers = Handlers({"statusCode": 200})
     request = Request("POST", "/hook", body=b"x" * (MAX_BODY_BYTES + 1))
-    assert _gateway(authorizer, handlers).answer(request).status == 413
+    assert _gateway(handlers).answer(request).status == 413
     assert not handlers.events
 
 
 @pytest.mark.parametrize("answer", [ValueError("broken"), {"statusCode": "many"}])
 def test_a_function_that_fails_is_a_500_without_its_words(
-    authorizer: Authorizer, answer: object, caplog: pytest.LogCaptureFixture
+    answer: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    response = _gateway(authorizer, Handlers(answer)).answer(Request("POST", "/hook"))
+    response = _gateway(Handlers(answer)).answer(Request("POST", "/hook"))
     assert response.status == 500
     assert json.loads(response.body) == {"message": "Internal Server Error"}
     assert caplog.messages[0].endswith(" failed")
@@ -266,30 +240,9 @@ def test_template_leads_each_call_of_an_api_to_its_function(module: ModuleType) 
         assert match.function.logical_id == function_name(module), path
 
 
-def _resigned(authorizer: Authorizer, changed: Mapping[str, object]) -> str:
-    """A token of the right key with other claims."""
-    import jwt  # noqa: PLC0415
-
-    good = authorizer.token(sub="u", tenant="t", scope="chat")
-    claims = jwt.decode(good, options={"verify_signature": False}) | dict(changed)
-    key = authorizer._key
-    kept = {name: value for name, value in claims.items() if value is not None}
-    header = {"kid": jwt.get_unverified_header(good)["kid"]}
-    return jwt.encode(kept, key, algorithm="RS256", headers=header)
-
-
-def test_gateway_answers_preflight_without_a_token_and_marks_its_own_errors(
-    authorizer: Authorizer,
-) -> None:
+def test_gateway_answers_preflight_without_a_token_and_marks_its_own_errors() -> None:
     cors = Cors.of(deployed_template(), ("http://app",))
-    functions = [_function("Api", ("GET", "/v1/{proxy+}", True))]
-    gateway = Gateway(
-        functions,
-        functions=cast("Functions", Handlers({})),
-        authorizer=authorizer,
-        clock=FixedClock(NOW),
-        cors=cors,
-    )
+    gateway = _gateway(Handlers({}), cors=cors)
     asked = {"origin": "http://app", "access-control-request-method": "GET"}
     assert gateway.answer(Request("OPTIONS", "/v1/chats", "", asked)).status == 204
     refused = gateway.answer(Request("GET", "/v1/chats", "", {"origin": "http://app"}))

@@ -10,7 +10,6 @@ import pytest
 
 from local.environment import AUDIENCE, CONSOLE_CLIENT
 from local.events import Request, Response
-from local.web.authorizer import Authorizer
 from local.web.issuer import (
     AUTHORIZE,
     CODE_SECONDS,
@@ -22,6 +21,7 @@ from local.web.issuer import (
     Person,
     challenge_of,
 )
+from local.web.token_signer import TokenSigner
 
 URL = "http://127.0.0.1:8787"
 HOME = f"{URL}/console/"
@@ -40,14 +40,14 @@ ANN = Person("ann", '<script>alert("Ann")</script>')
 
 
 @pytest.fixture(scope="module")
-def authorizer(tmp_path_factory: pytest.TempPathFactory) -> Authorizer:
+def signer(tmp_path_factory: pytest.TempPathFactory) -> TokenSigner:
     key: Path = tmp_path_factory.mktemp("issuer") / "key.pem"
-    return Authorizer(key, issuer=f"{URL}/local", audience=AUDIENCE)
+    return TokenSigner(key, issuer=f"{URL}/local", audience=AUDIENCE)
 
 
 @pytest.fixture
-def issuer(authorizer: Authorizer) -> LocalIssuer:
-    return LocalIssuer(authorizer, origins=[URL], people=lambda: [ANN, NORA])
+def issuer(signer: TokenSigner) -> LocalIssuer:
+    return LocalIssuer(signer, origins=[URL], people=lambda: [ANN, NORA])
 
 
 def send(issuer: LocalIssuer, method: str, path: str, form: dict[str, str]) -> Response:
@@ -117,7 +117,7 @@ def test_choice_of_a_person_leads_back_with_code_and_state(issuer: LocalIssuer) 
 )
 def test_code_is_exchanged_for_a_token_of_the_chosen_person(
     issuer: LocalIssuer,
-    authorizer: Authorizer,
+    signer: TokenSigner,
     chosen: dict[str, str],
     sub: str,
     scope: str,
@@ -126,7 +126,7 @@ def test_code_is_exchanged_for_a_token_of_the_chosen_person(
     answer = exchange(issuer, code_for(issuer, **chosen))
     assert answer.status == 200
     token = json.loads(answer.body)["access_token"]
-    claims = authorizer.authorize(f"Bearer {token}")["jwt"]["claims"]
+    claims = signer.claims(token)
     assert (claims["sub"], claims["scope"], claims["tenant"]) == (sub, scope, tenant)
 
 
@@ -204,12 +204,12 @@ def test_choice_of_nobody_or_of_the_operators_name_is_refused(
 
 
 def test_hint_signs_the_operator_of_a_tenant_in_without_the_page(
-    issuer: LocalIssuer, authorizer: Authorizer
+    issuer: LocalIssuer, signer: TokenSigner
 ) -> None:
     answer = send(issuer, "GET", AUTHORIZE, {**ASKED, "login_hint": f"{OPERATOR}@clinic"})
     [code] = parse_qs(urlsplit(dict(answer.headers)["location"]).query)["code"]
     token = json.loads(exchange(issuer, code).body)["access_token"]
-    claims = authorizer.authorize(f"Bearer {token}")["jwt"]["claims"]
+    claims = signer.claims(token)
     assert (claims["sub"], claims["tenant"]) == (OPERATOR, "clinic")
     unknown = send(issuer, "GET", AUTHORIZE, {**ASKED, "login_hint": f"{OPERATOR}@other"})
     assert (unknown.status, b"<form" in unknown.body) == (200, True)

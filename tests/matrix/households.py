@@ -14,6 +14,8 @@ from skein.desk.taking import Taking
 from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.models.event import Event, ParkedEvent, QueuedEvent
+from skein.identity.api import NewKey
+from skein.identity.api_keys import ApiKeys
 from skein.inbound.api import NewService
 from skein.live.devices import Devices
 from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
@@ -48,6 +50,7 @@ from tests.support.choices import ask
 from tests.support.fakes import ScriptedModel, calls
 from tests.support.own_tools import LOOK_UP, SINGER, own_tool, singing, waiting_call
 from tests.support.routes import sms_route
+from tests.support.services import AllServices
 
 PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct", "respond": "mention"}
@@ -477,6 +480,7 @@ class _Furnisher:
             .register(TENANT, self.ann.id, "fcm", f"{self.mark:_<16}")
             .id,
             "endpoint_id": self.endpoint,
+            "key_id": self._key_id(app),
             "event_id": f"evt_{self.endpoint}",
             "erasure_id": erasure.id,
             "done_thread_id": done.id,
@@ -487,6 +491,15 @@ class _Furnisher:
             "approval_id": self.approval,
             "desk_chat_id": self._chat_id("desk"),
         }
+
+    def _key_id(self, app: AllServices) -> str:
+        """Make an API key, and one with the operator's id, for the calls that need a key."""
+        roles: Any = {"roles": ("tokens",)}
+        new = NewKey(name=f"Growing citron{self.words}", **roles)
+        made = app.get(ApiKeys).create(TENANT, new, by="usr_op", roles=("privacy",))
+        own = made.model_copy(update={"id": "usr_op"})
+        self.world.table.write(Put(own.key, own.to_item()))
+        return made.id
 
 
 class Neighbours(World):

@@ -67,6 +67,7 @@ class Client:
     tenant: str = TENANT
     scope: Any = "chat"
     claims: dict[str, Any] = field(default_factory=lambda: {"name": "Husam"})
+    source: str = "issuer"
 
     def call(
         self,
@@ -83,11 +84,14 @@ class Client:
         event = deepcopy(recorded("mobile_api"))
         event["rawPath"] = event["requestContext"]["http"]["path"] = path
         event["requestContext"]["http"]["method"] = method
-        event["requestContext"]["authorizer"]["jwt"]["claims"] = {
-            "sub": self.sub,
-            "tenant": self.tenant,
-            "scope": self.scope,
-            **self.claims,
+        event["requestContext"]["authorizer"]["lambda"] |= {
+            "source": self.source,
+            "claims": {
+                "sub": self.sub,
+                "tenant": self.tenant,
+                "scope": self.scope,
+                **self.claims,
+            },
         }
         event["rawQueryString"] = urlencode(query or {})
         if query:

@@ -183,6 +183,8 @@ class Checks:
     def _issuer(self) -> str:
         """Issuer: it publishes its own name and RSA keys."""
         issuer = self._values().get("JwtIssuer", "")
+        if not issuer:
+            return "none: API keys only"
         url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
         document = self.fetch(url)
         name = document.get("issuer") if isinstance(document, dict) else None

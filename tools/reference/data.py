@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
 from skein.events.models import endpoint, event
+from skein.identity.models import api_key, user_token
 from skein.live.models import connection, device
 from skein.memory.models import memory, records
 from skein.models.chats import (
@@ -258,6 +259,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`EventEndpoint`": Row(
             endpoint.EventEndpoint.key_of(TENANT, "{endpoint}"), endpoint.EventEndpoint
         ),
+        "`ApiKey`": Row(api_key.ApiKey.key_of(TENANT, "{key}"), api_key.ApiKey),
         "`EventLane`": Row(event.EventLane.key_of(TENANT, "{endpoint}", "{chat}"), event.EventLane),
         "`QueuedEvent`": Row(QUEUED.key, event.QueuedEvent),
         "`ParkedEvent`": Row(event.ParkedEvent.of(QUEUED, "", NOON).key, event.ParkedEvent),
@@ -331,6 +333,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             connection.PersonConnections.key_of(TENANT, "{id}"), connection.PersonConnections
         ),
         "`PersonDevices`": Row(device.PersonDevices.key_of(TENANT, "{id}"), device.PersonDevices),
+        "`UserToken`": Row(
+            user_token.UserToken.key_of(TENANT, "{id}", "{token}"), user_token.UserToken
+        ),
         "`DeviceOwner`": Row(device.DeviceOwner.key_of(TENANT, "{id}"), device.DeviceOwner),
         "`Connection`": Row(connection.Connection.key_of("{id}"), connection.Connection),
         "`MediaLink`": Row(media_link.MediaLink.key_of("{hash}"), media_link.MediaLink),

@@ -1024,6 +1024,48 @@ export interface paths {
         patch: operations["change_plan"];
         trace?: never;
     };
+    "/v1/keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key
+         * @description The key, and all tokens that it made, are refused from now on.
+         */
+        delete: operations["delete_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a token for a user
+         * @description Only an API key with the role `tokens` may. The token has the scope `chat`.
+         *
+         *     The user sees it in their list of looks at private content. A sign-out ends it.
+         */
+        post: operations["create_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/lines/{phone}": {
         parameters: {
             query?: never;
@@ -2117,6 +2159,32 @@ export interface paths {
         get: operations["list_desk"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List API keys, oldest first
+         * @description The list has expired keys, too, but no key's secret.
+         */
+        get: operations["list_keys"];
+        put?: never;
+        /**
+         * Make an API key for a server
+         * @description The key is shown only once. It is the bearer token of the server's calls.
+         *
+         *     A caller gives only roles that the caller has; `tokens` needs the role `privacy`.
+         */
+        post: operations["create_key"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4981,6 +5049,40 @@ export interface components {
             };
         };
         /**
+         * KeyPage
+         * @description A page of API keys, oldest first.
+         */
+        KeyPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["KeyResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * KeyResource
+         * @description An API key, without its secret.
+         */
+        KeyResource: {
+            /** @description The name. */
+            name: string;
+            /** @description The roles of operators, and `tokens`, which makes tokens for people. */
+            roles: components["schemas"]["KeyRole"][];
+            /**
+             * Format: date-time
+             * @description When the key expires; null for never.
+             */
+            expires_at: string | null;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The `sub` of the operator who made the key. */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+        };
+        /**
          * LastErrorResource
          * @description The newest run that failed or is held up.
          */
@@ -5369,6 +5471,47 @@ export interface components {
             name?: string | null;
         };
         /**
+         * NewKey
+         * @description A new API key.
+         */
+        NewKey: {
+            /** @description The name. */
+            name: string;
+            /** @description The roles of operators, and `tokens`, which makes tokens for people. */
+            roles: components["schemas"]["KeyRole"][];
+            /**
+             * Format: date-time
+             * @description When the key expires; null for never.
+             */
+            expires_at?: string | null;
+        };
+        /**
+         * NewKeyResource
+         * @description A new API key. The key is shown only once.
+         */
+        NewKeyResource: {
+            /** @description The name. */
+            name: string;
+            /** @description The roles of operators, and `tokens`, which makes tokens for people. */
+            roles: components["schemas"]["KeyRole"][];
+            /**
+             * Format: date-time
+             * @description When the key expires; null for never.
+             */
+            expires_at: string | null;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The `sub` of the operator who made the key. */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /** @description The bearer token of the server's calls. */
+            key: string;
+        };
+        /**
          * NewLine
          * @description A new line: a phone number that belongs to an agent.
          */
@@ -5487,6 +5630,14 @@ export interface components {
             approach?: string | null;
             /** @description What the thread is about. */
             concern: string;
+        };
+        /**
+         * NewToken
+         * @description A new token for a person.
+         */
+        NewToken: {
+            /** @description How long the token is valid. Default: `3600`. */
+            expires_in_seconds?: number;
         };
         /**
          * NewTool
@@ -6540,6 +6691,19 @@ export interface components {
             archived_at: string | null;
         };
         /**
+         * TokenResource
+         * @description A token for a person. It is shown only once.
+         */
+        TokenResource: {
+            /** @description The bearer token of the person's calls. */
+            token: string;
+            /**
+             * Format: date-time
+             * @description When the token expires.
+             */
+            expires_at: string;
+        };
+        /**
          * ToolChange
          * @description Changes to a tool. Omitted fields stay unchanged.
          *
@@ -7087,7 +7251,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -7273,7 +7437,7 @@ export interface components {
          * @description The scope that a call needs.
          * @enum {string}
          */
-        AuditScope: "chat" | "support" | "privacy" | "owner";
+        AuditScope: "chat" | "support" | "privacy" | "owner" | "tokens";
         /**
          * BacklogKind
          * @description The kind of work that waits.
@@ -7340,6 +7504,12 @@ export interface components {
          * @enum {string}
          */
         HttpMethod: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+        /**
+         * KeyRole
+         * @description A right of an API key.
+         * @enum {string}
+         */
+        KeyRole: "support" | "privacy" | "owner" | "tokens";
         /**
          * MadeBy
          * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.
@@ -10539,6 +10709,70 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    delete_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an API key. */
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a user. */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewToken"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_line: {
         parameters: {
             query?: never;
@@ -13346,6 +13580,92 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_keys: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "shop server",
+                 *       "roles": [
+                 *         "support",
+                 *         "tokens"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewKey"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewKeyResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

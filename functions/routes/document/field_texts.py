@@ -46,6 +46,7 @@ ENUMS = {
     "HistoryFormat": "How prompts show the history: as one list of messages with times "
     "(`timeline`), or as messages with roles.",
     "HttpMethod": "The method of a request.",
+    "KeyRole": "A right of an API key.",
     "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
     "(`api`), or a reflection.",
     "MemberKind": "Whether a member is a person (`user`) or an agent.",

@@ -38,6 +38,7 @@ TAGS = {
     "documents": "Documents that agents write and read.",
     "events": "Endpoints that are told what has happened.",
     "goals": "Goals of agents.",
+    "keys": "API keys of servers, and the tokens that they make for users.",
     "lines": "Phone numbers on which agents receive and send SMS.",
     "live": "The live channel: changes over a WebSocket.",
     "me": "The caller.",
@@ -238,8 +239,9 @@ def _schemes(scopes: Set[str]) -> dict[str, Any]:
     admin = " or `admin`"
     return {
         scope: HTTPBearer(
-            bearerFormat="JWT",
-            description=f"A JWT with the scope `{scope}`{admin if scope in ROLES else ''}.",
+            description=(
+                f"A token or an API key with the scope `{scope}`{admin if scope in ROLES else ''}."
+            ),
         )
         for scope in sorted(scopes)
     }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Clock,
         Embeddings,
         Files,
+        IdentityProvider,
         Ids,
         LanguageModel,
         McpClient,
@@ -71,6 +72,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "background": "background",
     "parallel_map": "parallel",
     "outbound_http": "outbound_http",
+    "identity_provider": "identity_provider",
     "mcp_client": "mcp_client",
     "verifier": "twilio.signature",
     "secrets": "aws.secrets",
@@ -296,6 +298,13 @@ class Ports:
         from skein.adapters.outbound_http import OutboundHttpClient
 
         return OutboundHttpClient(loopback=self.settings.local, hosts=self.settings.tool_hosts)
+
+    @lazy
+    def identity_provider(self) -> IdentityProvider:
+        """The issuer of people's tokens."""
+        from skein.adapters.identity_provider import OpenIdProvider
+
+        return OpenIdProvider(self.settings.jwt_issuer, self.settings.jwt_audience)
 
     @lazy
     def mcp_client(self) -> McpClient:

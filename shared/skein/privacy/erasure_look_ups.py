@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from skein.channels.registry import reached_by_address
 from skein.errors import ConditionFailed
 from skein.events.erasing import erase_events
+from skein.identity.models.user_token import UserToken
 from skein.models.chats.consent import Consent
 from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.idempotency import OPENED
@@ -25,7 +26,14 @@ from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.pagination import items_under, read_items
 from skein.services.directory.name_index import name_words
 
-OF_USER = (OPENED, Consent.PREFIX, Forgetting.PREFIX, NumberCode.PREFIX, Access.PREFIX)
+OF_USER = (
+    OPENED,
+    Consent.PREFIX,
+    Forgetting.PREFIX,
+    NumberCode.PREFIX,
+    Access.PREFIX,
+    UserToken.PREFIX,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ from tests.support.function_services import FUNCTIONS, services_in
 
 # Services of the API that tools do not get, and why.
 NOT_FOR_TOOLS = {
+    "ApiKeys": "operators make API keys",
+    "UserTokens": "servers make tokens for people",
     "LiveTickets": "people open the live channel",
     "MessageSearch": "people search the messages of their chats",
     "RecallPreview": "operators see what recall finds; a tool has recall itself",

@@ -645,6 +645,14 @@ Document: TypeAlias = str
 BoundSkill: TypeAlias = str
 
 
+class NewToken(TypedDict):
+    """
+    A new token for a person.
+    """
+
+    expires_in_seconds: NotRequired[int]
+
+
 Phone: TypeAlias = str
 
 
@@ -878,6 +886,15 @@ class SweepResource(TypedDict):
     ended_at: str | None
 
 
+class TokenResource(TypedDict):
+    """
+    A token for a person. It is shown only once.
+    """
+
+    token: str
+    expires_at: str
+
+
 class ToolTokens(TypedDict):
     """
     What a tool adds to each request.
@@ -986,7 +1003,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -1079,7 +1096,7 @@ WarningCode: TypeAlias = Literal['unlisted_model', 'no_tool_called']
 Decision: TypeAlias = Literal['approved', 'refused']
 
 
-AuditScope: TypeAlias = Literal['chat', 'support', 'privacy', 'owner']
+AuditScope: TypeAlias = Literal['chat', 'support', 'privacy', 'owner', 'tokens']
 
 
 BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', 'paused_run', 'paused_delivery']
@@ -1113,6 +1130,9 @@ ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'r
 
 
 HttpMethod: TypeAlias = Literal['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+
+KeyRole: TypeAlias = Literal['support', 'privacy', 'owner', 'tokens']
 
 
 MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
@@ -1966,6 +1986,19 @@ class HttpCall(TypedDict):
     headers: NotRequired[dict[str, str]]
 
 
+class KeyResource(TypedDict):
+    """
+    An API key, without its secret.
+    """
+
+    name: str
+    roles: list[KeyRole]
+    expires_at: str | None
+    id: str
+    created_by: str
+    created_at: str
+
+
 class LineChange(TypedDict):
     """
     Changes to a line. Omitted and null fields stay unchanged.
@@ -2054,6 +2087,30 @@ class NewEndpoint(TypedDict):
     words: NotRequired[bool]
     enabled: NotRequired[bool]
     secret: NotRequired[str | None]
+
+
+class NewKey(TypedDict):
+    """
+    A new API key.
+    """
+
+    name: str
+    roles: list[KeyRole]
+    expires_at: NotRequired[str | None]
+
+
+class NewKeyResource(TypedDict):
+    """
+    A new API key. The key is shown only once.
+    """
+
+    name: str
+    roles: list[KeyRole]
+    expires_at: str | None
+    id: str
+    created_by: str
+    created_at: str
+    key: str
 
 
 class NewLine(TypedDict):
@@ -2876,6 +2933,15 @@ class GoalPage(TypedDict):
     """
 
     items: list[GoalResource]
+    next_cursor: str | None
+
+
+class KeyPage(TypedDict):
+    """
+    A page of API keys, oldest first.
+    """
+
+    items: list[KeyResource]
     next_cursor: str | None
 
 

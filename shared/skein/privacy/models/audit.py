@@ -11,7 +11,7 @@ from skein.models.directory.user import User
 
 MIN_REASON, MAX_REASON = 15, 300
 
-AuditScope = Literal["chat", "support", "privacy", "owner"]
+AuditScope = Literal["chat", "support", "privacy", "owner", "tokens"]
 AuditVerb = Literal["read", "create", "change", "delete"]
 # The kinds of things that calls read or change; the list may grow.
 AuditKind = Literal[
@@ -27,6 +27,7 @@ AuditKind = Literal[
     "erasure",
     "export",
     "goal",
+    "key",
     "line",
     "member",
     "memory",
@@ -43,6 +44,7 @@ AuditKind = Literal[
     "skill",
     "system",
     "thread",
+    "token",
     "tool",
     "usage",
     "user",

@@ -53,6 +53,11 @@ class SignOuts:
             Unauthenticated: The person was signed out since.
         """
         item = self.table.get(User.key_of(tenant, user_id))
-        signed_out_at = User.from_item(item).signed_out_at if item is not None else None
+        if item is not None:
+            self.check_user(User.from_item(item), issued_at=issued_at)
+
+    def check_user(self, user: User, *, issued_at: datetime | None) -> None:
+        """Refuse a token from before the sign-out of a person who was read; see `check`."""
+        signed_out_at = user.signed_out_at
         if signed_out_at is not None and (issued_at is None or issued_at < signed_out_at):
             raise Unauthenticated(SIGNED_OUT)

@@ -1,0 +1,94 @@
+"""The API keys of a tenant: make, list and revoke them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skein.errors import ConditionFailed, Conflict, Forbidden, NotFound, Unprocessable
+from skein.identity.models.api_key import MAX_KEYS, ApiKey, keys_partition
+from skein.identity.models.credential import Credential
+from skein.models.common.storage import Delete, Exists, Missing, Put, Query
+from skein.ports import Clock, Ids, Table
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+
+if TYPE_CHECKING:
+    # Only the API creates these models, so only the API imports them.
+    from skein.identity.api import NewKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKeys:
+    """The service of a tenant's API keys."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+
+    def create(self, tenant: str, new: "NewKey", *, by: str, roles: Collection[str]) -> ApiKey:
+        """Create an API key, which is shown once.
+
+        A key gets no more rights than its maker has. The role `tokens` opens the private chats of
+        everybody, so it needs the role `privacy`.
+
+        Args:
+            new: The key.
+            by: The id of the operator who makes the key.
+            roles: The roles of this operator.
+
+        Raises:
+            Forbidden: The key would have roles that the operator lacks.
+            Unprocessable: The key would have expired already.
+            Conflict: The tenant has too many.
+        """
+        needed = {"privacy" if role == "tokens" else role for role in new.roles}
+        lacking = sorted(needed - set(roles))
+        if lacking:
+            raise Forbidden(f"this key needs a maker with the scope {' and '.join(lacking)}")
+        now = self.clock.now()
+        if new.expires_at is not None and new.expires_at <= now:
+            raise Unprocessable("the key would have expired already")
+        page = self.table.query(Query.under(keys_partition(tenant), ApiKey.PREFIX))
+        if len(page.items) >= MAX_KEYS:
+            raise Conflict(f"a tenant has at most {MAX_KEYS} API keys")
+        key_id = f"key_{self.ids.ulid()}"
+        credential = Credential.new("key", tenant, key_id)
+        key = ApiKey(
+            tenant=tenant,
+            id=key_id,
+            name=new.name,
+            roles=tuple(dict.fromkeys(new.roles)),
+            hash=credential.hash,
+            created_by=by,
+            created_at=now,
+            ends_at=new.expires_at,
+        )
+        self.table.write(Put(key.key, key.to_item(), Missing()))
+        return key.model_copy(update={"text": credential.text})
+
+    def list(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[ApiKey]:
+        """List a page of a tenant's API keys, oldest first, also expired ones.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        return list_partition(
+            self.table,
+            keys_partition(tenant),
+            (ApiKey.PREFIX,),
+            ApiKey.from_item,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def delete(self, tenant: str, key_id: str) -> None:
+        """Revoke an API key: the key and all tokens that it made are refused from now on.
+
+        Raises:
+            NotFound: There is no such key.
+        """
+        try:
+            self.table.write(Delete(ApiKey.key_of(tenant, key_id), Exists()))
+        except ConditionFailed as failure:
+            raise NotFound("API key not found") from failure

@@ -1,0 +1,95 @@
+"""The callers of the API: who sends a bearer token, as the gateway's authorizer finds out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from skein.errors import Unauthenticated
+from skein.identity.models.api_key import ApiKey
+from skein.identity.models.credential import Credential
+from skein.identity.models.user_token import UserToken
+from skein.ports import IdentityProvider, Table
+
+CallerSource = Literal["issuer", "key", "token"]
+
+SCHEMES = frozenset({"", "bearer"})
+UNKNOWN = "the API key or token is unknown"
+
+
+class Caller(NamedTuple):
+    """A caller, as the authorizer tells the functions.
+
+    Attributes:
+        source: Whether an issuer's token, an API key or a token of Skein's own was sent.
+        claims: The claims of the token, or the same about a key, as texts.
+    """
+
+    source: CallerSource
+    claims: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callers:
+    """The check of signatures and secrets.
+
+    The gateway keeps a result for some minutes. So nothing that may change within them counts
+    here: each request is checked for expiry, sign-out and revocation (see `admission`).
+    """
+
+    table: Table
+    provider: Callable[[], IdentityProvider]
+
+    def identify(self, header: str) -> Caller:
+        """Return the caller who sends an `Authorization` header.
+
+        Raises:
+            Unauthenticated: The header has no token, or an invalid or unknown one.
+            Unavailable: The keys of the issuer cannot be read.
+        """
+        scheme, _, text = header.strip().rpartition(" ")
+        if scheme.strip().lower() not in SCHEMES:
+            raise Unauthenticated("the header must have a bearer token")
+        credential = Credential.parse(text)
+        if credential is None:
+            claims = self.provider().claims(text)
+            return Caller("issuer", {name: _as_text(value) for name, value in claims.items()})
+        return self._of_key(credential) if credential.kind == "key" else self._of_token(credential)
+
+    def _of_key(self, credential: Credential) -> Caller:
+        item = self.table.get(ApiKey.key_of(credential.tenant, *credential.ids))
+        if item is None or not credential.matches(item["hash"]):
+            raise Unauthenticated(UNKNOWN)
+        key = ApiKey.from_item(item)
+        claims = {
+            "sub": key.id,
+            "tenant": key.tenant,
+            "name": key.name,
+            "scope": " ".join(key.roles),
+            "iat": str(key.created_at.timestamp()),
+        }
+        return Caller("key", claims)
+
+    def _of_token(self, credential: Credential) -> Caller:
+        item = self.table.get(UserToken.key_of(credential.tenant, *credential.ids))
+        if item is None or not credential.matches(item["hash"]):
+            raise Unauthenticated(UNKNOWN)
+        token = UserToken.from_item(item)
+        claims = {
+            "sub": token.user_id,
+            "tenant": token.tenant,
+            "scope": "chat",
+            "iat": str(token.created_at.timestamp()),
+            "exp": str(token.ends_at.timestamp()),
+            "jti": token.id,
+            "key_id": token.key_id,
+        }
+        return Caller("token", claims)
+
+
+def _as_text(value: Any) -> str:
+    """Convert a claim to text, as API Gateway's own authorizer does."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{' '.join(_as_text(part) for part in value)}]"
+    return str(value)

@@ -1,0 +1,7 @@
+"""Define what is stored for API keys and tokens, and the text that a client sends."""
+
+__all__ = [
+    "api_key",
+    "credential",
+    "user_token",
+]

@@ -1,0 +1,79 @@
+"""API keys of servers, which operators make."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, Field
+
+from skein.models.common.base import Identifier, Instant, NamedModel, Stored, Tenant, key_part
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+
+KeyRole = Literal["support", "privacy", "owner", "tokens"]
+
+MAX_KEYS = 100  # of a tenant
+
+
+class ApiKeyFields(NamedModel):
+    """The fields of an API key that operators give."""
+
+    roles: Annotated[
+        tuple[KeyRole, ...],
+        Field(
+            min_length=1,
+            max_length=4,
+            description="The roles of operators, and `tokens`, which makes tokens for people.",
+        ),
+    ]
+
+
+class KeyEndFields(BaseModel):
+    """When an API key expires."""
+
+    expires_at: Annotated[
+        Instant | None, Field(description="When the key expires; null for never.")
+    ] = None
+
+
+class ApiKey(ApiKeyFields, Stored):
+    """An API key, without its secret.
+
+    Attributes:
+        hash: The hash of the secret.
+        created_by: The operator who made it.
+        ends_at: When it expires; None for never. The attribute `expires_at` would delete the item.
+        text: The key itself, to be shown once, if it was just created; it is never stored.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("KEY#")
+
+    tenant: Tenant
+    id: Identifier
+    hash: Annotated[str, Field(repr=False)]
+    created_by: Identifier
+    created_at: Instant
+    ends_at: Instant | None = None
+    text: Annotated[str, Field(exclude=True, repr=False)] = ""
+
+    @staticmethod
+    def key_of(tenant: str, key_id: str) -> Key:
+        """Return the key of an API key's record."""
+        return Key(keys_partition(tenant), f"{ApiKey.PREFIX}{key_part(key_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this record."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the API key expires, as the API calls it."""
+        return self.ends_at
+
+    def to_item(self) -> Item:
+        """Return the API key as table attributes."""
+        return self.attributes()
+
+
+def keys_partition(tenant: str) -> str:
+    """Return the key of the partition of a tenant's API keys."""
+    return f"{key_part(tenant)}#KEYS"

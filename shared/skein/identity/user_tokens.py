@@ -1,0 +1,55 @@
+"""Tokens that a server makes for the people of its app."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.errors import NotFound
+from skein.identity.models.credential import Credential
+from skein.identity.models.user_token import UserToken
+from skein.models.common.storage import Missing, Put
+from skein.models.directory.user import User
+from skein.ports import Clock, Ids, Table
+
+
+class MadeToken(NamedTuple):
+    """A token for a person, to be shown once."""
+
+    token: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserTokens:
+    """The service of people's tokens."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+
+    def create(self, tenant: str, user_id: str, *, key_id: str, seconds: int) -> MadeToken:
+        """Create a token with which a person uses the API for some time.
+
+        Args:
+            key_id: The API key that makes it.
+            seconds: How long it is valid.
+
+        Raises:
+            NotFound: The person does not exist or is being erased.
+        """
+        item = self.table.get(User.key_of(tenant, user_id))
+        if item is None or User.from_item(item).erasure_id is not None:
+            raise NotFound("user not found")
+        now, token_id = self.clock.now(), f"tok_{self.ids.ulid()}"
+        credential = Credential.new("token", tenant, user_id, token_id)
+        token = UserToken(
+            tenant=tenant,
+            user_id=user_id,
+            id=token_id,
+            key_id=key_id,
+            hash=credential.hash,
+            created_at=now,
+            ends_at=now + timedelta(seconds=seconds),
+        )
+        self.table.write(Put(token.key, token.to_item(), Missing()))
+        return MadeToken(credential.text, token.ends_at)
