@@ -20,12 +20,18 @@ from local.sqlite.vectors import ADD as ADD_VECTOR
 from local.template import ROOT
 from local.twilio.sms_log import SmsLog
 from skein.errors import SkeinError
+from skein.models.common.address import phone_address
+from skein.models.directory.line import Line
 
 SMS_FILE = "texts.jsonl"
 TOUR_FILE = "tour.json"
 STORY_SECONDS = 120.0  # on a machine with much else to do
 # The rows of the tenant, and the item of its line, which belongs to no tenant.
-CHOSEN = {"from": f"{TENANT}#", "to": f"{TENANT}$", "line": f"LINE#phone#{LINE}"}  # "$" follows "#"
+CHOSEN = {
+    "from": f"{TENANT}#",
+    "to": f"{TENANT}$",  # "$" follows "#"
+    "line": Line.key_of(phone_address(LINE)).pk,
+}
 ITEMS = (
     "SELECT pk, sk, gsi1pk, gsi1sk, gsi2pk, gsi2sk, expires_at, size, item FROM items"
     " WHERE pk >= :from AND pk < :to OR pk = :line"
