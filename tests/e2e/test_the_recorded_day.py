@@ -1,7 +1,7 @@
 """The recorded day: each page of the console has something true to show."""
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +68,10 @@ def phone(day: Played) -> None:
 
 
 def desk(day: Played) -> None:
-    assert [each["state"] for each in day.get("/v1/desk")["items"]] == ["waiting"]
+    [waiting] = day.get("/v1/desk")["items"]
+    now = datetime.fromisoformat(day.actors.local("GET", "config")["now"])
+    assert waiting["state"] == "waiting"
+    assert now - datetime.fromisoformat(waiting["since"]) < timedelta(hours=1)
 
 
 def audit(day: Played) -> None:
