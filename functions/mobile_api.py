@@ -16,6 +16,7 @@ MODULES = {
     "chats.chats": ("/v1/chats",),
     "chats.messages": ("/v1/chats/*/messages", "/v1/chats/*/read", "/v1/chats/*/runs"),
     "chats.media_links": ("/v1/m/*",),
+    "media.media": ("/v1/media", "/v1/chats/*/media"),
     "live.live": ("/v1/live",),
     "live.devices": ("/v1/me/devices",),
 }

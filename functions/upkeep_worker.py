@@ -6,7 +6,9 @@ from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.events.sending import EventSender
-from skein.models.outbox.jobs import EventJob, Job, RecallJob, SummaryJob, UpkeepJob
+from skein.media.describing import Descriptions
+from skein.media.receiving import MediaReceiver
+from skein.models.outbox.jobs import EventJob, Job, MediaJob, RecallJob, SummaryJob, UpkeepJob
 from skein.recall.recall_worker import RecallWorker
 from skein.services.background.engine import BackgroundEngine
 from skein.summaries.renewal import SummaryTasks
@@ -15,9 +17,9 @@ from skein.summaries.upkeep import Upkeep
 load_adapters("embeddings")
 
 
-@for_jobs(UpkeepJob, SummaryJob, RecallJob, EventJob)
+@for_jobs(UpkeepJob, SummaryJob, RecallJob, EventJob, MediaJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Update what derives from a chat, renew a summary or title, index messages, or send events."""
+    """Update what derives from a chat, index messages, send events, or receive files."""
     if isinstance(job, UpkeepJob):
         service(Upkeep).keep(job)
     elif isinstance(job, SummaryJob):
@@ -26,3 +28,6 @@ def handler(job: Job, deadline: datetime) -> None:
         service(RecallWorker).take(job, deadline=deadline)
     elif isinstance(job, EventJob):
         service(EventSender).send(job, deadline=deadline)
+    elif isinstance(job, MediaJob):
+        service(MediaReceiver).take(job)
+        service(Descriptions).describe(job, deadline=deadline)

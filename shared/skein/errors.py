@@ -20,6 +20,7 @@ SkeinError
       KeyRefused      the service refuses the API key; the operator must act
       ModelUnknown    the service has no such model or call; the operator must act
     Ambiguous         the call may or may not have taken effect
+      AnswerTooLong   the service answered more than Skein reads
   ConditionFailed     a conditional write found another state; services decide the consequence
   ExtraWriteFailed    an extra write of a post no longer holds; nothing was posted
   LostLease           another worker took over the run; this worker stops without further writes
@@ -27,6 +28,7 @@ SkeinError
   ModelRejected       the model provider refuses this request; a retry does not help
     ModelFiltered     the provider's content filter refuses the request
   SmsRejected         the SMS provider refuses this SMS
+  MediaRefused        a picture or file is not accepted; the reason is shown
   ConnectionGone      a connection of the live channel is closed
   NoVectorIndex       the table has no vector index; recall searches by words only
   MissingSecret       a secret is missing or not a JSON object of strings; the operator must act
@@ -178,6 +180,10 @@ class Ambiguous(Transient):
     """A call to an outside service may or may not have taken effect."""
 
 
+class AnswerTooLong(Ambiguous):
+    """A service answered more than Skein reads."""
+
+
 class ConditionFailed(SkeinError):
     """A conditional write found another state and changed nothing.
 
@@ -221,6 +227,18 @@ class SmsRejected(SkeinError):
     def __init__(self, message: str, *, code: int | None = None) -> None:
         super().__init__(message)
         self.code = code
+
+
+class MediaRefused(SkeinError):
+    """A picture or file is not accepted.
+
+    Args:
+        reason: Why, as a `MediaReason` (`models/chats/media.py`).
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the file is not accepted: {reason}")
+        self.reason = reason
 
 
 class ConnectionGone(SkeinError):

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
-from skein.models.common.file import FileUpload, SignedUpload, StoredFile
+from skein.models.common.file import CheckedFile, FileUpload, SignedUpload, StoredFile
 from skein.models.common.http import HttpAnswer, HttpRequest, McpAnswer, McpListing, McpReply
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.common.vector_search import VectorSearch
@@ -162,6 +162,29 @@ class Files(Protocol):
         Args:
             content_type: The media type of the response.
             inline: Whether a browser may show the file; otherwise it saves the file.
+        """
+        ...
+
+
+class MediaReader(Protocol):
+    """The libraries that read pictures and documents."""
+
+    def check(self, content: bytes, claimed: str) -> CheckedFile:
+        """Check what a file really is, and remove what it should not reveal.
+
+        Args:
+            claimed: The media type that the sender claims, which only tells texts from pictures.
+
+        Raises:
+            MediaRefused: The file is too large, damaged or of no allowed type.
+        """
+        ...
+
+    def shrunk(self, content: bytes, max_bytes: int) -> bytes | None:
+        """Return a checked picture as a JPEG of at most so many bytes; None if that is too small.
+
+        Raises:
+            MediaRefused: The content is no picture.
         """
         ...
 
@@ -385,6 +408,15 @@ class Sms(Protocol):
 
         Raises:
             Unavailable: The provider did not answer.
+        """
+        ...
+
+    def media(self, url: str, *, max_bytes: int) -> bytes | None:
+        """Fetch a file of a message from the provider; None if the provider no longer has it.
+
+        Raises:
+            MediaRefused: The URL is not the provider's, or the file is too large.
+            Unavailable: The provider was not reached.
         """
         ...
 

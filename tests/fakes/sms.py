@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from skein.errors import MissingSecret, SkeinError
+from skein.errors import MediaRefused, MissingSecret, SkeinError
 from skein.models.common.base import to_utc
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.ports import Clock
@@ -29,6 +29,7 @@ class MemorySms:
         asked: How often it was asked to send.
         foreign: Numbers that the account does not have.
         unregistered: Numbers of the account that send SMS only.
+        media_files: The files of messages, by URL.
         reassigned: The day on which each number got a new owner.
     """
 
@@ -37,6 +38,7 @@ class MemorySms:
         self.asked = 0
         self.foreign: set[str] = set()
         self.unregistered: set[str] = set()
+        self.media_files: dict[str, bytes] = {}
         self.reassigned: dict[str, date] = {}
         self._clock = clock
         self._faults: deque[Fault | None] = deque()
@@ -92,6 +94,15 @@ class MemorySms:
             raise self._find_faults.popleft()
         registered = channel == "sms" or phone not in self.unregistered
         return phone not in self.foreign and registered
+
+    def media(self, url: str, *, max_bytes: int) -> bytes | None:
+        """See `skein.ports.Sms`."""
+        if self._find_faults:
+            raise self._find_faults.popleft()
+        content = self.media_files.get(url)
+        if content is not None and len(content) > max_bytes:
+            raise MediaRefused("too_large")
+        return content
 
     def was_reassigned(self, phone: str, *, since: date) -> bool:
         """See `skein.ports.Sms`."""

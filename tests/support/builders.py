@@ -26,6 +26,7 @@ from skein.desk.returning import Returns
 from skein.desk.waiting import WaitingStays
 from skein.events.sending import EventSender
 from skein.invocations import FailedItems
+from skein.media.receiving import MediaReceiver
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import ConsolidationRecord
 from skein.models.chats.chat import Chat, Message, chat_partition
@@ -52,6 +53,7 @@ from skein.models.outbox.jobs import (
     ForgettingJob,
     InvitationJob,
     Job,
+    MediaJob,
     NumberCodeJob,
     PushJob,
     QueueName,
@@ -329,14 +331,16 @@ class World:
                     self.app.eraser.continue_erasure(job, deadline=long)
                 case RecallJob():
                     self.app.recall_worker.take(job, deadline=long)
-                case EventJob() | PushJob():
+                case EventJob() | PushJob() | MediaJob():
                     self._tell(job, long)
                 case _:
                     raise AssertionError(f"no worker for {job}")
 
-    def _tell(self, job: EventJob | PushJob, deadline: datetime) -> None:
-        """Play a job that tells others what has happened."""
-        if isinstance(job, EventJob):
+    def _tell(self, job: EventJob | PushJob | MediaJob, deadline: datetime) -> None:
+        """Play a job that tells others what has happened, or of a file."""
+        if isinstance(job, MediaJob):
+            self.app.get(MediaReceiver).take(job)
+        elif isinstance(job, EventJob):
             self.app.get(EventSender).send(job, deadline=deadline)
         else:
             self.app.pushes.push(job)

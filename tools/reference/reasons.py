@@ -175,6 +175,11 @@ GROUPS = (
                 "Wait a few seconds ([runs.md](runs.md#a-burst-of-texts)).",
             ),
             Entry(
+                Reason.MEDIA_PENDING,
+                ("derived", "log"),
+                "Wait 20 seconds. Then look at the state of the files in the message.",
+            ),
+            Entry(
                 Reason.BEHIND_OTHER_RUN,
                 ("derived", "log"),
                 "Look at the agent's running run: `GET /v1/agents/{agent_id}/runs`.",

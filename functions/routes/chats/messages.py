@@ -6,6 +6,7 @@ from routes.app import After, Before, ChatId, Limit, PageCursor, RunId, Seq
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import app, service
+from skein.media.uploads import MediaUploads
 from skein.models.api.chats import (
     MessagePage,
     MessageResource,
@@ -18,6 +19,7 @@ from skein.models.api.runs import RunPage, RunResource
 from skein.privacy.message_deletion import MessageDeletion
 from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import NewMessage, PostedMessage
+from skein.services.chats.posted_media import files_of
 from skein.services.chats.views import ChatViews
 from skein.services.choices.answering import Answering, GivenAnswer
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -47,7 +49,8 @@ def list_messages(
         limit=limit,
         cursor=cursor,
     )
-    return MessagePage.of(page, app().ports.clock.now())
+    files = files_of(app().ports.table, page.items)
+    return MessagePage.of(page, app().ports.clock.now(), files)
 
 
 @router.post(
@@ -71,21 +74,23 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
             )
         )
         return _shown(posted)
-    posted = service(AppMessages).post(
-        NewMessage(
-            tenant=caller.tenant,
-            chat_id=chat_id,
-            sender=caller.person.ref,
-            text=new.text or "",
-            client_id=new.client_id,
-            reply_to=new.reply_to,
-        )
+    post = NewMessage(
+        tenant=caller.tenant,
+        chat_id=chat_id,
+        sender=caller.person.ref,
+        text=new.text or "",
+        client_id=new.client_id,
+        reply_to=new.reply_to,
     )
-    return _shown(posted)
+    if not new.media:
+        return _shown(service(AppMessages).post(post))
+    post, writes = service(MediaUploads).attach(post, new.media)
+    return _shown(service(AppMessages).post(post, extra_writes=writes))
 
 
 def _shown(posted: PostedMessage) -> tuple[MessageResource, int]:
-    message = MessageResource.of(posted.message, app().ports.clock.now())
+    files = files_of(app().ports.table, [posted.message])
+    message = MessageResource.of(posted.message, app().ports.clock.now(), files)
     return message, 201 if posted.created else 200
 
 

@@ -4,11 +4,13 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import After, Before, ChatId, Limit, PageCursor
+from routes.app import After, Before, ChatId, Limit, MediaId, PageCursor
 from routes.audited import note_seen
 from routes.router import ApiRouter
 from routes.scope import check_private
 from skein.bootstrap import app, service
+from skein.media.api import MediaLinkResource
+from skein.media.uploads import MediaUploads
 from skein.models.api.chats import (
     ChatMemberResource,
     ListedChatPage,
@@ -16,6 +18,7 @@ from skein.models.api.chats import (
     TranscriptPage,
 )
 from skein.privacy.models.audit import MAX_REASON, MIN_REASON
+from skein.services.chats.posted_media import files_of
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -69,11 +72,30 @@ def read_transcript(
     if chat.visibility == "private":
         check_private(router.caller, reason)
         note_seen(chat.person_ids)
+    files = files_of(app().ports.table, page.items)
     return TranscriptPage(
-        items=tuple(MessageResource.of(message, now) for message in page.items),
+        items=tuple(MessageResource.of(message, now, files) for message in page.items),
         next_cursor=page.next_cursor,
         title=chat.title,
         kind=chat.kind,
         visibility=chat.visibility,
         members=ChatMemberResource.all_of(chat),
     )
+
+
+@router.get(
+    "/v1/transcripts/<chat_id>/media/<media_id>",
+    "Get a link to a picture or file as an operator, with a reason",
+    409,
+    audit="message",
+    instead="privacy",
+)
+def read_media(chat_id: ChatId, media_id: MediaId, reason: WhyRead) -> MediaLinkResource:
+    """The same rights as for reading the chat. The URL works for five minutes."""
+    tenant = router.caller.tenant
+    chat, _ = service(ChatViews).transcript(tenant, chat_id, limit=1)
+    if chat.visibility == "private":
+        check_private(router.caller, reason)
+        note_seen(chat.person_ids)
+    link = service(MediaUploads).link_in(tenant, chat_id, media_id)
+    return MediaLinkResource(url=link.url, expires_at=link.ends_at)

@@ -25,6 +25,7 @@ from skein.models.api.chats import MessagePage, MessageResource
 from skein.models.chats.desk import Holder
 from skein.services.chat_state.desk_stays import DeskRequest
 from skein.services.chats.desk_requests import DeskRequests
+from skein.services.chats.posted_media import files_of
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -125,7 +126,8 @@ def list_held_messages(
     _, page = service(ChatViews).transcript(
         caller.tenant, chat_id, after=after, before=before, limit=limit, cursor=cursor
     )
-    return MessagePage.of(page, app().ports.clock.now())
+    files = files_of(app().ports.table, page.items)
+    return MessagePage.of(page, app().ports.clock.now(), files)
 
 
 @router.post(

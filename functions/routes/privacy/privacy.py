@@ -19,6 +19,7 @@ from skein.privacy.api.privacy import (
     ErasurePage,
     ErasurePreviewResource,
     ErasureResource,
+    ExportedFileResource,
     ExportedInvitation,
     ExportResource,
     KeptResource,
@@ -28,6 +29,7 @@ from skein.privacy.erasure_preview import ErasurePreviews
 from skein.privacy.erasure_requests import Erasures
 from skein.privacy.export import Exports
 from skein.privacy.models.erasure import NamedTexts
+from skein.services.chats.posted_media import files_of
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter("privacy", "erasure", role="privacy")
@@ -78,13 +80,14 @@ def get_erasure(erasure_id: ErasureId) -> ErasureResource:
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     """The export comes in pages of one JSON document; a page may be short."""
     page = service(Exports).page(router.caller.tenant, user_id, cursor=cursor)
-    now = app().ports.clock.now()
+    now, files = app().ports.clock.now(), files_of(app().ports.table, page.messages)
     return ExportResource(
         user=UserDetail.detailed(page.user, private=True),
         usage=tuple(starmap(PersonUsageResource.from_parts, page.usage.items())),
         chats=tuple(PlaceResource.from_parts(own.chat, own.membership) for own in page.chats),
-        messages=tuple(MessageResource.of(message, now) for message in page.messages),
+        messages=tuple(MessageResource.of(message, now, files) for message in page.messages),
         deliveries=tuple(map(DeliveryResource.of, page.deliveries)),
+        files=tuple(map(ExportedFileResource.of, page.files)),
         devices=tuple(map(DeviceResource.of, page.devices)),
         invitations=tuple(starmap(ExportedInvitation.to, page.invitations)),
         consents=tuple(map(ConsentResource.of, page.consents)),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from time import monotonic
 from urllib.parse import urljoin, urlsplit
 
-from skein.errors import Ambiguous, Failed, Unavailable
+from skein.errors import Ambiguous, AnswerTooLong, Failed, Unavailable
 from skein.models.common.http import HttpAnswer, HttpRequest
 
 CONNECT_SECONDS = 5.0
@@ -50,11 +50,13 @@ class OutboundHttpClient:
 
     Attributes:
         loopback: Whether plain http to this machine is allowed, as on the local stack.
+        max_bytes: The most bytes of an answer.
         hosts: The hosts that may be called; empty for all.
         resolve: Returns the addresses of a host.
     """
 
     loopback: bool = False
+    max_bytes: int = MAX_BYTES
     hosts: Sequence[str] = ()
     resolve: Callable[[str, int], Sequence[str]] = resolve
 
@@ -63,7 +65,7 @@ class OutboundHttpClient:
         until = monotonic() + seconds
         first = urlsplit(request.url).netloc
         for _ in range(MAX_REDIRECTS + 1):
-            answer, location = self._once(request, until)
+            answer, location = self.exchange(request, until)
             if location is None:
                 return answer
             url = urljoin(request.url, location)
@@ -74,8 +76,12 @@ class OutboundHttpClient:
             request = request.model_copy(update={"url": url})
         raise Failed("the service redirects too often")
 
-    def _once(self, request: HttpRequest, until: float) -> tuple[HttpAnswer, str | None]:
-        """Send one request, and return the answer and where it redirects to."""
+    def exchange(self, request: HttpRequest, until: float) -> tuple[HttpAnswer, str | None]:
+        """Send one request, and return the answer and where it redirects to.
+
+        Args:
+            until: The end of the time-out, by `time.monotonic`.
+        """
         parts = urlsplit(request.url)
         host = parts.hostname or ""
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -120,17 +126,16 @@ class OutboundHttpClient:
             raise Failed("the service must be called by https")
         return str(addresses[0])
 
-    @staticmethod
     def _read(
-        connection: http.client.HTTPConnection, until: float
+        self, connection: http.client.HTTPConnection, until: float
     ) -> tuple[HttpAnswer, str | None]:
-        """Read an answer of at most 1 MB, within the time."""
+        """Read an answer that is not too long, within the time."""
         response = connection.getresponse()
         body = bytearray()
         while chunk := response.read1(CHUNK):
             body += chunk
-            if len(body) > MAX_BYTES:
-                raise Ambiguous("its answer has more than 1 MB")
+            if len(body) > self.max_bytes:
+                raise AnswerTooLong(f"its answer has more than {self.max_bytes // 1_000_000} MB")
             left = until - monotonic()
             if left <= 0:
                 raise TimeoutError

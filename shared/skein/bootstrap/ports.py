@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Ids,
         LanguageModel,
         McpClient,
+        MediaReader,
         Metrics,
         MobilePush,
         ModelList,
@@ -63,6 +64,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "vectors": "dynamodb.vectors",
     "queues": "aws.sqs",
     "files": "aws.s3",
+    "media_reader": "media_reader",
     "model": "openai.model",
     "model_list": "openai.model",
     "tokens": "tokens",
@@ -208,6 +210,13 @@ class Ports:
         from skein.adapters.aws.s3 import S3Files, s3_client
 
         return S3Files(s3_client(self.aws), self.settings.media_bucket)
+
+    @lazy
+    def media_reader(self) -> MediaReader:
+        """The libraries that read pictures and documents."""
+        from skein.adapters.media_reader import LibraryMediaReader
+
+        return LibraryMediaReader()
 
     @lazy
     def secrets(self) -> Secrets:

@@ -21,11 +21,13 @@ from skein.live.changes import (
     merged_pushes,
     push_of_chat,
     push_of_closed_membership,
+    push_of_media,
     push_of_membership,
     push_of_message,
     push_of_run,
 )
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.common.storage import META, Item, key_kind
@@ -192,6 +194,7 @@ HANDLERS: Mapping[str, tuple[Handler, ...]] = {
     Message.PREFIX.kind: (_of_message, push_of_message),
     Membership.LEFT_PREFIX.kind: (_of_closed_membership, push_of_closed_membership),
     Membership.PREFIX.kind: (push_of_membership,),
+    MediaFile.PREFIX.kind: (push_of_media,),
     Run.PREFIX.kind: (push_of_run,),
     META: (_of_discarded_chat, push_of_chat),
 }

@@ -17,6 +17,7 @@ from skein.errors import (
     Conflict,
     ExtraWriteFailed,
     NotFound,
+    RateLimited,
     Unprocessable,
 )
 from skein.inbound.address_lookup import AddressLookup, DirectChat, look_up_address
@@ -45,6 +46,7 @@ from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import membership_keys, read_membership
 from skein.services.chats.line_chats import new_line_chat
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.chats.posted_media import sent_files
 from skein.services.choices.codes import CodedAnswer, Refusal
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.delivery.rest import RestOfTexts, RestRequest, wants_rest
@@ -100,6 +102,7 @@ class SmsReceiver:
             self._not_stored(Reason.NO_WORDS, route, sms)
             return None
         line = self._line(route)
+        sms = self._with_ids(sms)
         received = optimistic(self.clock, lambda: self._receive_once(line, route, sms))
         if received is not None:
             self.hours.record()
@@ -123,6 +126,7 @@ class SmsReceiver:
             if isinstance(answer, PostedMessage):
                 return answer
             direct = lookup.fitting(line=line) or self._open(line, route)
+            sms = self._within_limit(line, direct, sms)
             opted_out = could_start(sms.body) and self._opted_out(line, direct, sms.channel)
             keyword = self._keyword(line, sms, lookup.overrides, opted_out=opted_out)
             over = self._admitted(line, direct, sms)
@@ -211,6 +215,24 @@ class SmsReceiver:
             return over_now(found, tenant, direct.user_id, self.clock.now())
         return self.rate_limiter.admit_inbound(tenant, direct.user_id, known=found)
 
+    def _with_ids(self, sms: InboundSms) -> InboundSms:
+        """Return the SMS with an id for each file, the same in all attempts."""
+        files = (each.model_copy(update={"id": f"med_{self.ids.ulid()}"}) for each in sms.media)
+        return sms.model_copy(update={"media": tuple(files)})
+
+    def _within_limit(self, line: Line, direct: DirectChat, sms: InboundSms) -> InboundSms:
+        """Charge the files of an SMS; over the limit, they are named but not fetched."""
+        if not sms.media:
+            return sms
+        try:
+            self.rate_limiter.admit_uploads(line.tenant, direct.user_id, len(sms.media))
+        except RateLimited:
+            extra = {"sid": sms.message_sid, "reason": Reason.RATE_LIMITED}
+            logger.info("files of an SMS not fetched", extra=extra)
+            named = (each.model_copy(update={"id": None, "url": ""}) for each in sms.media)
+            return sms.model_copy(update={"media": tuple(named)})
+        return sms
+
     def _line(self, route: Route) -> Line:
         item = self.table.get(Line.key_of(route.line))
         line = Line.from_item(item) if item is not None else None
@@ -250,7 +272,7 @@ class SmsReceiver:
                 text=sms.body,
                 client_id=sms.client_id,
                 kind="text" if special is None else "keyword",
-                media=sms.media,
+                media=sms.attached,
                 route=route.after(self._unproven(direct)),
                 no_run_reason=refusal.reason if refusal is not None else limit,
                 overrides=direct.overrides,
@@ -261,6 +283,12 @@ class SmsReceiver:
                 self._stored(line, route, sms),
                 *(self.answers.count(refusal) if refusal is not None else ()),
                 *(self.rest.writes(rest, snapshot) if rest is not None else ()),
+                *sent_files(
+                    sms.media,
+                    snapshot,
+                    MemberRef(kind="user", id=direct.user_id),
+                    self.clock.now(),
+                ),
             ),
         )
         if rest is not None and posted.created:

@@ -17,6 +17,7 @@ from skein.prompts import render
 from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chat_state.person_choices import read_choices, stored_choices
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.chats.posted_media import sent_files
 from skein.services.choices.answering import Answering, GivenAnswer
 from skein.services.choices.codes import (
     CodedAnswer,
@@ -100,13 +101,19 @@ class SmsAnswers:
             text=coded.words,
             code=coded.code,
             client_id=sms.client_id,
-            media=sms.media,
+            media=sms.attached,
             route=route.after(None) if route is not None else None,
             no_run_reason=no_run_reason,
             overrides=overrides,
         )
         try:
-            return self.answering.answer(given, extra_writes=lambda _: conditions)
+            return self.answering.answer(
+                given,
+                extra_writes=lambda snapshot: (
+                    *conditions,
+                    *sent_files(sms.media, snapshot, person, self.clock.now()),
+                ),
+            )
         except (Conflict, Forbidden, NotFound):
             return None
 

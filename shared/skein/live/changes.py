@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import MAX_LIVE_EVENTS, LiveEvent, PushJob
@@ -10,6 +11,7 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 
 SHOWN_OF_MESSAGE = ("text", "kind", "sender", "media", "files", "choice")
+SHOWN_OF_MEDIA = ("state", "description")
 SHOWN_OF_CHAT = ("title", "roster", "owners", "invited", "respond", "consolidate", "discarded_at")
 
 
@@ -20,6 +22,15 @@ def push_of_message(change: ItemChange) -> Iterator[PushJob]:
     message = Message.from_item(change.after)
     kind = "message" if change.before is None else "changed"
     yield _job(message.tenant, message.chat_id, LiveEvent(type=kind, seq=message.seq))
+
+
+def push_of_media(change: ItemChange) -> Iterator[PushJob]:
+    """Yield the job of a file whose message shows another state of it."""
+    if change.before is None or change.after is None or not change.alters(*SHOWN_OF_MEDIA):
+        return
+    file = MediaFile.from_item(change.after)
+    if file.seq is not None:
+        yield _job(file.tenant, file.chat_id, LiveEvent(type="changed", seq=file.seq))
 
 
 def push_of_run(change: ItemChange) -> Iterator[PushJob]:

@@ -32,6 +32,7 @@ from skein.live.models.connection import OpenConnection, PersonConnections
 from skein.live.notifications import Notifier
 from skein.models.api.chats import ChatResource, MemberResource, MessageResource
 from skein.models.chats.chat import Message
+from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Item, Key
@@ -39,6 +40,7 @@ from skein.models.outbox.jobs import LiveEvent, PushJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.posted_media import files_of
 
 OPENING = timedelta(seconds=10)  # the gateway may refuse frames for a connection that is opening
 
@@ -65,6 +67,7 @@ class _Changes(NamedTuple):
     snapshot: ChatSnapshot
     events: Sequence[LiveEvent]
     found: Mapping[Key, Item]
+    files: Mapping[str, MediaFile]
     now: datetime
 
 
@@ -124,7 +127,9 @@ class Pushes:
         listeners = self.listeners(snapshot)
         keys = _keys_of(job) if listeners else []
         found = self.table.get_many(keys) if keys else {}
-        changes = _Changes(snapshot, job.events, found, self.clock.now())
+        stored = (item for item in found.values() if Message.PREFIX.holds(item))
+        files = files_of(self.table, map(Message.from_item, stored))
+        changes = _Changes(snapshot, job.events, found, files, self.clock.now())
         for listener in listeners:
             if frames := _frames_for(listener.membership, changes):
                 yield from ((connection, frames) for connection in listener.connections)
@@ -226,7 +231,7 @@ def _frames_of(event: LiveEvent, reader: Membership, changes: _Changes) -> Itera
             yield MessageFrame(
                 type="changed" if gone else event.type,
                 chat_id=chat.id,
-                message=MessageResource.of(message, changes.now),
+                message=MessageResource.of(message, changes.now, changes.files),
             )
     elif event.member is not None and event.member != reader.member.ref:
         yield from _member_frames(event, event.member, reader, snapshot)

@@ -1,6 +1,6 @@
-"""Check the pictures and files of messages, and describe them.
+"""Check the pictures and files of messages, let people upload and see them, and describe them.
 
 Each is an item, `MediaFile`, with a file in the bucket. `texts` is for the tools.
 """
 
-__all__ = ["texts"]
+__all__ = ["api", "deleting", "describing", "receiving", "texts", "uploads"]

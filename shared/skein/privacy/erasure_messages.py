@@ -6,11 +6,13 @@ from functools import partial
 from typing import Any
 
 from skein.errors import ConditionFailed, NotFound
+from skein.media.deleting import MediaDeletion
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.chats.media import MediaFile
 from skein.models.common.provenance import MadeFrom, Span, digest_of
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
@@ -47,17 +49,25 @@ class ChatEraser:
     """
 
     def __init__(
-        self, *, table: Table, clock: Clock, runs: RunEraser, passages: PassagePruning
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        runs: RunEraser,
+        passages: PassagePruning,
+        media: MediaDeletion,
     ) -> None:
         self._table = table
         self._clock = clock
         self._runs = runs
         self._passages = passages
+        self._media_deletion = media
         self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
             BorrowedContext.PREFIX.kind: self._borrowed,
             DeskStay.PREFIX.kind: self._stay,
             IdempotencyRecord.PREFIX.kind: self._idempotency_record,
             Delivery.PREFIX.kind: self._delivery,
+            MediaFile.PREFIX.kind: self._media,
             Message.PREFIX.kind: self._message,
             RecallPassage.PREFIX.kind: self._passage,
             Run.PREFIX.kind: self._run,
@@ -163,6 +173,14 @@ class ChatEraser:
             self._table.write(Delete(delivery.key))
             sweep.unsaved.counts["deliveries"] += 1
 
+    def _media(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+        """Delete a file that the person sent, or that may hold their words."""
+        del chat_id
+        file = MediaFile.from_item(item)
+        if sweep.is_theirs(file.sender) or file.authors.may_include(sweep.digests):
+            self._media_deletion.delete(file)
+            sweep.unsaved.counts["files"] += 1
+
     def _borrowed(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         staged = BorrowedContext.from_item(item)
         self._runs.unborrow(sweep, chat_id, staged.agent_id)
@@ -204,6 +222,7 @@ class DeletedMessageEraser:
         passages: PassagePruning,
         deletion: MessageDeletion,
         users: Users,
+        media: MediaDeletion,
     ) -> None:
         self._table = table
         self._clock = clock
@@ -212,6 +231,7 @@ class DeletedMessageEraser:
         self._passages = passages
         self._deletion = deletion
         self._users = users
+        self._media = media
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the words of runs that may have been shown the message; yield positions.
@@ -232,6 +252,9 @@ class DeletedMessageEraser:
         self._forget(sweep, snapshot, message)
         self._forget_consent(sweep, message)
         self._forget_sms(sweep, message)
+        sweep.unsaved.counts["files"] += self._media.delete_of_message(
+            sweep.tenant, message.chat_id, message.seq
+        )
         self._forget_stays(sweep, message)
         self._forget_profile(sweep, message)
         sweep.unsaved.counts["recall_lines"] += self._passages.prune_message(

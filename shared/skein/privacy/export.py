@@ -4,7 +4,7 @@ The size of a page is limited to one API response. The number of items read for 
 limited, so a page can be short or even empty if most messages are other people's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
@@ -14,12 +14,14 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from skein.errors import NotFound
 from skein.live.models.device import Device, PersonDevices
+from skein.media.uploads import FileLink, MediaUploads
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import REFLECTED
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import Invited
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk_stay import DeskStay
+from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.address import Address
 from skein.models.common.agent_item import REVISION
@@ -49,7 +51,9 @@ from skein.workspace.models.thread import ACTIVE_THREAD, Thread
 
 MAX_READ = 5_000  # items read for one page
 # Of the items of a chat, in table order.
-PERSONAL_PREFIXES = tuple(sorted((Delivery.PREFIX, DeskStay.PREFIX, Message.PREFIX)))
+PERSONAL_PREFIXES = tuple(
+    sorted((Delivery.PREFIX, DeskStay.PREFIX, MediaFile.PREFIX, Message.PREFIX))
+)
 BOOKKEEPING = (EFFECT, REVISION, ACTIVE_THREAD)  # in an agent's partition; not exported
 RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # the hour, `#`, the chat's id
 HIDDEN_ATTRIBUTES = frozenset(
@@ -90,10 +94,18 @@ class KeptItem(NamedTuple):
     attributes: dict[str, Any]
 
 
+class ExportedFile(NamedTuple):
+    """A picture or file of the person's, with a link if it is ready."""
+
+    file: MediaFile
+    link: FileLink | None
+
+
 class Export(NamedTuple):
     """One page of an export; `next_cursor` is None on the last page.
 
     Attributes:
+        files: The pictures and files of the messages, and those that are in no message yet.
         usage: What the work for the person has used, by day (UTC); on the first page only.
         devices: The devices that get the person's notifications; on the first page only.
         invitations: The chats that name the person as invited; on the first page only.
@@ -108,13 +120,14 @@ class Export(NamedTuple):
     chats: list[OwnMembership]
     messages: list[Message]
     deliveries: list[Delivery]
+    files: list[ExportedFile]
     consents: list[Consent]
     kept: list[KeptItem]
     next_cursor: str | None
     text_consents: dict[Address, ChannelConsents]
 
 
-Thing = OwnMembership | Message | Delivery | Consent | KeptItem | None
+Thing = OwnMembership | Message | Delivery | MediaFile | Consent | KeptItem | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +136,7 @@ class Exports:
 
     table: Table
     clock: Clock
+    uploads: Callable[[], MediaUploads]
 
     def page(self, tenant: str, user_id: str, *, cursor: str | None = None) -> Export:
         """Get a page of a person's data, which includes agents' answers in direct chats.
@@ -141,16 +155,32 @@ class Exports:
         devices = self._devices(user) if cursor is None else ()
         texts = TextConsents(table=self.table, clock=self.clock)
         consents = texts.of_user(user) if cursor is None else {}
-        page = Export(user, usage, devices, invited, [], [], [], [], [], None, consents)
+        page = Export(user, usage, devices, invited, [], [], [], [], [], [], None, consents)
         size = sum(len(used.model_dump_json().encode()) for used in usage.values())
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):
             size += _size(thing)
             if read > MAX_READ or (size > MAX_PAGE_BYTES and before != at):
                 return page._replace(next_cursor=before.encode())
-            _put(page, thing)
+            self._put(page, thing)
             before = position
         return page
+
+    def _put(self, page: Export, thing: Thing) -> None:
+        """Add one thing to its list of the page."""
+        if isinstance(thing, OwnMembership):
+            page.chats.append(thing)
+        elif isinstance(thing, Message):
+            page.messages.append(thing)
+        elif isinstance(thing, Delivery):
+            page.deliveries.append(thing)
+        elif isinstance(thing, MediaFile):
+            link = self.uploads().signed(thing) if thing.state == "ready" else None
+            page.files.append(ExportedFile(thing, link))
+        elif isinstance(thing, Consent):
+            page.consents.append(thing)
+        elif isinstance(thing, KeptItem):
+            page.kept.append(thing)
 
     def _invitations(self, user: User) -> list[tuple[Chat, Invited]]:
         ids = (user.id, *user.former_ids)
@@ -322,6 +352,9 @@ def _theirs(user: User, item: Item, chat: Chat) -> Thing:
         agents = (member.id for member in chat.roster if member.kind == "agent")
         agent_id = DeskStay.from_item(item).agent_id or next(agents, "")
         return KeptItem(agent_id, "desk_stay", _shown_attributes(item)) if direct else None
+    if MediaFile.PREFIX.holds(item):
+        file = MediaFile.from_item(item)
+        return file if _is(user, file.sender) or direct else None
     if Delivery.PREFIX.holds(item):
         delivery = Delivery.from_item(item)
         return delivery if delivery.user_id in {user.id, *user.former_ids} else None
@@ -353,16 +386,3 @@ def _size(thing: Thing) -> int:
     if isinstance(thing, OwnMembership):
         return len(thing.chat.model_dump_json().encode())
     return len(str(thing.attributes).encode())
-
-
-def _put(page: Export, thing: Thing) -> None:
-    if isinstance(thing, OwnMembership):
-        page.chats.append(thing)
-    elif isinstance(thing, Message):
-        page.messages.append(thing)
-    elif isinstance(thing, Delivery):
-        page.deliveries.append(thing)
-    elif isinstance(thing, Consent):
-        page.consents.append(thing)
-    elif isinstance(thing, KeptItem):
-        page.kept.append(thing)

@@ -129,14 +129,31 @@ class TwilioSms:
             raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
         return bool(reassigned == "yes")
 
-    def _clients(self) -> "list[Client]":
-        """Return a client for each token of the secret, of which there are two in a rotation."""
+    def media(self, url: str, *, max_bytes: int) -> bytes | None:
+        """See `skein.ports.Sms`."""
+        from skein.adapters.twilio.media import fetch
+
+        settings = self._settings
+        return fetch(
+            url,
+            self._credentials(),
+            api_url=settings.twilio_api_url,
+            max_bytes=max_bytes,
+            loopback=settings.local,
+        )
+
+    def _credentials(self) -> list[tuple[str, str]]:
+        """Return the account's SID with each token of the secret; a rotation has two."""
         try:
             secret = self._secrets.get(self._settings.twilio_secret)
             tokens = [secret["auth_token"], *filter(None, [secret.get("auth_token_next")])]
-            credentials = [(secret["account_sid"], token) for token in tokens]
+            return [(secret["account_sid"], token) for token in tokens]
         except (MissingSecret, KeyError) as error:
             raise Unavailable("the Twilio credentials are missing") from error
+
+    def _clients(self) -> "list[Client]":
+        """Return a client for each token of the secret, of which there are two in a rotation."""
+        credentials = self._credentials()
         with self._lock:
             self._made = {
                 each: self._made.get(each) or _client(each, self._settings.twilio_api_url)

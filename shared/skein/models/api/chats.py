@@ -1,5 +1,6 @@
 """Requests and resources of the HTTP API: chats and messages."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -29,13 +30,13 @@ from skein.models.chats.chat import (
     ChatFields,
     ChatKind,
     ListedMember,
-    Media,
     MemberRole,
     MemberState,
     Message,
     MessageKind,
     Visibility,
 )
+from skein.models.chats.media import MAX_PER_MESSAGE, MediaFile, MediaState
 from skein.models.common.audience import may_show
 from skein.models.common.base import (
     EntityId,
@@ -47,6 +48,8 @@ from skein.models.common.base import (
 )
 from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
+
+NO_FILES: Mapping[str, MediaFile] = {}
 
 
 class MemberRequest(Request):
@@ -119,6 +122,13 @@ class NewChatMessage(Request):
             description="The text; leave it out with a `choice`, whose answer is the text.",
         ),
     ] = None
+    media: Annotated[
+        tuple[EntityId, ...],
+        Field(
+            max_length=MAX_PER_MESSAGE,
+            description="The ids of files that were uploaded for this chat (`POST /v1/media`).",
+        ),
+    ] = ()
     choice: Annotated[
         NewAnswer | None, Field(description="The answer to a question of this chat.")
     ] = None
@@ -142,8 +152,11 @@ class NewChatMessage(Request):
 
     @model_validator(mode="after")
     def _text_or_choice(self) -> Self:
-        if (self.text is None) == (self.choice is None):
-            raise ValueError("give either text or choice, not both")
+        words = self.text is not None or bool(self.media)
+        if words == (self.choice is not None):
+            raise ValueError("give either text and media, or choice")
+        if len(set(self.media)) < len(self.media):
+            raise ValueError("name each file once")
         if self.choice is not None and self.reply_to is not None:
             raise ValueError("an answer to a choice has no reply_to")
         return self
@@ -353,6 +366,43 @@ class ListedChatPage(Page[ListedChatResource]):
     """A page of the tenant's chats, newest first."""
 
 
+class MediaResource(Resource):
+    """A picture or file of a message; `GET /v1/chats/{chat_id}/media/{media_id}` leads to it."""
+
+    id: Id
+    type: Annotated[
+        str, Field(description="The media type, such as `image/jpeg`: the real one once `ready`.")
+    ]
+    bytes: Annotated[int, Field(description="The length; 0 while it is unknown.")]
+    state: Annotated[MediaState, Field(description="Whether the file can be shown.")]
+    width: Annotated[int | None, Field(description="The width of a picture in pixels.")]
+    height: Annotated[int | None, Field(description="The height of a picture in pixels.")]
+    description: Annotated[
+        str | None, Field(description="What a picture shows, in words; null if not described.")
+    ]
+
+    @classmethod
+    def all_of(cls, message: Message, files: Mapping[str, MediaFile]) -> tuple[Self, ...]:
+        """Build the resources of a message's files; one that is gone has failed."""
+        return tuple(
+            cls._of(media.id, media.content_type, files.get(media.id))
+            for media in message.media
+            if media.id is not None
+        )
+
+    @classmethod
+    def _of(cls, media_id: str, claimed: str, file: MediaFile | None) -> Self:
+        return cls(
+            id=media_id,
+            type=file.content_type if file is not None else claimed,
+            bytes=file.size if file is not None else 0,
+            state=file.state if file is not None else "failed",
+            width=file.width if file is not None else None,
+            height=file.height if file is not None else None,
+            description=file.description if file is not None else None,
+        )
+
+
 class MessageResource(Resource):
     """A message."""
 
@@ -381,7 +431,7 @@ class MessageResource(Resource):
         Field(description="The agent whose words the sender agreed to post; null for own words."),
     ]
     media: Annotated[
-        tuple[Media, ...], Field(description="Images, audio and videos of the message.")
+        tuple[MediaResource, ...], Field(description="The pictures and files of the message.")
     ]
     run_id: Annotated[
         str | None,
@@ -393,7 +443,12 @@ class MessageResource(Resource):
     created_at: CreatedAt
 
     @classmethod
-    def of(cls, message: Message, now: datetime | None = None) -> Self:
+    def of(
+        cls,
+        message: Message,
+        now: datetime | None = None,
+        files: Mapping[str, MediaFile] = NO_FILES,
+    ) -> Self:
         """Build the resource of a message, as members of its chat may see it.
 
         A run id contains the id of the run's home, and an agent's stored `client_id` contains the
@@ -403,11 +458,13 @@ class MessageResource(Resource):
         Args:
             message: The message.
             now: The current time, at which a choice has its status; needed for a choice.
+            files: The files of the message, by id.
         """
         if message.choice is not None and now is None:
             raise ValueError("the status of a choice needs the time")
         made = {
             "sender": SenderResource.of(message.sender),
+            "media": MediaResource.all_of(message, files),
             "choice": ChoiceResource.shown(message.choice, now) if message.choice and now else None,
             "via": ViaResource.shown(message.via, message.chat_id) if message.via else None,
             "client_id": message.id
@@ -450,9 +507,11 @@ class MessagePage(Page[MessageResource]):
     )
 
     @classmethod
-    def of(cls, source: Any, now: datetime | None = None) -> Self:
+    def of(
+        cls, source: Any, now: datetime | None = None, files: Mapping[str, MediaFile] = NO_FILES
+    ) -> Self:
         """Build the page; see `MessageResource.of`."""
-        items = tuple(MessageResource.of(message, now) for message in source.items)
+        items = tuple(MessageResource.of(message, now, files) for message in source.items)
         return cls(items=items, next_cursor=source.next_cursor)
 
 

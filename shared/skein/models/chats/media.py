@@ -29,6 +29,7 @@ MAX_PIXELS = 25_000_000
 MAX_PER_MESSAGE = 10
 EXCERPT_CHARACTERS = 6_000
 MAX_DESCRIPTION_TRIES = 3
+MAX_TEXT_CHARACTERS = 400_000
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/heic"})
 TEXT_TYPES = frozenset({"application/pdf", "text/plain", "text/vcard"})
 MEDIA_TYPES = IMAGE_TYPES | TEXT_TYPES
@@ -117,7 +118,7 @@ class MediaFile(LeasedItem):
     @property
     def incoming_name(self) -> str:
         """The name of the file as it was uploaded, before it is checked."""
-        return f"incoming/{self._path}"
+        return self.file_names[0]
 
     @property
     def file_name(self) -> str:
@@ -127,26 +128,22 @@ class MediaFile(LeasedItem):
     @property
     def text_name(self) -> str:
         """The name of the whole text of a document."""
-        return f"media/{self._path}.txt"
+        return self.file_names[2]
 
     @property
     def small_name(self) -> str:
         """The name of the smaller copy of a picture."""
-        return f"media/{self._path}.small"
+        return self.file_names[3]
 
     @property
-    def file_names(self) -> tuple[str, ...]:
+    def file_names(self) -> tuple[str, str, str, str]:
         """The names of all that may be stored of the file."""
-        return (self.incoming_name, self.file_name, self.text_name, self.small_name)
+        return file_names(self.tenant, self.chat_id, self.id)
 
     @property
     def job(self) -> MediaJob:
         """The job that looks at the file."""
         return MediaJob(tenant=self.tenant, chat_id=self.chat_id, media_id=self.id)
-
-    @property
-    def _path(self) -> str:
-        return "/".join(map(_file_part, (self.tenant, self.chat_id, self.id)))
 
     def named(self) -> Media:
         """Return how the message names the file."""
@@ -163,7 +160,14 @@ class MediaFile(LeasedItem):
 
 def file_name_of(tenant: str, chat_id: str, media_id: str) -> str:
     """Return the name of a checked file, without metadata."""
-    return f"media/{'/'.join(map(_file_part, (tenant, chat_id, media_id)))}"
+    return file_names(tenant, chat_id, media_id)[1]
+
+
+def file_names(tenant: str, chat_id: str, media_id: str) -> tuple[str, str, str, str]:
+    """Return the names of what may be stored of a file: as sent, checked, its text, a small copy."""
+    path = "/".join(map(_file_part, (tenant, chat_id, media_id)))
+    checked = f"media/{path}"
+    return f"incoming/{path}", checked, f"{checked}.txt", f"{checked}.small"
 
 
 def _file_part(text: str) -> str:

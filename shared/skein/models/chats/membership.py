@@ -19,7 +19,7 @@ from skein.models.common.base import (
     key_part,
 )
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.runs.trigger import Burst, QueuedRun, Wait
+from skein.models.runs.trigger import AwaitedMedia, Burst, QueuedRun, Wait
 
 
 class Membership(Stored):
@@ -44,6 +44,7 @@ class Membership(Stored):
         resuming: Runs of this chat that have waited, here or elsewhere, and resume before
             `queued_run` starts. Usually empty; the item has no such attribute then.
         burst: SMS that have just arrived, and the time before which no answer to them begins.
+        awaited_media: Files of new messages, for which the answer to them waits a little.
         wait: The run that waits in this chat for a reply; the run may belong to another chat.
         agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
         paused: Whether agents' messages trigger this agent no more; a person's message clears this.
@@ -86,6 +87,9 @@ class Membership(Stored):
     queued_run: QueuedRun | None = None
     resuming: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     burst: Burst | None = None
+    awaited_media: Annotated[AwaitedMedia | None, Field(exclude_if=lambda awaited: not awaited)] = (
+        None
+    )
     wait: Wait | None = None
     agent_wakes: tuple[Instant, ...] = ()
     paused: bool = False

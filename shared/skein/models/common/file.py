@@ -31,6 +31,22 @@ class SignedUpload(Value):
     headers: dict[str, str]
 
 
+class CheckedFile(Value):
+    """A file that was checked: the real type, and nothing that it should not reveal.
+
+    Attributes:
+        width: The width of a picture in pixels; None for a document.
+        height: The height.
+        text: The text of a document, maybe empty; None for a picture.
+    """
+
+    content: Annotated[bytes, Field(repr=False)]
+    content_type: MediaType
+    width: int | None = None
+    height: int | None = None
+    text: Annotated[str | None, Field(repr=False)] = None
+
+
 class StoredFile(Value):
     """A stored file.
 

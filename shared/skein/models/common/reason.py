@@ -85,6 +85,10 @@ class Reason(StrEnum):
     # A run that has not ended.
     QUEUED = "queued", "The job is on its way to a worker; the tick sends it again if it was lost."
     DEBOUNCE = "debounce", "The run waits a few seconds for further SMS of the person."
+    MEDIA_PENDING = (
+        "media_pending",
+        "The run waits up to 20 seconds for a picture or file of the message.",
+    )
     BEHIND_OTHER_RUN = (
         "behind_other_run",
         "Another run of the agent in this chat comes first.",

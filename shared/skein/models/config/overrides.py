@@ -317,6 +317,11 @@ class LimitSettings(BaseModel):
         ),
         NUMBER,
     ] = 60
+    user_uploads_per_day: Annotated[
+        int,
+        Field(description="Pictures and files per person and day; 0 for no limit.", ge=0),
+        NUMBER,
+    ] = 200
     user_reads_per_minute: Annotated[
         int,
         Field(
@@ -387,7 +392,7 @@ class LimitSettings(BaseModel):
 
 
 class Retention(BaseModel):
-    """The retention of messages and runs, of a tenant; null for without limit."""
+    """The retention of messages, runs and files, of a tenant; null for without limit."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -401,6 +406,15 @@ class Retention(BaseModel):
         Field(description="Retention of runs in days; null for no limit.", ge=1, le=36_500),
         NUMBER,
     ] = None
+    media_days: Annotated[
+        int,
+        Field(
+            description="Retention of pictures and files in days, unless their message ends first.",
+            ge=1,
+            le=365,
+        ),
+        NUMBER,
+    ] = 30
 
 
 class TenantOnlySettings(DeskSettings, Retention):

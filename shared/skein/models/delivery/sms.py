@@ -99,6 +99,7 @@ class InboundSms(Value):
 
     Attributes:
         channel: The channel on which it came.
+        media: The files of the message, with their URLs at the provider.
         sender: The address of the sender, not validated yet.
         recipient: The address of the line, not validated yet.
         button: The id of the quick reply that was tapped; None for a typed message.
@@ -120,6 +121,11 @@ class InboundSms(Value):
     def answer(self) -> str:
         """The text that may answer a choice: the id of a quick reply, or the words."""
         return self.button if self.button is not None else self.body
+
+    @property
+    def attached(self) -> tuple[Media, ...]:
+        """The files as the message names them, without their URLs."""
+        return tuple(media.model_copy(update={"url": ""}) for media in self.media)
 
     @property
     def client_id(self) -> str:

@@ -173,6 +173,23 @@ class Burst(Value):
     latest: Instant
 
 
+class AwaitedMedia(Value):
+    """Pictures and files of new messages, for which an answer waits a little.
+
+    Attributes:
+        until: When the answer begins without them.
+        ids: Those that are still pending.
+    """
+
+    until: Instant
+    ids: tuple[Identifier, ...]
+
+    def without(self, media_id: str) -> "AwaitedMedia | None":
+        """Return what is left once a file is no longer pending; None if nothing is."""
+        left = tuple(each for each in self.ids if each != media_id)
+        return self.model_copy(update={"ids": left}) if left else None
+
+
 class Wait(Value):
     """The wait of a run for a reply; at most one per chat and agent.
 

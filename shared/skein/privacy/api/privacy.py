@@ -203,6 +203,34 @@ class DeliveryResource(Resource):
         )
 
 
+class ExportedFileResource(Resource):
+    """A picture or file of a message, or one that no message has yet."""
+
+    id: Id
+    chat_id: IdOfChat
+    seq: Annotated[int | None, Field(description="The message that has the file; null for none.")]
+    type: Annotated[str, Field(description="The media type.")]
+    bytes: Annotated[int, Field(description="The length; 0 while it is unknown.")]
+    url: Annotated[
+        str | None, Field(description="A signed URL, for five minutes; null if not `ready`.")
+    ]
+    created_at: CreatedAt
+
+    @classmethod
+    def of(cls, exported: Any) -> Self:
+        """Build the resource of a file with its link."""
+        file, link = exported
+        return cls(
+            id=file.id,
+            chat_id=file.chat_id,
+            seq=file.seq,
+            type=file.content_type,
+            bytes=file.size,
+            url=link.url if link is not None else None,
+            created_at=file.created_at,
+        )
+
+
 class KeptResource(Resource):
     """An item that an agent stores for this person only, or made from the person's words only."""
 
@@ -251,6 +279,10 @@ class ExportResource(Resource):
     ]
     deliveries: Annotated[
         tuple[DeliveryResource, ...], Field(description="SMS and their deliveries.")
+    ]
+    files: Annotated[
+        tuple[ExportedFileResource, ...],
+        Field(description="The person's pictures and files and, in direct chats, the agent's."),
     ]
     consents: Annotated[
         tuple[ConsentResource, ...],

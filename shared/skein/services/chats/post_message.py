@@ -47,7 +47,7 @@ from skein.models.common.storage import (
     gone,
 )
 from skein.models.config.overrides import Overrides
-from skein.models.outbox.jobs import Job
+from skein.models.outbox.jobs import Job, MediaJob
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
@@ -60,7 +60,7 @@ from skein.services.config.resolution import DESK_WORDS
 from skein.services.config.retention import kept_until, message_days
 from skein.services.delivery.enqueue import QueuedDelivery, outgoing, readable, undelivered
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.runs.debounce import burst_with, debounce_in
+from skein.services.runs.debounce import burst_with, debounce_in, media_with
 from skein.services.runs.slots import enqueue, slots_unchanged
 from skein.services.runs.waits import resumed_by
 from skein.services.runs.wakeups import paced, why_nobody, woken_by
@@ -336,6 +336,7 @@ class Chats:
         )
         commit.writes.extend([*counters.writes, *([stay.write] if stay is not None else [])])
         commit.jobs.extend([*counters.jobs, *([stay.job] if stay is not None else [])])
+        commit.jobs.extend(_jobs_of_media(message))
         self._move_sender(commit, new, sender, message, now)
         limit = self.settings.max_chain_depth
         refused = new.no_run_reason or (Reason.OPTED_OUT if snapshot.opted_out else None)
@@ -444,7 +445,11 @@ class Chats:
         for agent in [*woken, *(agent for agent in others if agent not in woken)]:
             wakes = agent in woken
             pace = paced(agent, message, woken=wakes, now=now)
-            answering = {**pace.changes, **burst_with(agent, debounce, now)}
+            answering = {
+                **pace.changes,
+                **burst_with(agent, debounce, now),
+                **media_with(agent, message, now),
+            }
             wait = agent.wait if not snapshot.chat.held else None
             if wait is not None and wait.ended_by(message.reply_to, now):
                 resumed = resumed_by(
@@ -501,6 +506,14 @@ def _origin_of(new: NewMessage) -> dict[str, str]:
     if new.route is None:
         return person
     return {**person, "sid": new.client_id.rpartition(":")[2], "line": new.route.line.address}
+
+
+def _jobs_of_media(message: Message) -> list[MediaJob]:
+    """Return the jobs that fetch and check the files of a person's message."""
+    if message.sender.kind != "user":
+        return []
+    of = {"tenant": message.tenant, "chat_id": message.chat_id}
+    return [MediaJob(media_id=media.id, **of) for media in message.media if media.id is not None]
 
 
 def _log_repeated(earlier: Message) -> None:

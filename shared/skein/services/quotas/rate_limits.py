@@ -49,13 +49,14 @@ WORDS: dict[What, str] = {
     "tokens": "the daily token limit is used up",
 }
 
-Alone = Literal["changes", "reads", "codes"]
+Alone = Literal["changes", "reads", "codes", "uploads"]
 """What has buckets apart from messages and tokens."""
 
 WORDS_ALONE: dict[Alone, str] = {
     "changes": "too many changes of chats, members or the own record",
     "reads": "too many reads",
     "codes": "too many codes for phone numbers",
+    "uploads": "too many pictures and files",
 }
 CODES_OF_ONE = Rate(5, DAY)  # to one number, and for one user
 CODES_OF_TENANT = Rate(500, DAY)
@@ -134,12 +135,14 @@ class TenantRates(NamedTuple):
     Attributes:
         changes: The limit of chats that one person opens, and of members that they add or remove.
         reads: The limit of one person's reads.
+        uploads: The limit of one person's pictures and files.
     """
 
     person: Rates
     together: Rates
     changes: Rate
     reads: Rate
+    uploads: Rate
 
 
 def rates_of(limits: LimitSettings) -> TenantRates:
@@ -157,6 +160,7 @@ def rates_of(limits: LimitSettings) -> TenantRates:
         ),
         Rate(limits.user_chat_changes_per_hour, HOUR),
         Rate(limits.user_reads_per_minute, MINUTE),
+        Rate(limits.user_uploads_per_day, DAY),
     )
 
 
@@ -247,6 +251,14 @@ class RateLimiter:
         """
         optimistic(self.clock, lambda: self._take_alone(tenant, user_id, "reads", reads))
 
+    def admit_uploads(self, tenant: str, user_id: str, files: int) -> None:
+        """Take pictures or files from a person's bucket.
+
+        Raises:
+            RateLimited: The bucket does not hold so many.
+        """
+        optimistic(self.clock, lambda: self._take_alone(tenant, user_id, "uploads", files))
+
     def change_admission(self, tenant: str, user_id: str) -> Callable[[], None]:
         """Return a function whose first call admits one change, and whose further calls do nothing.
 
@@ -282,7 +294,8 @@ class RateLimiter:
         settings_key, own_key, _ = admission_keys(tenant, user_id)
         found = self.table.get_many([settings_key, own_key])
         allowance, rates = self._of_person(tenant, user_id, found)
-        rate = rates.changes if what == "changes" else rates.reads
+        by_name = {"changes": rates.changes, "reads": rates.reads, "uploads": rates.uploads}
+        rate = by_name[what]
         if rate.limited:
             self._take_units(allowance, rate, what, units)
 

@@ -7,14 +7,17 @@ job of the run sees it.
 
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.base import Value
-from skein.models.runs.trigger import Burst
+from skein.models.common.reason import Reason
+from skein.models.runs.trigger import AwaitedMedia, Burst
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
+
+MEDIA_SECONDS = 20  # for which an answer waits for pending files
 
 
 class Debounce(Value):
@@ -61,8 +64,40 @@ def burst_with(membership: Membership, debounce: Debounce | None, now: datetime)
     return {"burst": Burst(until=until, latest=latest).model_dump(mode="json")}
 
 
-def seconds_left(membership: Membership | None, now: datetime) -> int:
-    """Return how many whole seconds of debounce are left; 0 if the run may start."""
-    if membership is None or membership.burst is None:
-        return 0
-    return max(0, ceil((membership.burst.until - now).total_seconds()))
+def media_with(membership: Membership, message: Message, now: datetime) -> dict[str, Any]:
+    """Return the membership attributes that record pending files of one more message.
+
+    The answer waits for all of them, at most `MEDIA_SECONDS` after the newest message.
+    """
+    ids = tuple(media.id for media in message.media if media.id is not None)
+    if not ids or message.sender.kind != "user":
+        return {}
+    awaited = membership.awaited_media
+    earlier = awaited.ids if awaited is not None and awaited.until > now else ()
+    until = now + timedelta(seconds=MEDIA_SECONDS)
+    media = AwaitedMedia(until=until, ids=tuple(dict.fromkeys([*earlier, *ids])))
+    return {"awaited_media": media.model_dump(mode="json")}
+
+
+class Delay(NamedTuple):
+    """How many whole seconds a queued run still waits, and why; 0 if it may start."""
+
+    seconds: int
+    reason: Reason
+
+
+def delay_of(membership: Membership | None, now: datetime) -> Delay:
+    """Return how long a queued run waits for further SMS, or for files of the messages."""
+    if membership is None:
+        return Delay(0, Reason.DEBOUNCE)
+    burst, media = membership.burst, membership.awaited_media
+    delays: list[Delay] = []
+    if burst is not None:
+        delays.append(Delay(_seconds_until(burst.until, now), Reason.DEBOUNCE))
+    if media is not None:
+        delays.append(Delay(_seconds_until(media.until, now), Reason.MEDIA_PENDING))
+    return max(delays, default=Delay(0, Reason.DEBOUNCE))
+
+
+def _seconds_until(end: datetime, now: datetime) -> int:
+    return max(0, ceil((end - now).total_seconds()))

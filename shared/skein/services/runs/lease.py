@@ -35,7 +35,7 @@ from skein.services.runs.claim import (
 )
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
-from skein.services.runs.debounce import seconds_left
+from skein.services.runs.debounce import delay_of
 from skein.services.runs.latency import record_start
 from skein.services.runs.slots import (
     RunMerge,
@@ -139,9 +139,11 @@ class RunLeases(ABC):
         if found.member is not None and not is_its_turn(found.run, found.member):
             _log_no_work(found.run, Reason.BEHIND_OTHER_RUN)
             return False
-        seconds = seconds_left(membership, now) if found.run.status == "queued" else 0
+        if found.run.status != "queued":
+            return True
+        seconds, reason = delay_of(membership, now)
         if seconds:
-            _log_no_work(found.run, Reason.DEBOUNCE)
+            _log_no_work(found.run, reason)
             self.dispatch.send([job], delay_seconds=seconds)
         return not seconds
 
@@ -398,8 +400,9 @@ def _start_of(
         merge = merge_queued_run(run, member, widen=True, now=now)
         writes = merge.writes
         membership_changes |= merge.membership_changes
-    if member is not None and member.burst is not None and run.status == "queued":
-        membership_changes["burst"] = None
+    if member is not None and run.status == "queued":
+        waits = {"burst": member.burst, "awaited_media": member.awaited_media}
+        membership_changes |= {name: None for name, wait in waits.items() if wait is not None}
     return _Start(run_changes | merge.run_changes, membership_changes, writes, merge)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run
-from skein.services.runs.debounce import seconds_left
+from skein.services.runs.debounce import delay_of
 from skein.services.runs.slots import is_its_turn
 
 
@@ -37,8 +37,9 @@ def _reason_of_queued(run: Run, member: Membership | None, now: datetime) -> Rea
         return Reason.PAUSED
     if member is not None and not is_its_turn(run, member):
         return Reason.BEHIND_OTHER_RUN
-    if seconds_left(member, now):
-        return Reason.DEBOUNCE
+    delay = delay_of(member, now)
+    if delay.seconds:
+        return delay.reason
     waits = run.reason == Reason.CONCURRENCY_LIMIT
     return Reason.CONCURRENCY_LIMIT if waits else Reason.QUEUED
 

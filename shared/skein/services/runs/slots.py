@@ -187,7 +187,8 @@ def merge_queued_run(
     joined = canceled_queued_run(
         membership, queued, Reason.MERGED, f"joined {run.id}", now, merged_into=run.id
     )
-    return RunMerge(changes, {"queued_run": None, "burst": None}, (joined,), queued.run_id)
+    emptied = dict.fromkeys(("queued_run", "burst", "awaited_media"))
+    return RunMerge(changes, emptied, (joined,), queued.run_id)
 
 
 def canceled_queued_run(

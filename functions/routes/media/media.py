@@ -1,0 +1,35 @@
+"""Routes by which people upload pictures and files, and get those of their chats."""
+
+from routes.app import ChatId, MediaId
+from routes.audited import CONVERSATION, Unaudited
+from routes.router import ApiRouter
+from skein.bootstrap import service
+from skein.media.api import MediaLinkResource, NewMedia, UploadResource
+from skein.media.uploads import MediaUploads
+
+router = ApiRouter("media", Unaudited(CONVERSATION))
+
+
+@router.post("/v1/media", "Announce an upload of a picture or file", 404, 409)
+def begin_upload(new: NewMedia) -> UploadResource:
+    """Upload the file to the URL, then post a message that names its id.
+
+    The URL takes this file only, for ten minutes. A file that no message names is deleted after a
+    day.
+    """
+    caller = router.caller
+    begun = service(MediaUploads).begin(caller.tenant, caller.person, new.chat_id, new.upload)
+    return UploadResource.to(begun.file.id, begun.signed, begun.ends_at)
+
+
+@router.get(
+    "/v1/chats/<chat_id>/media/<media_id>", "Get a link to a picture or file of a message", 409
+)
+def get_media(chat_id: ChatId, media_id: MediaId) -> MediaLinkResource:
+    """The URL works for five minutes. While the file is `pending`, the call answers 409.
+
+    Browsers show pictures, and save other files.
+    """
+    caller = router.caller
+    link = service(MediaUploads).link(caller.tenant, caller.user_id, chat_id, media_id)
+    return MediaLinkResource(url=link.url, expires_at=link.ends_at)

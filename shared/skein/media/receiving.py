@@ -1,0 +1,179 @@
+"""Receipt of pictures and files: fetch or read each, check it, and store it without metadata.
+
+A webhook or an upload leaves an item in the state `pending`, with a due pointer. The worker here
+may die at any call: a file is stored before its item is `ready`, and a file without an item is
+deleted by the next job.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from skein.errors import ConditionFailed, MediaRefused, NotFound, Transient
+from skein.media.deleting import MediaDeletion
+from skein.models.chats.media import EXCERPT_CHARACTERS, MAX_BYTES, MediaFile
+from skein.models.chats.membership import Membership
+from skein.models.common.file import CheckedFile
+from skein.models.common.storage import Is, Update
+from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import MediaJob, RunJob
+from skein.ports import Clock, Files, MediaReader, Sms, Table
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.common.optimistic import optimistic
+from skein.services.outbox.dispatch import Dispatch
+
+GIVE_UP_AFTER = timedelta(days=1)
+MAX_TRIES = 8  # of the tick; a file that ends its worker each time is given up
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaReceiver:
+    """Worker that receives pictures and files, and deletes those whose time is over.
+
+    Args:
+        sms: Returns the provider that holds files of messages.
+        reader: Returns the libraries that read files, which are large.
+    """
+
+    table: Table
+    clock: Clock
+    files: Files
+    sms: Callable[[], Sms]
+    reader: Callable[[], MediaReader]
+    deletion: MediaDeletion
+    dispatch: Dispatch
+
+    def take(self, job: MediaJob) -> None:
+        """Receive or delete a file, if that is due (idempotent).
+
+        Raises:
+            Transient: The provider, the bucket or the table is out of reach; the job is retried.
+        """
+        item = self.table.get(MediaFile.key_of(job.tenant, job.chat_id, job.media_id))
+        if item is None:
+            self.deletion.delete_stored(job)
+            return
+        file = MediaFile.from_item(item)
+        if self.clock.now() >= file.kept_until:
+            self.deletion.delete(file)
+        elif file.state == "pending" and file.seq is not None:
+            self._settle(file, self._result(file, tries=int(item.get("due_tries", 0))))
+            self._end_waits(file)
+
+    def _result(self, file: MediaFile, *, tries: int) -> dict[str, Any]:
+        """Store the checked file, and return what its item says from now on."""
+        if tries >= MAX_TRIES:
+            return _failed(file, "unreadable")
+        try:
+            checked = self.reader().check(self._content(file), file.content_type)
+        except MediaRefused as refused:
+            return _failed(file, refused.reason)
+        self.files.put(file.file_name, checked.content, checked.content_type)
+        if checked.text:
+            self.files.put(file.text_name, checked.text.encode(), "text/plain; charset=utf-8")
+        return _described(checked)
+
+    def _content(self, file: MediaFile) -> bytes:
+        """Return the file as it was sent.
+
+        Raises:
+            MediaRefused: The file is gone, or is not the one that was announced.
+            Transient: The provider or the bucket is out of reach.
+        """
+        if file.source is None:
+            content = self.files.get(file.incoming_name)
+            announced = content is not None and hashlib.sha256(content).hexdigest() == file.sha256
+            if content is None or not announced:
+                raise MediaRefused("upload_missing")
+            return content
+        try:
+            fetched = self.sms().media(file.source, max_bytes=MAX_BYTES)
+        except Transient:
+            if self.clock.now() < file.created_at + GIVE_UP_AFTER:
+                raise
+            fetched = None
+        if fetched is None:
+            raise MediaRefused("gone")
+        return fetched
+
+    def _settle(self, file: MediaFile, result: dict[str, Any]) -> None:
+        """Write the result, unless the file was deleted or another worker was faster."""
+        over = {"source": None, "sha256": None, "due_tries": None}
+        due = due_pointer("media", file.key, file.kept_until)
+        try:
+            self.table.write(
+                Update(file.key, set=result | over | due, condition=Is("state", "pending"))
+            )
+        except ConditionFailed:
+            if self.table.get(file.key) is None:
+                self.deletion.delete_stored(file.job)
+            return
+        self.files.delete(file.incoming_name)
+        logger.info("file received", extra={**_named(file), "state": result["state"]})
+
+    def _end_waits(self, file: MediaFile) -> None:
+        """Start the runs that have waited for this file last."""
+        with suppress(NotFound):
+            agents = read_snapshot(self.table, file.tenant, file.chat_id).agents
+            for agent in agents:
+                waits = agent.awaited_media
+                if waits is not None and file.id in waits.ids:
+                    optimistic(self.clock, partial(self._end_wait, agent, file.id))
+
+    def _end_wait(self, agent: Membership, media_id: str) -> None:
+        """Remove the file from those that an agent waits for; send the run if none is left.
+
+        Raises:
+            ConditionFailed: The agent waits for other files now; the caller reads again.
+        """
+        item = self.table.get(agent.key)
+        current = Membership.from_item(item) if item is not None else None
+        waits = current.awaited_media if current is not None else None
+        if current is None or waits is None or media_id not in waits.ids:
+            return
+        left = waits.without(media_id)
+        change = left.model_dump(mode="json") if left is not None else None
+        unchanged = Is("awaited_media", waits.model_dump(mode="json"))
+        self.table.write(Update(agent.key, set={"awaited_media": change}, condition=unchanged))
+        slot = current.queued_run
+        if left is None and slot is not None and current.free:
+            user_id = slot.trigger.user_id
+            run = RunJob(
+                tenant=agent.tenant,
+                run_id=slot.run_id,
+                agent_id=agent.member.id,
+                user_id=user_id,
+            )
+            self.dispatch.send([run])
+
+
+def _failed(file: MediaFile, reason: str) -> dict[str, Any]:
+    """Return what the item of a file that is not accepted says."""
+    logger.info("file not accepted", extra={**_named(file), "why": reason})
+    return {"state": "failed", "reason": reason}
+
+
+def _described(checked: CheckedFile) -> dict[str, Any]:
+    """Return what the item of a checked file says."""
+    text = checked.text or ""
+    return {
+        "state": "ready",
+        "reason": None,
+        "content_type": checked.content_type,
+        "size": len(checked.content),
+        "width": checked.width,
+        "height": checked.height,
+        "excerpt": text[:EXCERPT_CHARACTERS] or None,
+        "characters": len(text),
+    }
+
+
+def _named(file: MediaFile) -> dict[str, Any]:
+    return {"chat_id": file.chat_id, "media_id": file.id, "seq": file.seq}

@@ -1,0 +1,65 @@
+"""Pictures and files of a message: the items that are stored with it, and those that are read."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from skein.models.chats.chat import Chat, Media, Message
+from skein.models.chats.media import MediaFile
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, Missing, Put, Write
+from skein.models.config.overrides import Retention
+from skein.ports import Table
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.outbox.dispatch import OUTBOX_GRACE
+
+
+def media_kept_until(chat: Chat, posted_at: datetime) -> datetime:
+    """Return when the files of a message are deleted: with the message, or earlier."""
+    retention = chat.retention or Retention()
+    days = min(retention.media_days, retention.message_days or retention.media_days)
+    return posted_at + timedelta(days=days)
+
+
+def sent_files(
+    files: Iterable[Media], snapshot: ChatSnapshot, sender: MemberRef, now: datetime
+) -> Iterator[Write]:
+    """Yield the writes of the items of files that a message brings, for its transaction.
+
+    The provider still holds the files. The job of each follows the message; a lost job is found by
+    the due pointer. Files without an id are not fetched.
+    """
+    membership, chat = snapshot.member(sender), snapshot.chat
+    if membership is None:
+        return
+    for media in files:
+        if media.id is None:
+            continue
+        file = MediaFile(
+            tenant=chat.tenant,
+            chat_id=chat.id,
+            id=media.id,
+            sender=membership.member,
+            content_type=media.content_type,
+            seq=chat.last_seq + 1,
+            source=media.url,
+            created_at=now,
+            kept_until=media_kept_until(chat, now),
+        )
+        yield Put(file.key, file.to_item(now + OUTBOX_GRACE), Missing())
+
+
+def files_of(table: Table, messages: Iterable[Message]) -> Mapping[str, MediaFile]:
+    """Read the files of messages by id, in batches; messages without files cost no read."""
+    keys = {
+        MediaFile.key_of(message.tenant, message.chat_id, media.id): None
+        for message in messages
+        for media in message.media
+        if media.id is not None
+    }
+    found: dict[str, MediaFile] = {}
+    wanted = list(keys)
+    for start in range(0, len(wanted), MAX_BATCH_GET_KEYS):
+        items = table.get_many(wanted[start : start + MAX_BATCH_GET_KEYS])
+        files = map(MediaFile.from_item, items.values())
+        found |= {file.id: file for file in files}
+    return found
