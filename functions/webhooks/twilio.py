@@ -1,6 +1,7 @@
 """Twilio's webhooks: check the signature and parse the form fields."""
 
 import base64
+import logging
 import re
 from collections.abc import Mapping
 from typing import TypeVar
@@ -30,6 +31,8 @@ NUMBER = re.compile(r"[0-9]{1,100}")  # far fewer digits than the limit of `int`
 
 Form = Mapping[str, str]
 V = TypeVar("V", bound=Value)
+
+logger = logging.getLogger(__name__)
 
 
 def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> Form:
@@ -90,6 +93,8 @@ def inbound_sms(form: Form) -> InboundSms:
         for n in range(min(int(count), MAX_MEDIA))
         if f"MediaUrl{n}" in form
     ]
+    if int(count) > MAX_MEDIA:
+        logger.warning("files of a message left out", extra={"files": int(count) - MAX_MEDIA})
     channel, sender = channel_at(form.get("From", ""))
     same, recipient = channel_at(form.get("To", ""))
     if channel is not same:

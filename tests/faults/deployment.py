@@ -50,7 +50,8 @@ PORTS = {
     "erasure_register": ("write",),
     "vectors": ("nearest",),
     "queues": ("send",),
-    "sms": ("send", "find"),
+    "sms": ("send", "find", "media"),
+    "files": ("put", "get", "head", "delete", "copy"),
     "model": ("complete", "stream"),
     "sockets": ("push",),
     "mobile_push": ("notify", "forget"),
@@ -61,7 +62,7 @@ PORTS = {
 WRITES = frozenset({"table.write", "table.transact"})
 CHANGING = WRITES | {
     *("queues.send", "sms.send", "model.complete", "model.stream", "sockets.push"),
-    *("outbound_http.send", "mobile_push.notify"),
+    *("outbound_http.send", "mobile_push.notify", "files.put", "files.delete"),
 }
 
 Watcher = Callable[[ModuleType, Any], None]

@@ -19,9 +19,11 @@ from skein.models.common.storage import Put
 from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from skein.models.directory.address_index import AddressChat
 from skein.models.directory.line import Line
+from skein.services.chats.posted_media import files_of
 from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World
+from tests.support.pictures import document, picture
 from tests.support.webhooks import SETTINGS, Webhook, invoke, signed_world
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,7 +164,38 @@ def test_a_query_string_counts_as_it_was_sent(world: World) -> None:
     assert send(world, SMS.asking("b=%2B&a=1&a=2&empty=").signed())["statusCode"] == 200
 
 
-def test_pictures_are_kept_as_references(world: World) -> None:
+@pytest.mark.parametrize(
+    ("name", "channel", "kind"),
+    [
+        ("sms_webhook_media", "sms", "image/jpeg"),
+        ("sms_webhook_whatsapp_media", "whatsapp", "application/pdf"),
+    ],
+)
+def test_file_of_a_recorded_message_is_fetched_from_twilio(
+    world: World, name: str, channel: str, kind: str
+) -> None:
+    world.line(channels=(channel,))
+    webhook = Webhook.recorded(name)
+    content = document("Rest") if kind == "application/pdf" else picture()
+    world.sms.media_files = {dict(webhook.fields)["MediaUrl0"]: content}
+    assert send(world, webhook.signed())["statusCode"] == 200
+    world.drain()
+    item = world.table.get(AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE)))
+    assert item is not None
+    message = world.messages(item["chat_id"])[0]
+    [file] = files_of(world.table, [message]).values()
+    assert (file.state, file.content_type, file.seq) == ("ready", kind, 1)
+
+
+def test_files_beyond_ten_are_left_out(world: World) -> None:
+    urls = {f"MediaUrl{n}": f"https://api.twilio.com/ME{n}" for n in range(11)}
+    assert send(world, SMS.but(NumMedia="11", **urls).signed())["statusCode"] == 200
+    item = world.table.get(AddressChat.key_of(TENANT, phone_address(PHONE), phone_address(LINE)))
+    assert item is not None
+    assert len(world.messages(item["chat_id"])[0].media) == 10
+
+
+def test_pictures_are_named_by_their_types(world: World) -> None:
     mms = SMS.but(
         Body="",
         NumMedia="2",

@@ -42,6 +42,7 @@ TAGS = {
     "lines": "Phone numbers on which agents receive and send SMS.",
     "live": "The live channel: changes over a WebSocket.",
     "me": "The caller.",
+    "media": "Pictures and files of messages.",
     "members": "Members of chats.",
     "memories": "Memories of agents: what they learned, from whom, and who may be shown it.",
     "messages": "Messages of chats.",

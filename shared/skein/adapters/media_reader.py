@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("PIL.Image", "PIL.ImageOps", "PIL.ImageCms", "pi_heif", "pypdf")
 
-# The formats that Pillow may open, and how each is stored. Animations become their first picture.
+OPENED = ("JPEG", "PNG", "WEBP", "HEIF")  # the formats that Pillow may open
+# How each format is stored. A JPEG may have several pictures (MPO); the first one is taken.
 FORMATS = {"JPEG": "JPEG", "MPO": "JPEG", "PNG": "PNG", "WEBP": "WEBP", "HEIF": "JPEG"}
 TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 QUALITY = 88
@@ -85,13 +86,21 @@ def _decoded(content: bytes) -> Image:
             pixels. These are compared before anything is decoded.
     """
     import pi_heif
-    from PIL import Image, UnidentifiedImageError
+    from PIL import (  # noqa: F401 - importing a plugin registers its format
+        Image,
+        JpegImagePlugin,
+        PngImagePlugin,
+        UnidentifiedImageError,
+        WebPImagePlugin,
+    )
 
     pi_heif.register_heif_opener()
     try:
-        image = Image.open(io.BytesIO(content), formats=list(FORMATS))
+        image = Image.open(io.BytesIO(content), formats=OPENED)
     except UnidentifiedImageError:
         raise MediaRefused("type_refused") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise MediaRefused("too_large") from error
     except Exception as error:
         raise MediaRefused("unreadable") from error
     if image.width * image.height > MAX_PIXELS:

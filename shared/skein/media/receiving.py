@@ -16,7 +16,13 @@ from typing import Any
 
 from skein.errors import ConditionFailed, MediaRefused, NotFound, Transient
 from skein.media.deleting import MediaDeletion
-from skein.models.chats.media import EXCERPT_CHARACTERS, MAX_BYTES, MediaFile
+from skein.models.chats.media import (
+    EXCERPT_CHARACTERS,
+    MAX_BYTES,
+    SMALL_BYTES,
+    SMALL_TYPE,
+    MediaFile,
+)
 from skein.models.chats.membership import Membership
 from skein.models.common.file import CheckedFile
 from skein.models.common.storage import Is, Update
@@ -28,6 +34,7 @@ from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
 
 GIVE_UP_AFTER = timedelta(days=1)
+MMS_TYPES = frozenset({"image/jpeg", "image/png"})
 MAX_TRIES = 8  # of the tick; a file that ends its worker each time is given up
 
 logger = logging.getLogger(__name__)
@@ -78,7 +85,17 @@ class MediaReceiver:
         self.files.put(file.file_name, checked.content, checked.content_type)
         if checked.text:
             self.files.put(file.text_name, checked.text.encode(), "text/plain; charset=utf-8")
-        return _described(checked)
+        return _described(checked) | {"small_size": self._stored_small(file, checked)}
+
+    def _stored_small(self, file: MediaFile, checked: CheckedFile) -> int | None:
+        """Store a smaller copy of a picture that an MMS does not carry; return its length."""
+        carried = checked.content_type in MMS_TYPES and len(checked.content) <= SMALL_BYTES
+        if checked.width is None or carried:
+            return None
+        small = self.reader().shrunk(checked.content, SMALL_BYTES)
+        if small is not None:
+            self.files.put(file.small_name, small, SMALL_TYPE)
+        return len(small) if small is not None else None
 
     def _content(self, file: MediaFile) -> bytes:
         """Return the file as it was sent.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skein.errors import NotFound, Unprocessable
-from skein.models.chats.chat import Chat, Media
+from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.address import phone_address
 from skein.models.common.reason import Reason
@@ -267,13 +267,6 @@ def test_sms_from_invalid_phone_number_is_refused(sender: str) -> None:
 
 
 # ---------------------------------------------------------------------- media and keywords
-
-
-def test_media_are_kept_as_references() -> None:
-    here = world()
-    media = (Media(url="https://api.twilio.com/media/ME1", content_type="image/jpeg"),)
-    posted = receive(here, "", media=media)
-    assert posted.message.media == media
 
 
 @pytest.mark.parametrize("body", ["", " \n"])

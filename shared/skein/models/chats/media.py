@@ -24,6 +24,7 @@ MediaState = Literal["pending", "ready", "failed"]
 MediaReason = Literal["too_large", "type_refused", "unreadable", "gone", "upload_missing"]
 
 SMALL_TYPE = "image/jpeg"  # of the smaller copies of pictures
+SMALL_BYTES = 600 * 1024  # what an MMS carries
 MAX_BYTES = 5_000_000
 MAX_PIXELS = 25_000_000
 MAX_PER_MESSAGE = 10

@@ -1,0 +1,150 @@
+"""The reader of files: what they really are, and what is left of them."""
+
+import base64
+import io
+
+import pytest
+from PIL import Image, ImageCms
+
+from skein.adapters.media_reader import LibraryMediaReader
+from skein.errors import MediaRefused
+from skein.models.chats.media import MAX_BYTES, MAX_TEXT_CHARACTERS
+from tests.support.pictures import HTML, PLACE, bomb, document, picture, with_place
+
+READER = LibraryMediaReader()
+SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script/></svg>'
+GIF = picture("GIF", mode="P")
+# A red square of 64 x 64 pixels, as phones of Apple store it; no library here can make one.
+HEIC = base64.b85decode(
+    "0000SW^{RQXk}?*00000ZE0pPXk}?*ZE0a<00042ZDn*}000000000XXk=`10000000000aA{+70000000000000"
+    "0000000B57=IV*mgE07O6l0RRC200001dH?|c00000000>P001LtX>Mi!000000RR916=`l}WdZ;I000310BCk&F"
+    "#rGn01j|zbZr0t000010002iX>f9I0002DX>en20001ZXm(>m0RwOV0058x000009`FGC{rLC*01pFT0096PKmiN"
+    "^|NjGU00093kN^M!000939=ZZRVE_RDD?$MQ18@KU0|1Z!00RI30{|YNAb|yz>PacCZUPz%2mk;B0LTCU0{{p>Vg"
+    "LaE2SfqEa<C#m0000JV{dG7ZewhC0096E00w{n000zeb8uw<00000002M$002M$000nhX?SS>000032nYxO000+h"
+    "aBX1#00000000310R({p0|Wp703mH;VRQfh02L?!uLKzUc{uC;`dLrkP#0_rM?-)"
+)
+
+
+def opened(content: bytes) -> Image.Image:
+    image = Image.open(io.BytesIO(content))
+    image.load()
+    return image
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_picture_keeps_its_format_and_size_whatever_is_claimed(kind: str) -> None:
+    checked = READER.check(picture(kind), "application/octet-stream")
+    assert checked.content_type == f"image/{kind.lower()}"
+    assert (checked.width, checked.height, checked.text) == (64, 48, None)
+    assert opened(checked.content).format == kind
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_picture_is_upright_and_says_nothing_of_its_place(kind: str) -> None:
+    original = with_place(kind)
+    assert PLACE in original
+    checked = READER.check(original, "image/jpeg")
+    assert (checked.width, checked.height) == (48, 64)  # it was taken sideways
+    image = opened(checked.content)
+    assert PLACE not in checked.content
+    assert not image.getexif()
+    assert not {"exif", "xmp", "comment", "icc_profile", "dpi"} & image.info.keys()
+
+
+def test_comment_of_a_picture_and_what_was_appended_to_it_are_gone() -> None:
+    hostile = picture("JPEG", comment=b"call me") + HTML
+    checked = READER.check(hostile, "image/jpeg")
+    assert b"call me" not in checked.content
+    assert b"script" not in checked.content
+
+
+def test_colours_of_a_profile_are_kept_without_it() -> None:
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    checked = READER.check(picture("PNG", icc_profile=profile), "image/png")
+    assert opened(checked.content).convert("RGB").getpixel((1, 1)) == (255, 0, 0)
+    assert b"iCCP" not in checked.content
+
+
+@pytest.mark.parametrize("mode", ["CMYK", "L", "1"])
+def test_picture_of_any_colours_is_taken(mode: str) -> None:
+    kind = "PNG" if mode == "1" else "JPEG"
+    assert READER.check(picture(kind, mode=mode), "image/jpeg").width == 64
+
+
+def test_clear_parts_of_a_picture_stay_clear() -> None:
+    checked = READER.check(picture("PNG", mode="LA"), "image/png")
+    assert opened(checked.content).mode == "LA"
+
+
+def test_picture_of_a_phone_becomes_a_jpeg() -> None:
+    checked = READER.check(HEIC, "image/heic")
+    assert checked.content_type == "image/jpeg"
+    assert (checked.width, checked.height) == (64, 64)
+
+
+@pytest.mark.parametrize(
+    ("content", "claimed", "reason"),
+    [
+        pytest.param(bomb(), "image/png", "too_large", id="decompression bomb"),
+        pytest.param(bomb(5_001, 5_000), "image/png", "too_large", id="more than 25 megapixels"),
+        pytest.param(b"\xff" * (MAX_BYTES + 1), "image/jpeg", "too_large", id="too many bytes"),
+        pytest.param(SVG, "image/svg+xml", "type_refused", id="SVG"),
+        pytest.param(SVG, "text/plain", "type_refused", id="SVG named as text"),
+        pytest.param(HTML, "image/png", "type_refused", id="HTML named as PNG"),
+        pytest.param(HTML, "text/plain", "type_refused", id="HTML named as text"),
+        pytest.param(b"hi \x00\x01", "text/plain", "type_refused", id="binary named as text"),
+        pytest.param(b"\xff\xfe\x00h", "text/plain", "type_refused", id="no UTF-8"),
+        pytest.param(GIF, "image/gif", "type_refused", id="GIF"),
+        pytest.param(b"", "image/jpeg", "type_refused", id="empty"),
+        pytest.param(picture()[:200], "image/jpeg", "unreadable", id="truncated JPEG"),
+        pytest.param(picture("PNG")[:60], "image/png", "unreadable", id="truncated PNG"),
+        pytest.param(b"%PDF-1.7 nothing", "application/pdf", "unreadable", id="damaged PDF"),
+    ],
+)
+def test_hostile_file_is_refused(content: bytes, claimed: str, reason: str) -> None:
+    with pytest.raises(MediaRefused) as refused:
+        READER.check(content, claimed)
+    assert refused.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (document("Rest on Monday", "Run on Tuesday"), "Rest on Monday\n\nRun on Tuesday"),
+        (document(""), ""),
+        (document("Rest", encrypted=True), ""),
+    ],
+    ids=["text", "no text", "encrypted"],
+)
+def test_text_of_a_document_is_read_if_there_is_any(content: bytes, text: str) -> None:
+    checked = READER.check(content, "image/png")
+    assert (checked.content_type, checked.text) == ("application/pdf", text)
+    assert checked.content == content
+
+
+def test_huge_document_is_read_up_to_the_limit() -> None:
+    long = document(*["word " * 40_000] * 3)
+    checked = READER.check(long, "application/pdf")
+    assert checked.text is not None
+    assert len(checked.text) == MAX_TEXT_CHARACTERS
+
+
+def test_contact_and_text_are_told_apart() -> None:
+    card = "BEGIN:VCARD\r\nFN:Zoë\r\nEND:VCARD"
+    assert READER.check(card.encode(), "text/x-vcard").content_type == "text/vcard"
+    checked = READER.check(b"\xef\xbb\xbfHello\n", "text/plain")
+    assert (checked.content_type, checked.content, checked.text) == (
+        "text/plain",
+        b"Hello\n",
+        "Hello\n",
+    )
+
+
+def test_picture_is_shrunk_to_a_length_or_not_at_all() -> None:
+    noise = io.BytesIO()
+    Image.effect_noise((1_200, 900), 90).convert("RGB").save(noise, "PNG")
+    small = READER.shrunk(noise.getvalue(), 200_000)
+    assert small is not None
+    assert len(small) <= 200_000
+    assert opened(small).format == "JPEG"
+    assert READER.shrunk(noise.getvalue(), 100) is None
