@@ -99,6 +99,7 @@ OTHERS = {
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "live/changes.py": "numbers and ids of what has changed",
     "live/answer_frames.py": "whether the worker still has the run; no words",
+    "media/uploads.py": "for people, in chats that they are in now",
     "live/pushes.py": "for people, in chats that they are in now",
     "live/notifications.py": "the sender's name, for people in chats that they are in now",
     "services/chats/views.py": "for people, in chats that they are in",

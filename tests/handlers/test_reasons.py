@@ -26,7 +26,7 @@ from skein.errors import (
     Unavailable,
 )
 from skein.logs import Crashed
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Media, Message
 from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
@@ -168,8 +168,8 @@ def texting(*script: Script, settings: Settings | None = None, **agent: Any) -> 
     return world
 
 
-def texted(world: World, text: str = "Hi") -> Message:
-    return world.post(text, HUSAM, route=TEXTED).message
+def texted(world: World, text: str = "Hi", media: tuple[Media, ...] = ()) -> Message:
+    return world.post(text, HUSAM, route=TEXTED, media=media).message
 
 
 def inbound(world: World, body: str, sid: str) -> Message:
@@ -592,6 +592,15 @@ def _debounce(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
     texted(world)
     world.take(world.runs()[0].job)
     assert logged.reasons[-1] == Reason.DEBOUNCE
+    return of_agent(world, 1)
+
+
+@scenario(Reason.MEDIA_PENDING)
+def _media_pending(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
+    world = texting()
+    texted(world, media=(Media(id="med_1", content_type="image/png"),))
+    world.take(world.runs()[0].job)
+    assert logged.reasons[-1] == Reason.MEDIA_PENDING
     return of_agent(world, 1)
 
 

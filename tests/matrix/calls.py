@@ -103,6 +103,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewHolder": {"holder": "me"},
     "NewKey": {"name": "Another", "roles": ["support"]},
     "NewLine": {"phone": NEW_LINE, "agent_id": "{agent_id}"},
+    "NewMedia": {
+        "chat_id": "{chat_id}",
+        "type": "image/png",
+        "bytes": 10,
+        "sha256": "0" * 64,
+    },
     "NewMemory": {"kind": "core", "text": "Something new"},
     "NewPlan": {"name": "New", "instruction": "Look", "run_after": "2 hours"},
     "NewService": {"name": "New", "agent_ids": ["{agent_id}"]},

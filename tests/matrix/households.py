@@ -7,6 +7,7 @@ table in `Neighbours`: one's own, a stranger's with other ids, and a twin's with
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -21,9 +22,11 @@ from skein.live.devices import Devices
 from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
 from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
+from skein.models.chats.chat import Message
 from skein.models.chats.choice import Destination, Proposal
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk import Holder
+from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
 from skein.models.common.address import Route
@@ -309,7 +312,29 @@ class _Furnisher:
         question = ask(self.world, ann, **in_pair, **proposed).message
         consent = Consent.of(question, user_id=ann.id, at=self.world.clock.now())
         self.world.table.write(Put(consent.key, consent.attributes()))
+        self._attach("team", ann)
         self._index()
+
+    def _attach(self, name: str, sender: NamedMember) -> None:
+        """Give the first message of a chat a file."""
+        place, chat_id, now = self.places[name], self._chat_id(name), self.world.clock.now()
+        file = MediaFile(
+            tenant=TENANT,
+            chat_id=chat_id,
+            id=f"med_{self.mark}1",
+            sender=sender,
+            content_type="text/plain",
+            state="ready",
+            seq=1,
+            excerpt=place.word,
+            created_at=now,
+            kept_until=now + timedelta(days=30),
+        )
+        message = Message.key_of(TENANT, chat_id, 1)
+        named = [file.named().model_dump(mode="json")]
+        self.world.table.write(Put(file.key, file.to_item()))
+        self.world.table.write(Update(message, set={"files": named}))
+        place.ids["media_id"] = file.id
 
     def _hold(self, chat_id: str) -> None:
         """A chat with the designer that an operator holds."""

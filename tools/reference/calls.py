@@ -27,7 +27,7 @@ COMMON_ERRORS = frozenset({"401", "403", "422", "429", "500", "503"})
 GROUPS = {
     "The caller": ("me",),
     "Chats and their members": ("chats", "members"),
-    "Messages": ("messages",),
+    "Messages": ("messages", "media"),
     "The live channel": ("live",),
     "Agents": ("agents",),
     "Memories and recall": ("memories", "recall"),

@@ -49,6 +49,8 @@ ENUMS = {
     "KeyRole": "A right of an API key.",
     "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
     "(`api`), or a reflection.",
+    "MediaState": "Whether a file is still being checked (`pending`), can be shown (`ready`) or "
+    "neither (`failed`).",
     "MemberKind": "Whether a member is a person (`user`) or an agent.",
     "MemberRole": "Who owns a chat. Only owners remove others, discard the chat, and change its "
     "title and settings.",

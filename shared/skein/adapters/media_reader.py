@@ -204,7 +204,7 @@ def _text(content: bytes) -> CheckedFile:
     except UnicodeDecodeError:
         raise MediaRefused("type_refused") from None
     beginning = text[:BEGINNING].lower()
-    if not CONTROLS.isdisjoint(map(ord, text)) or any(mark in beginning for mark in MARKUP):
+    if not CONTROLS.isdisjoint(map(ord, text)) or any(tag in beginning for tag in MARKUP):
         raise MediaRefused("type_refused")
     contact = content.lstrip()[: len(VCARD)].upper() == VCARD
     return CheckedFile(

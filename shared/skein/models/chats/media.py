@@ -165,7 +165,7 @@ def file_name_of(tenant: str, chat_id: str, media_id: str) -> str:
 
 
 def file_names(tenant: str, chat_id: str, media_id: str) -> tuple[str, str, str, str]:
-    """Return the names of what may be stored of a file: as sent, checked, its text, a small copy."""
+    """Return the names of what may be stored of a file: as sent, checked, as text, a small copy."""
     path = "/".join(map(_file_part, (tenant, chat_id, media_id)))
     checked = f"media/{path}"
     return f"incoming/{path}", checked, f"{checked}.txt", f"{checked}.small"

@@ -10,6 +10,7 @@ __all__ = [
     "message_reasons",
     "own_chats",
     "post_message",
+    "posted_media",
     "staleness",
     "views",
 ]

@@ -79,24 +79,24 @@ def media_with(membership: Membership, message: Message, now: datetime) -> dict[
     return {"awaited_media": media.model_dump(mode="json")}
 
 
-class Delay(NamedTuple):
+class DelayTime(NamedTuple):
     """How many whole seconds a queued run still waits, and why; 0 if it may start."""
 
     seconds: int
     reason: Reason
 
 
-def delay_of(membership: Membership | None, now: datetime) -> Delay:
+def delay_of(membership: Membership | None, now: datetime) -> DelayTime:
     """Return how long a queued run waits for further SMS, or for files of the messages."""
     if membership is None:
-        return Delay(0, Reason.DEBOUNCE)
+        return DelayTime(0, Reason.DEBOUNCE)
     burst, media = membership.burst, membership.awaited_media
-    delays: list[Delay] = []
+    delays: list[DelayTime] = []
     if burst is not None:
-        delays.append(Delay(_seconds_until(burst.until, now), Reason.DEBOUNCE))
+        delays.append(DelayTime(_seconds_until(burst.until, now), Reason.DEBOUNCE))
     if media is not None:
-        delays.append(Delay(_seconds_until(media.until, now), Reason.MEDIA_PENDING))
-    return max(delays, default=Delay(0, Reason.DEBOUNCE))
+        delays.append(DelayTime(_seconds_until(media.until, now), Reason.MEDIA_PENDING))
+    return max(delays, default=DelayTime(0, Reason.DEBOUNCE))
 
 
 def _seconds_until(end: datetime, now: datetime) -> int:
