@@ -310,8 +310,8 @@ class _Furnisher:
         words = Proposal(agent_id=coach.id, text=pair.word, destinations=(there,))
         proposed: dict[str, Any] = {"purpose": "consent", "proposal": words, "client_id": "words"}
         question = ask(self.world, ann, **in_pair, **proposed).message
-        consent = Consent.of(question, user_id=ann.id, at=self.world.clock.now())
-        self.world.table.write(Put(consent.key, consent.attributes()))
+        agreed = Consent.of(question, user_id=ann.id, at=self.world.clock.now())
+        self.world.table.write(Put(agreed.key, agreed.attributes()))
         self._attach("team", ann)
         self._index()
 

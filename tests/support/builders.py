@@ -340,6 +340,7 @@ class World:
         """Play a job that tells others what has happened, or of a file."""
         if isinstance(job, MediaJob):
             self.app.get(MediaReceiver).take(job)
+            self.app.descriptions.describe(job, deadline=deadline)
         elif isinstance(job, EventJob):
             self.app.get(EventSender).send(job, deadline=deadline)
         else:
