@@ -56,14 +56,15 @@ class LibraryMediaReader:
         """See `skein.ports.MediaReader`."""
         image = _decoded(content)
         side = max(image.size)
-        while side >= SMALLEST_SIDE:
+        while True:
             smaller = image.copy()
             smaller.thumbnail((side, side))
             made = _encoded(smaller, "JPEG")
             if len(made) <= max_bytes:
                 return made
             side = side * 3 // 4
-        return None
+            if side < SMALLEST_SIDE:
+                return None
 
     @staticmethod
     def _picture(content: bytes) -> CheckedFile:

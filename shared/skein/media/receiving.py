@@ -70,9 +70,10 @@ class MediaReceiver:
         file = MediaFile.from_item(item)
         if self.clock.now() >= file.kept_until:
             self.deletion.delete(file)
-        elif file.state == "pending" and file.seq is not None:
-            self._settle(file, self._result(file, tries=int(item.get("due_tries", 0))))
-            self._end_waits(file)
+        elif file.seq is not None:
+            if file.state == "pending":
+                self._settle(file, self._result(file, tries=int(item.get("due_tries", 0))))
+            self._end_waits(file)  # also after a worker that died before it
 
     def _result(self, file: MediaFile, *, tries: int) -> dict[str, Any]:
         """Store the checked file, and return what its item says from now on."""

@@ -50,7 +50,7 @@ def left(world: World) -> set[str]:
     """The ids of the files of which anything is left."""
     items = {key.sk.removeprefix(MediaFile.PREFIX) for key in world.table.all_keys()}
     items = {each for each in items if each.startswith("med_")}
-    stored = {name.split("/")[-1].removesuffix(".txt") for name in world.files.contents}
+    stored = {name.split("/")[-1].partition(".")[0] for name in world.files.contents}
     assert items == stored
     return items
 
