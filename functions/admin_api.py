@@ -18,6 +18,7 @@ MODULES = {
     "identity.keys": ("/v1/keys", "/v1/users/*/tokens"),
     "agents.lines": ("/v1/lines",),
     "memory.memories": ("/v1/agents/*/memories",),
+    "errands.errands": ("/v1/errands",),
     "events.event_endpoints": ("/v1/event-endpoints",),
     "operations.pauses": ("/v1/pauses",),
     "privacy.privacy": ("/v1/erasures", "/v1/users/*"),

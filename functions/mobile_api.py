@@ -11,6 +11,7 @@ from skein.logs import logged
 MODULES = {
     "operations.health": ("/healthz",),
     "people.me": ("/v1/me",),
+    "errands.own_errands": ("/v1/me/errands",),
     "recall.message_search": ("/v1/me/messages",),
     "agents.agent_directory": ("/v1/agents/directory",),
     "chats.chats": ("/v1/chats",),

@@ -1,4 +1,4 @@
-"""Handler of the queue of run jobs, and of what follows from choices: posts and questions."""
+"""Handler of the queue of run jobs, and of what follows from choices: posts and errands."""
 
 from datetime import datetime
 
@@ -8,7 +8,8 @@ from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.desk.returning import Returns
 from skein.desk.waiting import WaitingStays
-from skein.models.outbox.jobs import ConsentJob, DeskJob, InvitationJob, Job, RunJob
+from skein.errands.errand_work import ErrandWorker
+from skein.models.outbox.jobs import ConsentJob, DeskJob, ErrandJob, InvitationJob, Job, RunJob
 from skein.privacy.audit_log import AuditLog
 from skein.services.choices.consents import Consents
 from skein.services.choices.invitations import Invitations
@@ -16,15 +17,17 @@ from skein.services.choices.invitations import Invitations
 load_adapters("model", "tokens", "secrets")
 
 
-@for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob)
+@for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob, ErrandJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Work on a run, post words of a consent, ask about an invitation, or look at the desk."""
+    """Work on a run, on what follows from a choice, or on an errand, or look at the desk."""
     if isinstance(job, RunJob):
         service(Turns).take(job, deadline=deadline)
     elif isinstance(job, ConsentJob):
         service(Consents).post(job, audit=service(AuditLog).add_consent)
     elif isinstance(job, InvitationJob):
         service(Invitations).ask(job)
+    elif isinstance(job, ErrandJob):
+        service(ErrandWorker).look(job)
     elif isinstance(job, DeskJob):
         service(WaitingStays).look(job)
         service(Returns).look(job)

@@ -95,6 +95,7 @@ OWN: dict[str, dict[str, Any]] = {
     "list_documents": {"query": None},  # a query finds only what holds its words
     "send_message": {"text": "Hello there", "also_in": None},  # each as a chat_id
     "ask_choice": {"question": "Tea?", "options": ["Yes", "No"], "person": "Ben"},
+    "ask_someone": {"person": "Ann", "question": "Tea?", "until": "1 day", "also_ask": None},
     "forget": {"query": Ref("word", harmless=True)},  # it finds nothing of another place
     "set_plan": {"name": "New"},
     "cancel_plan": {"name": PLAN},

@@ -32,6 +32,8 @@ PLAIN = {
     "GET /v1/lines/{phone}",
     "GET /v1/erasures",
     "GET /v1/me/devices",
+    "GET /v1/me/errands",
+    "GET /v1/errands",
     "GET /v1/tools/{name}/offered",
     "GET /v1/users/{user_id}/erasure-preview",
     "GET /v1/erasures/{erasure_id}",

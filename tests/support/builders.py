@@ -24,6 +24,7 @@ from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
 from skein.desk.returning import Returns
 from skein.desk.waiting import WaitingStays
+from skein.errands.errand_work import ErrandWorker
 from skein.events.sending import EventSender
 from skein.invocations import FailedItems
 from skein.media.receiving import MediaReceiver
@@ -49,6 +50,7 @@ from skein.models.outbox.jobs import (
     DeliveryJob,
     DeskJob,
     ErasureJob,
+    ErrandJob,
     EventJob,
     ForgettingJob,
     InvitationJob,
@@ -317,7 +319,7 @@ class World:
             match job:
                 case RunJob():
                     self.app.turns.take(job, deadline=deadline)
-                case ConsentJob() | InvitationJob() | ForgettingJob() | DeskJob():
+                case ConsentJob() | InvitationJob() | ForgettingJob() | DeskJob() | ErrandJob():
                     self._follow(job)
                 case DeliveryJob():
                     self.app.deliveries.deliver(job, deadline=deadline)
@@ -346,12 +348,16 @@ class World:
         else:
             self.app.pushes.push(job)
 
-    def _follow(self, job: ConsentJob | InvitationJob | ForgettingJob | DeskJob) -> None:
-        """Play a job that follows from a choice, or of the desk."""
+    def _follow(
+        self, job: ConsentJob | InvitationJob | ForgettingJob | DeskJob | ErrandJob
+    ) -> None:
+        """Play a job that follows from a choice, or of the desk or an errand."""
         if isinstance(job, ConsentJob):
             self.app.consents.post(job, audit=self.app.audit.add_consent)
         elif isinstance(job, ForgettingJob):
             self.app.get(Forgettings).carry_out(job)
+        elif isinstance(job, ErrandJob):
+            self.app.get(ErrandWorker).look(job)
         elif isinstance(job, DeskJob):
             self.app.get(WaitingStays).look(job)
             self.app.get(Returns).look(job)

@@ -35,6 +35,7 @@ GROUPS = {
     "Documents and skills": ("documents", "skills"),
     "Tools of your own": ("tools", "approvals"),
     "The desk": ("desk",),
+    "Errands": ("errands",),
     "People": ("users", "privacy"),
     "API keys": ("keys",),
     "Phone lines and webhook services": ("lines", "events", "services"),

@@ -14,6 +14,7 @@ from skein.models.chats import (
     chat,
     consent,
     desk_stay,
+    errand,
     forgetting,
     idempotency,
     media,
@@ -24,7 +25,7 @@ from skein.models.chats.consolidation import Consolidation
 from skein.models.common import agent_item, ownership, provenance
 from skein.models.common.address import Address
 from skein.models.common.audience import OPEN
-from skein.models.common.base import MemberRef, Stored
+from skein.models.common.base import MemberRef, Stored, rfc3339
 from skein.models.common.storage import Key
 from skein.models.config import overrides
 from skein.models.delivery import delivery, media_link, sms, sms_hour
@@ -107,8 +108,8 @@ KINDS = {
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
     "choice": (
-        "`Consent`, `PersonChoices`",
-        "agreed words should have been posted, or an invited person should have been asked",
+        "`Consent`, `Forgetting`, `PersonChoices`, `Errand`",
+        "the consequence of a yes, an invitation or an errand is late, or an errand is at its end",
     ),
     "pause": (
         "`TenantSettings`, `StackSettings`",
@@ -127,6 +128,7 @@ ADDRESS = Address.model_construct(kind=KIND, address="{address}")
 LINE = Address.model_construct(kind=KIND, address="{line}")
 PERSON = MemberRef(kind="user", id="{id}")
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
+ERRAND = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{errand}")
 
 
 class Row(NamedTuple):
@@ -134,6 +136,13 @@ class Row(NamedTuple):
 
     key: Key
     described_by: Any
+
+
+def _errand_link_key() -> Key:
+    link = errand.ErrandLink.model_construct(
+        tenant=TENANT, user_id="{id}", role="asker", errand=ERRAND, created_at=NOON
+    )
+    return Key(link.key.pk, link.key.sk.replace(rfc3339(NOON), "{time}"))
 
 
 def _run_key(home: str, **more: Any) -> Key:
@@ -304,6 +313,8 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             thread.ThreadRunLink.key_of(TENANT, AGENT, None, "{thread}", "{run}", 1),
             thread.ThreadRunLink,
         ),
+        "`Errand`": Row(errand.Errand.key_of(TENANT, ERRAND), errand.Errand),
+        "`OpenErrand`": Row(errand.OpenErrand.key_of(TENANT, ERRAND), errand.OpenErrand),
         "revision": Row(agent_item.revision_key(TENANT, AGENT, None), agent_item.revision_key),
         "effect": Row(ownership.effect_key(TENANT, AGENT, None, "{effect}"), ownership.effect_key),
         "`Posting`": Row(stored.Posting.key_of(TENANT, AGENT, None, "{stem}"), stored.Posting),
@@ -321,6 +332,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             person_choices.PersonChoices.key_of(TENANT, "{id}"), person_choices.PersonChoices
         ),
         "`Consent`": Row(consent.Consent.key_of(TENANT, "{id}", "{consent}"), consent.Consent),
+        "`ErrandLink`": Row(_errand_link_key(), errand.ErrandLink),
         "`Forgetting`": Row(
             forgetting.Forgetting.key_of(TENANT, "{id}", "{forgetting}"), forgetting.Forgetting
         ),

@@ -464,6 +464,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me/errands": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the errands that the caller has ordered, newest first
+         * @description An errand stays open until its answer or its deadline.
+         */
+        get: operations["list_own_errands"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me/messages": {
         parameters: {
             query?: never;
@@ -2215,6 +2235,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/errands": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tenant's errands, newest first
+         * @description Without the role `privacy` and a reason, errands of private chats have no words.
+         */
+        get: operations["list_errands"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/event-endpoints": {
         parameters: {
             query?: never;
@@ -2876,6 +2916,69 @@ export interface components {
             at: string | null;
             /** @description Why the entry may be shown here. */
             may_be_shown: string;
+        };
+        /**
+         * ErrandPage
+         * @description A page of errands, newest first.
+         */
+        ErrandPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ErrandResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * ErrandPersonResource
+         * @description A person of an errand.
+         */
+        ErrandPersonResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The name at the time. */
+            name: string;
+        };
+        /**
+         * ErrandResource
+         * @description A question that an agent takes to a person for somebody.
+         *
+         *     Until the deadline, an errand without an answer is open, whatever the reason.
+         */
+        ErrandResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The same for all people of one order. */
+            group_id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description Who asks. */
+            asked_by: components["schemas"]["ErrandPersonResource"];
+            /** @description Who is asked. */
+            asked: components["schemas"]["ErrandPersonResource"];
+            /** @description The question; null if withheld. */
+            question: string | null;
+            /** @description The text that the person gets; null if withheld. */
+            text: string | null;
+            /** @description Exactly the words of the answer; null without one, or if withheld. */
+            answer: string | null;
+            /** @description The current state. */
+            state: components["schemas"]["ErrandState"];
+            /**
+             * Format: date-time
+             * @description The deadline.
+             */
+            until: string;
+            /**
+             * Format: date-time
+             * @description When the person answered; null without an answer.
+             */
+            answered_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
         };
         /**
          * ErrorDetail
@@ -7251,7 +7354,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -7287,7 +7390,7 @@ export interface components {
          * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether a tool is called (`tool`), whether the person joins a chat (`invitation`) or whether a number is still theirs (`number`).
          * @enum {string}
          */
-        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number" | "forgetting";
+        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number" | "forgetting" | "errand";
         /**
          * ChoiceStatus
          * @description Whether a question is open, answered or expired.
@@ -7318,6 +7421,12 @@ export interface components {
          * @enum {string}
          */
         EntryKind: "message" | "memory" | "document" | "borrowed";
+        /**
+         * ErrandState
+         * @description What came of an errand. A refusal, silence and all that went wrong read alike: `open` until the deadline, and then `no_answer`.
+         * @enum {string}
+         */
+        ErrandState: "open" | "answered" | "no_answer";
         /**
          * ErrorCode
          * @description The kind of error, for programs. More may be added.
@@ -7407,7 +7516,7 @@ export interface components {
          * @description A tool of agents.
          * @enum {string}
          */
-        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
+        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * Outsiders
          * @description Whether private prompts show words of people outside of the chat: `none`, or `quoted` with their source.
@@ -8816,6 +8925,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AccessPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_own_errands: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrandPage"];
                 };
             };
             /** @description The list has not changed since the given `ETag`. */
@@ -13749,6 +13902,52 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_errands: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrandPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

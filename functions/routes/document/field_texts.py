@@ -36,6 +36,8 @@ ENUMS = {
     "EntryKind": "What an entry of a prompt comes from.",
     "EventType": "What an event tells of.",
     "ImageDetail": "How closely a model looks at pictures; `auto` leaves it to the provider.",
+    "ErrandState": "What came of an errand. A refusal, silence and all that went wrong read alike: "
+    "`open` until the deadline, and then `no_answer`.",
     "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
     "`resting`.",
     "ConsentSource": "Who gave a consent to texts: an `operator` with a proof, the person by the "

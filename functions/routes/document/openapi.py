@@ -56,6 +56,7 @@ TAGS = {
     "skills": "Skills: instructions that agents load when they need them.",
     "approvals": "Calls of tools that wait for an operator.",
     "desk": "Chats that people of the team take over.",
+    "errands": "Questions that agents take to people for others.",
     "tools": "Tools of your own: services that agents call.",
     "threads": "Threads: pieces of work of an agent.",
     "usage": "Tokens, SMS and money.",

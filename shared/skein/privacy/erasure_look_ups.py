@@ -8,6 +8,7 @@ from skein.errors import ConditionFailed
 from skein.events.erasing import erase_events
 from skein.identity.models.user_token import UserToken
 from skein.models.chats.consent import Consent
+from skein.models.chats.errand import ErrandLink, OpenErrand
 from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.idempotency import OPENED
 from skein.models.chats.person_choices import PersonChoices
@@ -33,6 +34,7 @@ OF_USER = (
     NumberCode.PREFIX,
     Access.PREFIX,
     UserToken.PREFIX,
+    ErrandLink.PREFIX,
 )
 
 
@@ -64,6 +66,7 @@ class LookUpEraser:
             choices = PersonChoices.key_of(sweep.tenant, user_id)
             for key in self.table.get_many([merge, *allowances, choices]):
                 self._delete(sweep, Delete(key))
+            self._erase_errands(sweep, merge.pk)
             for prefix in OF_USER:
                 for item in items_under(self.table, merge.pk, prefix):
                     self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
@@ -73,6 +76,13 @@ class LookUpEraser:
         counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)
         for key in read_items(self.table, list(counters)):
             self._delete(sweep, Delete(key))
+
+    def _erase_errands(self, sweep: Sweep, partition: str) -> None:
+        """Delete the errands that the person has ordered, or in which they were asked."""
+        for item in items_under(self.table, partition, ErrandLink.PREFIX):
+            errand = ErrandLink.from_item(item).errand
+            self._delete(sweep, Delete(OpenErrand.key_of(sweep.tenant, errand)))
+            self._delete(sweep, Delete(errand.key(sweep.tenant)))
 
     def _erase_events(self, sweep: Sweep) -> None:
         """Delete what waits for services and names the person; a message's erasure has nobody."""

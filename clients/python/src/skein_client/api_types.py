@@ -54,6 +54,15 @@ class ChoiceAnswerResource(TypedDict):
     at: str
 
 
+class ErrandPersonResource(TypedDict):
+    """
+    A person of an errand.
+    """
+
+    id: str
+    name: str
+
+
 class GivenCode(TypedDict):
     """
     A code that an SMS brought to a phone number.
@@ -1003,7 +1012,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -1021,7 +1030,7 @@ ChatKind: TypeAlias = Literal['group', 'direct']
 Visibility: TypeAlias = Literal['open', 'private']
 
 
-ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number', 'forgetting']
+ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number', 'forgetting', 'errand']
 
 
 ChoiceStatus: TypeAlias = Literal['open', 'answered', 'expired']
@@ -1037,6 +1046,9 @@ Platform: TypeAlias = Literal['apns', 'fcm']
 
 
 EntryKind: TypeAlias = Literal['message', 'memory', 'document', 'borrowed']
+
+
+ErrandState: TypeAlias = Literal['open', 'answered', 'no_answer']
 
 
 ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'too_large', 'unprocessable', 'rate_limited', 'unavailable', 'storage_full', 'internal']
@@ -1081,7 +1093,7 @@ ReplyMode: TypeAlias = Literal['tools', 'text']
 HistoryFormat: TypeAlias = Literal['timeline', 'roles']
 
 
-ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
+ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'ask_someone', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
 
 
 Outsiders: TypeAlias = Literal['none', 'quoted']
@@ -1334,6 +1346,28 @@ class EntryResource(TypedDict):
     to_seq: int | None
     at: str | None
     may_be_shown: str
+
+
+class ErrandResource(TypedDict):
+    """
+    A question that an agent takes to a person for somebody.
+
+    Until the deadline, an errand without an answer is open, whatever the reason.
+    """
+
+    id: str
+    group_id: str
+    agent_id: str
+    chat_id: str
+    asked_by: ErrandPersonResource
+    asked: ErrandPersonResource
+    question: str | None
+    text: str | None
+    answer: str | None
+    state: ErrandState
+    until: str
+    answered_at: str | None
+    created_at: str
 
 
 class ErrorDetail(TypedDict):
@@ -2565,6 +2599,15 @@ class DevicePage(TypedDict):
     """
 
     items: list[DeviceResource]
+    next_cursor: str | None
+
+
+class ErrandPage(TypedDict):
+    """
+    A page of errands, newest first.
+    """
+
+    items: list[ErrandResource]
     next_cursor: str | None
 
 

@@ -25,6 +25,7 @@ from skein.agent.sections.your_chats import (
     your_newest_chats,
 )
 from skein.desk.sections import Briefings, desk, handed_back
+from skein.errands.sections import Errands, errands
 from skein.interface.history import History, conversation_summary
 from skein.interface.media import MessageMedia
 from skein.interface.reading import SectionItems
@@ -63,6 +64,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     recalled,
     plans,
     open_questions,
+    errands,
     active_runs,
     desk,
     handed_back,
@@ -73,7 +75,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
 GIVE_WAY = (
     ("GLOBAL DOCUMENTS", "ACTIVE THREAD"),
     ("YOUR CHATS", "OTHER ACTIVE CONVERSATIONS", "RECALLED"),
-    ("PLANS", "OPEN QUESTIONS", "HANDED BACK"),
+    ("PLANS", "OPEN QUESTIONS", "ERRANDS", "HANDED BACK"),
     ("ACTIVE RUNS",),
     (
         *("GOALS", "PENDING THREADS", "SKILLS", "JOURNAL", "USER PROFILE", "PARTICIPANTS"),
@@ -96,6 +98,7 @@ ITEMS: tuple[type[SectionItems], ...] = (
     OtherSummaries,
     BorrowedItems,
     OpenQuestions,
+    Errands,
     Briefings,
     OwnToolItems,
 )

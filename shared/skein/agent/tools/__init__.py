@@ -19,6 +19,7 @@ from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run, get_my_runs, resume_run, stop_run
 from skein.agent.tools.send_message import send_message, variant
 from skein.desk import tools as desk
+from skein.errands import tools as errands
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool, Tool
@@ -39,6 +40,7 @@ MODULES = (
     choices,
     desk,
     documents,
+    errands,
     goals_and_plans,
     memories,
     messages,

@@ -98,6 +98,9 @@ PROVENANCES: dict[str, Provenance] = {
     "OPEN QUESTIONS": Provenance(
         "In a direct chat, the agent's questions that the person can answer now.", READERS
     ),
+    "ERRANDS": Provenance(
+        "What the agent has asked people elsewhere for this chat, without an answer yet.", PRESENT
+    ),
     "ACTIVE RUNS": Provenance("The agent's other runs that work or wait.", PRESENT),
     "DESK": Provenance("That the chat waits for a person of the team, and since when.", READERS),
     "TRIGGER": Provenance(

@@ -8,6 +8,7 @@ __all__ = [
     "consolidation",
     "desk",
     "desk_stay",
+    "errand",
     "forgetting",
     "idempotency",
     "media",

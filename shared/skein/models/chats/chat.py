@@ -465,6 +465,7 @@ class Message(Stored):
         answers: For a person's answer to an agent's choice, that agent: only it is triggered.
         via: The choice by which the person, as sender, agreed to these words of an agent.
         template: The message template that the sender chose, where no text may be sent.
+        errand_id: The errand whose end the message tells; its words are never changed.
         introduction: What the first text to a person says before its own words.
         team: For a message of the team, the team's name, which an SMS names beside the sender.
         resets: Whether this is a person's reset, which is answered without the model.
@@ -501,6 +502,7 @@ class Message(Stored):
     answers: Annotated[Identifier | None, Field(exclude_if=lambda agent: agent is None)] = None
     via: Annotated[Via | None, Field(exclude_if=lambda via: via is None)] = None
     template: Annotated[str | None, Field(exclude_if=lambda sid: sid is None)] = None
+    errand_id: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
     introduction: Annotated[str | None, Field(exclude_if=lambda words: words is None)] = None
     team: Annotated[Name | None, Field(exclude_if=lambda team: team is None)] = None
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False

@@ -9,16 +9,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from skein.models.chats.errand import ErrandOrder, ErrandRef
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, NamedMember, Value
 from skein.models.common.http import McpQuestion
 from skein.models.common.requested_call import RequestedCall
 
-ChoicePurpose = Literal["question", "consent", "tool", "invitation", "number", "forgetting"]
+ChoicePurpose = Literal[
+    "question", "consent", "tool", "invitation", "number", "forgetting", "errand"
+]
 """Who asks and why: an agent (`question`), or Skein, whether words may be posted elsewhere
 (`consent`), whether a tool may be called (`tool`), whether the person wants to join a chat
-(`invitation`), whether an unproven number is still theirs (`number`) or whether messages are to be
-forgotten (`forgetting`)."""
+(`invitation`), whether an unproven number is still theirs (`number`), whether messages are to be
+forgotten (`forgetting`), or what another person asks (`errand`)."""
 
 ChoiceStatus = Literal["open", "answered", "expired"]
 
@@ -103,6 +106,8 @@ class Choice(Value):
         call: For a tool, the call.
         asks: For a tool whose service asks, the question of the service.
         forgets: For a forgetting, the messages to delete.
+        orders: For a consent to ask people, the errands that a yes orders.
+        errand: For the question of an errand, the errand.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
@@ -116,6 +121,8 @@ class Choice(Value):
     call: Annotated[RequestedCall | None, Field(exclude_if=lambda value: value is None)] = None
     asks: Annotated[McpQuestion | None, Field(exclude_if=lambda value: value is None)] = None
     forgets: Annotated[tuple[ForgottenMessage, ...], Field(exclude_if=lambda value: not value)] = ()
+    orders: Annotated[ErrandOrder | None, Field(exclude_if=lambda value: value is None)] = None
+    errand: Annotated[ErrandRef | None, Field(exclude_if=lambda value: value is None)] = None
 
     def status(self, now: datetime) -> ChoiceStatus:
         """Return the status at a time; an expired choice needs no write."""

@@ -32,6 +32,7 @@ ToolName = Literal[
     "send_message",
     "ask_choice",
     "ask_a_person",
+    "ask_someone",
     "enter_chat",
     "read_messages",
     "recall",

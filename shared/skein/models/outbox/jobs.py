@@ -76,6 +76,17 @@ class InvitationJob(Job):
     user_id: Identifier
 
 
+class ErrandJob(Job):
+    """A person may have to be asked for an errand, or a chat to be told what came of it."""
+
+    queue = "turns"
+
+    kind: Literal["errand"] = "errand"
+    agent_id: Identifier
+    scope: str | None = None
+    errand_id: Identifier
+
+
 class DeskJob(Job):
     """A chat on the desk may have to go back to its agents, or people may have to be told so."""
 

@@ -24,6 +24,7 @@ AuditKind = Literal[
     "desk",
     "document",
     "endpoint",
+    "errand",
     "erasure",
     "export",
     "goal",

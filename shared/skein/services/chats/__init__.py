@@ -5,6 +5,7 @@ __all__ = [
     "app_messages",
     "consolidation_schedule",
     "desk_requests",
+    "first_contact",
     "invitations",
     "line_chats",
     "message_reasons",

@@ -95,6 +95,7 @@ class NewMessage(Value):
             that fits.
         via: The choice by which a person agreed to post an agent's words. Such a post leaves the
             person's route and SEEN watermark as they are.
+        errand_id: The errand whose end the message tells.
     """
 
     tenant: Tenant
@@ -120,6 +121,7 @@ class NewMessage(Value):
     answers: Identifier | None = None
     template: str | None = None
     via: Via | None = None
+    errand_id: Identifier | None = None
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
         """Return the keys of the idempotency records under the sender's own id and former ids."""
@@ -590,6 +592,7 @@ def _numbered(
         answers=new.answers,
         template=new.template,
         via=new.via,
+        errand_id=new.errand_id,
         team=chat.holder.team if new.kind == "team" and chat.holder is not None else None,
         expires_at=kept_until(now, message_days(chat.retention)),
         correlation_id=current(),

@@ -6,6 +6,7 @@ the person's open choices under their optimistic lock.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -21,6 +22,7 @@ from skein.errors import (
 from skein.models.chats.chat import Media, Message
 from skein.models.chats.choice import NO, YES, Choice, ChoiceAnswer
 from skein.models.chats.consent import Consent
+from skein.models.chats.errand import Errand, ErrandRef
 from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.address import Route
@@ -42,7 +44,7 @@ from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.invitations import answered
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.choices.codes import with_right_code
-from skein.services.common.optimistic import known_first, optimistic
+from skein.services.common.optimistic import known_first, optimistic, revise
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 
 
@@ -237,7 +239,23 @@ class Answering:
             stored_choices(with_ended(choices, listed, now, refused=refused)),
         ]
         recorded = RecordedAnswer(asked, with_answer, listed, snapshot)
+        if choice.errand is not None:
+            return writes, self._brought_back(choice.errand, given, now)
         return writes, self._consequence(recorded, given.person_id)
+
+    def _brought_back(self, errand: ErrandRef, given: GivenAnswer, now: datetime) -> Consequence:
+        """Return the consequence of an answer to an errand: its words go to the home chat.
+
+        Raises:
+            Conflict: The errand has ended without an answer.
+        """
+        item = self.table.get(errand.key(given.tenant))
+        stored = Errand.from_item(item) if item is not None else None
+        if stored is None or stored.state(now) != "open":
+            raise Conflict("the question has expired", details={"status": "expired"})
+        changes = {"answer": given.text, "answered_at": now}
+        answered, write = revise(stored, changes, also=stored.due(now + OUTBOX_GRACE))
+        return Consequence([write], [answered.job])
 
     def _consequence(self, recorded: RecordedAnswer, person_id: str) -> Consequence:
         """Return the consequence of an answer by the choice's purpose.
@@ -286,6 +304,11 @@ def _agreed(recorded: RecordedAnswer, given: ChoiceAnswer, person_id: str) -> Co
         forgetting = Forgetting.of(question, user_id=person_id, at=given.at)
         stored = Put(forgetting.key, forgetting.to_item(due_at), Missing())
         return Consequence([stored], [forgetting.job])
+    if recorded.choice.orders is not None:
+        orders = recorded.choice.orders
+        errands = Errand.ordered(question.tenant, orders, cause=question.id, at=given.at)
+        stored_all = [write for errand in errands for write in errand.created(due_at)]
+        return Consequence(stored_all, [errand.job for errand in errands])
     if recorded.choice.proposal is None:
         return Consequence()
     consent = Consent.of(question, user_id=recorded.choice.addressee, at=given.at)

@@ -19,6 +19,7 @@ from skein.models.chats.choice import (
     Option,
     Proposal,
 )
+from skein.models.chats.errand import ErrandOrder, ErrandRef
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.address import Address, Route
 from skein.models.common.audience import Origin
@@ -62,6 +63,7 @@ class NewChoice(Value):
         call: For a tool, the call.
         asks: For a tool whose service asks, the question of the service.
         forgets: For a forgetting, the messages to delete.
+        orders, errand: See `Choice`.
     """
 
     tenant: Tenant
@@ -85,6 +87,8 @@ class NewChoice(Value):
     call: RequestedCall | None = None
     asks: McpQuestion | None = None
     forgets: tuple[ForgottenMessage, ...] = ()
+    orders: ErrandOrder | None = None
+    errand: ErrandRef | None = None
 
     @property
     def text(self) -> str:
@@ -179,6 +183,8 @@ class Asking:
                 call=new.call,
                 asks=new.asks,
                 forgets=new.forgets,
+                orders=new.orders,
+                errand=new.errand,
             ),
         )
 

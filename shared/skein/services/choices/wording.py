@@ -25,6 +25,7 @@ from skein.models.chats.choice import (
 )
 from skein.models.chats.names import numbered, numbers_of
 from skein.models.common.address import Address
+from skein.models.common.base import NamedMember
 from skein.models.directory.address_index import caller_name
 from skein.services.common.quoting import on_one_line
 
@@ -84,6 +85,36 @@ def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
     question = f'Post {_enumerated(named)}: "{words}"?'
     if len(question) > MAX_QUESTION:
         raise Unprocessable("these are too many chats for one question: ask for fewer at a time")
+    return question
+
+
+def text_of_errand(words: str, asker: NamedMember, chat: Chat) -> str:
+    """Return the text to a person of whom somebody asks something: `Alice asks: When?`.
+
+    From a group, it names who will read the answer.
+
+    Args:
+        words: The words of the question.
+        asker: Who asks.
+        chat: The chat that is told the answer.
+    """
+    where = f' for "{destination_in(chat).title}" ({_readers(chat, asker.id)})'
+    return f"{_called(asker, chat)} asks{where if chat.kind == 'group' else ''}: {words}"
+
+
+def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
+    """Return the question whether to ask people: `Ask Sarah: "Alice asks: When?"?`.
+
+    Args:
+        text: The text, as the people get it.
+        asked: The people.
+
+    Raises:
+        Unprocessable: The question is too long, because it names too many people.
+    """
+    question = f'Ask {_enumerated([on_one_line(each.name) for each in asked])}: "{text}"'
+    if len(question) > MAX_QUESTION:
+        raise Unprocessable("these are too many words and people for one question")
     return question
 
 
@@ -167,6 +198,11 @@ def _shown(character: str) -> str:
     if unicodedata.category(character) == "Zs" or character == "\t":
         return " "
     return character if character.isprintable() and not BLANKS.match(character) else ""
+
+
+def _called(member: NamedMember, chat: Chat) -> str:
+    numbers = numbers_of(chat.roster, chat.former_names)
+    return numbered(*numbers[member.ref]) if member.ref in numbers else member.name
 
 
 def _readers(chat: Chat, asked: str) -> str:

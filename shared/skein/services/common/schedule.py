@@ -92,7 +92,12 @@ def deadline_of(text: str, zone: ZoneInfo, now: datetime, longest: timedelta) ->
         Unprocessable: The text is neither, or the deadline is later than `longest` from now.
     """
     is_delay = _AFTER.fullmatch(text.strip().lower()) is not None
-    until = after_a_while(text, now) if is_delay else moment_of(text, zone, now)
+    try:
+        until = after_a_while(text, now) if is_delay else moment_of(text, zone, now)
+    except Unprocessable:
+        raise Unprocessable(
+            "until must be a delay such as 2 days, or a later time such as 2026-02-18T17:07"
+        ) from None
     if until > now + longest:
         raise Unprocessable(f"until must be at most {longest.days} days from now")
     return until

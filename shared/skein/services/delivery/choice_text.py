@@ -8,6 +8,9 @@ from skein.channels.plain_text import plain_text
 from skein.models.chats.choice import Choice
 from skein.models.chats.person_choices import OpenChoice
 
+WORDS = "To answer, reply {code} and then your words."
+ERRAND = "Reply {code} and your answer."
+
 
 def choice_text(choice: Choice, listed: OpenChoice) -> str:
     """Return the text of a choice's SMS.
@@ -21,9 +24,11 @@ def choice_text(choice: Choice, listed: OpenChoice) -> str:
     """
     agents_own = choice.purpose == "question"
     question = plain_text(choice.question) if agents_own else choice.question
+    in_words = ERRAND if choice.purpose == "errand" else WORDS
     answers = [
         f"{option.label}: reply {listed.codes[option.id]}."
         for option in choice.options
         if option.id in listed.codes
-    ] or [f"To answer, reply {code} and then your words." for code in listed.codes.values()]
-    return f"{question}\n{' '.join(answers)}"
+    ] or [in_words.format(code=code) for code in listed.codes.values()]
+    inline = choice.purpose == "errand" and question.endswith((".", "?", "!"))
+    return f"{question}{' ' if inline else chr(10)}{' '.join(answers)}"

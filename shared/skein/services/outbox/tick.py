@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
+from skein.models.chats.errand import Errand
 from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.storage import Item
@@ -50,7 +51,9 @@ Fire = Callable[[Item, datetime], Job | None]
 
 
 def _choice_job(item: Item) -> Job:
-    """Return the job of a consent, of a forgetting, or of a person's invitations."""
+    """Return the job of a consent, a forgetting, an errand, or of a person's invitations."""
+    if Errand.PREFIX.holds(item):
+        return Errand.from_item(item).job
     tenant, user_id = item["tenant"], item["user_id"]
     if key_of(item) == PersonChoices.key_of(tenant, user_id):
         return InvitationJob(tenant=tenant, user_id=user_id)

@@ -10,6 +10,7 @@ __all__ = [
     "current_work",
     "debounce",
     "disclosure",
+    "ending_waits",
     "latency",
     "lease",
     "manual_trigger",

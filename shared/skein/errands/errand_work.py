@@ -1,0 +1,228 @@
+"""Carry out errands: ask the person once, and tell the home chat the answer or the deadline.
+
+Each step is one transaction, on condition of the errand's version. So the person is asked once, and
+the home chat is told once, whatever crashes. What goes wrong on the way tells the home chat
+nothing: until the deadline, an errand without an answer is open.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.errors import (
+    ConditionFailed,
+    Conflict,
+    ExtraWriteFailed,
+    NotFound,
+    RateLimited,
+    ReadersChanged,
+    Rejected,
+)
+from skein.models.chats.errand import Errand, ErrandRef
+from skein.models.common.base import MemberRef
+from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Write
+from skein.models.config.overrides import TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import ErrandJob
+from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.first_contact import Contact, FirstContact, NotNow
+from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage
+from skein.services.chats.views import WINDOW, ChatViews, OwnChat
+from skein.services.choices.asking import Asking, NewChoice
+from skein.services.common.optimistic import revise
+from skein.services.delivery.enqueue import why_not_sent
+from skein.services.directory.time_zones import quiet_until
+from skein.services.runs.disclosure import made_for_all
+from skein.settings import Settings
+
+ANOTHER_TRY = timedelta(hours=1)  # when the person has as many open questions as allowed
+HELD_FOR = timedelta(minutes=5)  # between two looks at a home chat that the team holds
+NO_ANSWER = "no answer"
+
+logger = logging.getLogger(__name__)
+
+
+class _QuestionChat(NamedTuple):
+    """The chat in which a person is asked, and the first contact that it takes, if any."""
+
+    chat_id: str
+    contact: Contact | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrandWorker:
+    """The service that carries out errands."""
+
+    table: Table
+    clock: Clock
+    views: ChatViews
+    first_contact: FirstContact
+    asking: Asking
+    chats: Chats
+    settings: Settings
+
+    def look(self, job: ErrandJob) -> None:
+        """Do the next step of an errand (idempotent)."""
+        errand = self._read(job)
+        if errand is None or errand.over:
+            return
+        now = self.clock.now()
+        try:
+            if errand.answer is not None or now >= errand.until:
+                self._tell(errand)
+            elif errand.choice_seq is None:
+                self._ask(errand, now)
+            else:
+                self._look_again(errand, errand.until)
+        except (ConditionFailed, ExtraWriteFailed):
+            logger.info("another worker was faster", extra={"errand_id": errand.id})
+
+    def _read(self, job: ErrandJob) -> Errand | None:
+        key = Errand.key_of(
+            job.tenant, ErrandRef(agent_id=job.agent_id, scope=job.scope, id=job.errand_id)
+        )
+        item = self.table.get(key)
+        return Errand.from_item(item) if item is not None else None
+
+    def _look_again(self, errand: Errand, at: datetime) -> None:
+        due = errand.due(min(at, errand.until) if errand.answer is None else at)
+        self.table.write(revise(errand, {}, also=due)[1])
+
+    # ------------------------------------------------------------------ asking
+
+    def _ask(self, errand: Errand, now: datetime) -> None:
+        """Ask the person, now or later; a person who cannot be reached is never asked."""
+        try:
+            later = self._quiet_until(errand, now)
+            if later is None:
+                self._ask_now(errand, self._question_chat(errand), now)
+                return
+        except NotNow as not_now:
+            later = not_now.until
+        except RateLimited:
+            later = now + ANOTHER_TRY
+        except Rejected as error:
+            extra = {"errand_id": errand.id, "why": type(error).__name__, "reason": error.reason}
+            logger.info("person of an errand not asked", extra=extra)
+            later = errand.until
+        self._look_again(errand, later)
+
+    def _quiet_until(self, errand: Errand, now: datetime) -> datetime | None:
+        """Return the end of the person's quiet hours; None if there are none now.
+
+        Raises:
+            NotFound: The person or the agent is gone.
+        """
+        user_key = User.key_of(errand.tenant, errand.asked.id)
+        agent_key = Agent.key_of(errand.tenant, errand.agent_id)
+        settings_key = TenantSettings.key_of(errand.tenant)
+        found = self.table.get_many([user_key, agent_key, settings_key])
+        agent = Agent.from_item(found[agent_key]) if agent_key in found else None
+        if agent is None or agent.deleted_at is not None:
+            raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
+        user = User.from_item(found[user_key]) if user_key in found else None
+        overrides = TenantSettings.from_optional(found.get(settings_key))
+        return quiet_until(now, user, self.settings.overridden(overrides), agent.time_zone)
+
+    def _question_chat(self, errand: Errand) -> _QuestionChat:
+        """Return the person's newest direct chat with the agent, or open one by text.
+
+        A chat from which the person has opted out comes last, and the app before it.
+
+        Raises:
+            NotFound, Conflict: The person cannot be reached.
+            NotNow: The person cannot be reached now.
+        """
+        own = self._own_chats(errand)
+        reached = [each for each in own if why_not_sent(each.membership) is None]
+        in_app = [each for each in own if each.membership.route is None]
+        for each in (*reached, *in_app):
+            return _QuestionChat(each.chat.id)
+        contact = self.first_contact.open(
+            errand.tenant,
+            errand.agent_id,
+            errand.asked.id,
+            asker=errand.asked_by.name,
+            asked_by=errand.asked_by.ref,
+        )
+        return _QuestionChat(contact.chat_id, contact)
+
+    def _own_chats(self, errand: Errand) -> list[OwnChat]:
+        agent = MemberRef(kind="agent", id=errand.agent_id)
+        page = self.views.direct_chats(errand.tenant, errand.asked.id, limit=WINDOW)
+        return [
+            own
+            for own in page.items
+            if own.chat.has(agent) and own.chat.discarded_at is None and not own.chat.held
+        ]
+
+    def _ask_now(self, errand: Errand, where: _QuestionChat, now: datetime) -> None:
+        def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
+            asked = {
+                "asked_at": now,
+                "choice_chat_id": where.chat_id,
+                "choice_seq": snapshot.chat.last_seq + 1,
+            }
+            _, write = revise(errand, asked, also=errand.due(errand.until))
+            charges = self.first_contact.charges(where.contact) if where.contact else ()
+            return (write, *charges)
+
+        self.asking.ask(
+            NewChoice(
+                tenant=errand.tenant,
+                chat_id=where.chat_id,
+                agent=MemberRef(kind="agent", id=errand.agent_id),
+                client_id=f"errand:{errand.id}",
+                addressee=errand.asked.id,
+                question=errand.text,
+                purpose="errand",
+                authors=errand.authors,
+                traced_to=errand.asked_by.id,
+                expires_at=errand.until,
+                errand=errand.ref,
+            ),
+            extra_writes=recorded,
+        )
+
+    # ------------------------------------------------------------------ telling
+
+    def _tell(self, errand: Errand) -> None:
+        """Tell the home chat the words of the answer, or that there is none."""
+        now = self.clock.now()
+
+        def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
+            if errand.answer is not None and not made_for_all(errand.readers, snapshot.chat):
+                raise ReadersChanged("people have joined who were not named in the question")
+            return errand.ended(now)
+
+        self._post(errand, errand.answer or NO_ANSWER, recorded)
+
+    def _post(self, errand: Errand, words: str, recorded: ExtraWrites) -> None:
+        asked = [errand.asked.id] if errand.answer is not None else []
+        new = NewMessage(
+            tenant=errand.tenant,
+            chat_id=errand.chat_id,
+            sender=MemberRef(kind="agent", id=errand.agent_id),
+            text=f"{errand.asked.name}: {words}",
+            client_id=f"errand:{errand.id}",
+            depth=1,
+            authors=Authors.in_digests(asked) if asked else NO_AUTHORS,
+            traced_to=errand.asked_by.id,
+            errand_id=errand.id,
+        )
+        try:
+            self.chats.post_message(new, extra_writes=recorded)
+        except ReadersChanged:  # the words stay with the person, and the chat hears of no answer
+            forgotten = {"answer": None, "answered_at": None}
+            self.table.write(revise(errand, forgotten, also=errand.due(errand.until))[1])
+        except (NotFound, Conflict) as error:
+            if error.reason == Reason.DESK:
+                self._look_again(errand, self.clock.now() + HELD_FOR)
+                return
+            self.table.transact(errand.ended(self.clock.now()))

@@ -1,0 +1,212 @@
+"""Order errands: at once, or after the yes of the person who asks.
+
+What a person says leaves their private chat only if they agree to exactly the words that others
+get. A run that was shown nothing private orders at once.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
+
+from skein.errors import ConditionFailed, Correctable, Failed, Forbidden
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.errand import Errand, ErrandOrder
+from skein.models.chats.membership import member_relation, related_chat
+from skein.models.chats.names import folded
+from skein.models.common.audience import NOBODY, Audience, may_show
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Write
+from skein.models.runs.run import Run
+from skein.ports import Clock, Table
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.choices.asking import Asking, NewChoice
+from skein.services.choices.proposals import person_to_ask
+from skein.services.choices.wording import (
+    YES_NO,
+    question_to_ask,
+    text_of_errand,
+    words_to_post,
+)
+from skein.services.common.optimistic import transact_guarded
+from skein.services.common.pagination import pages_of_relation
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
+from skein.services.runs.claim import Claim
+from skein.services.runs.disclosure import PRIVATE_ELSEWHERE, check_post, may_affect
+
+SEARCHED_PAGES = 5  # of 100 chats
+NOBODY_ASKS = "refused: no person of this chat has asked for it"
+UNKNOWN = "person: nobody whose name is {name!r} is in this chat or another that can be named here"
+SEVERAL = "person: several people have the name {name!r}; give one of these ids: {ids}"
+
+
+class OrderOutcome(NamedTuple):
+    """What came of an order.
+
+    Attributes:
+        errands: The errands; none if the person who asks has to agree first.
+        question: The message that asks that person.
+        audience: The people who were present where the question was posted.
+    """
+
+    errands: tuple[Errand, ...] = ()
+    question: Message | None = None
+    audience: Audience = NOBODY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrandOrders:
+    """The service by which runs order errands."""
+
+    table: Table
+    clock: Clock
+    asking: Asking
+    dispatch: Dispatch
+
+    def find(self, run: Run, readers: Audience, names: Sequence[str]) -> tuple[NamedMember, ...]:
+        """Find the people whom a run names, among those of chats that the asker is a member of.
+
+        Args:
+            run: The run; it traces back to the asker.
+            readers: The readers of the active chat. A chat that may not be shown to them does not
+                count, so that its members are not revealed.
+            names: Names or ids.
+
+        Raises:
+            Correctable: Nobody, or more than one person, has such a name.
+            Failed: The run traces back to nobody.
+        """
+        if run.trigger.user_id is None:
+            raise Failed(NOBODY_ASKS)
+        asker = MemberRef(kind="user", id=run.trigger.user_id)
+        known: dict[str, NamedMember] = {}
+        for chat in self._chats_of(run.tenant, asker):
+            if may_show(chat.readers, readers) and asker in {one.ref for one in chat.roster}:
+                for member in chat.roster:
+                    if member.kind == "user" and member.id != asker.id:
+                        known.setdefault(member.id, member)
+        return tuple(dict.fromkeys(_named(known, name) for name in names))
+
+    def order(
+        self,
+        claim: Claim,
+        asked: Sequence[NamedMember],
+        question: str,
+        until: datetime,
+        *,
+        cause: str,
+    ) -> OrderOutcome:
+        """Order errands, or ask the person who asks whether to (idempotent by `cause`).
+
+        Args:
+            claim: The run, whose chat is told what comes of it.
+            asked: The people to ask.
+            question: The question.
+            until: The deadline.
+            cause: The id of the call.
+
+        Raises:
+            Forbidden: The run has no chat or no person who asks, or may not pass on what it holds.
+            Unprocessable: The question is too long.
+            RateLimited: The person who asks was asked often enough.
+            LostLease, ExtraWriteFailed: Another worker has taken the run over.
+        """
+        run = claim.run
+        if run.chat_id is None or run.trigger.user_id is None:
+            raise Forbidden(NOBODY_ASKS)
+        chat = read_snapshot(self.table, run.tenant, run.chat_id).chat
+        asker_id = chat.formerly.get(run.trigger.user_id, run.trigger.user_id)
+        asker = next((one for one in chat.roster if one.id == asker_id), None)
+        if asker is None:
+            raise Forbidden(NOBODY_ASKS)
+        words = words_to_post(question)
+        order = ErrandOrder(
+            agent_id=run.agent_id,
+            chat_id=chat.id,
+            scope=chat.scope,
+            asked_by=asker,
+            asked=tuple(asked),
+            question=words,
+            text=text_of_errand(words, asker, chat),
+            readers=chat.readers,
+            audience=audience_of(chat, since_seq=chat.last_seq + 1),
+            authors=run.words,
+            until=until,
+        )
+        recipients = Audience(open=False, people=tuple(sorted(person.id for person in asked)))
+        outsiders = run.held is None or run.held.outsiders
+        if outsiders or not may_affect(run, recipients):
+            return self._asked_first(claim, order, asker, cause)
+        return OrderOutcome(self._ordered(claim, order, cause))
+
+    def _ordered(self, claim: Claim, order: ErrandOrder, cause: str) -> tuple[Errand, ...]:
+        now = self.clock.now()
+        errands = Errand.ordered(claim.run.tenant, order, cause=cause, at=now)
+        writes = [write for errand in errands for write in errand.created(now + OUTBOX_GRACE)]
+        try:
+            transact_guarded(self.table, writes, claim.guard)
+        except ConditionFailed:
+            return errands  # an earlier attempt has ordered them
+        self.dispatch.send([errand.job for errand in errands])
+        return errands
+
+    def _asked_first(
+        self, claim: Claim, order: ErrandOrder, asker: NamedMember, cause: str
+    ) -> OrderOutcome:
+        """Ask the person who asks whether exactly this text may go to the people."""
+        run = claim.run
+        if person_to_ask(run) != asker.id or run.chat_id is None:
+            raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
+        present = NOBODY
+
+        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
+            nonlocal present
+            check_post(run, snapshot)
+            present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
+            return (claim.guard,)
+
+        new = NewChoice(
+            tenant=run.tenant,
+            chat_id=run.chat_id,
+            agent=claim.agent,
+            client_id=cause,
+            addressee=asker.id,
+            question=question_to_ask(order.text, order.asked),
+            options=YES_NO,
+            purpose="consent",
+            depth=run.chain_depth + 1,
+            run_id=run.id,
+            authors=run.words,
+            traced_to=run.trigger.user_id,
+            orders=order,
+        )
+        posted = self.asking.ask(new, extra_writes=extra_writes)
+        return OrderOutcome(question=posted.message, audience=present)
+
+    def _chats_of(self, tenant: str, person: MemberRef) -> Iterator[Chat]:
+        rows = pages_of_relation(self.table, member_relation(tenant, person), newest_first=True)
+        for page in islice(rows, SEARCHED_PAGES):
+            keys = [Chat.key_of(tenant, related_chat(row)) for row in page]
+            for item in self.table.get_many(keys).values() if keys else ():
+                chat = Chat.from_item(item)
+                if chat.discarded_at is None:
+                    yield chat
+
+
+def _named(known: dict[str, NamedMember], name: str) -> NamedMember:
+    """Return the one person with an id or a name.
+
+    Raises:
+        Correctable: There is none, or more than one.
+    """
+    if name in known:
+        return known[name]
+    found = [member for member in known.values() if folded(member.name) == folded(name)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Correctable(UNKNOWN.format(name=name))
+    raise Correctable(SEVERAL.format(name=name, ids=", ".join(sorted(one.id for one in found))))

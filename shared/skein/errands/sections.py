@@ -1,0 +1,55 @@
+"""ERRANDS: what the agent has asked people for this chat, and has no answer yet.
+
+The items stand beside the agent's goals. Only those of the active chat are kept, if the readers
+were present for the question. Once the chat is told, it has the words as a message.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from skein.interface.reading import SectionItems, SectionReads
+from skein.interface.section import Section, SectionInput, listing
+from skein.models.chats.errand import OpenErrand
+from skein.models.common.audience import may_show
+from skein.models.common.provenance import Authors
+from skein.services.common.quoting import quoted
+
+MAX_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Errands(SectionItems):
+    """The open errands of the active chat that may be shown, oldest first."""
+
+    errands: tuple[OpenErrand, ...] = ()
+    owned = (OpenErrand.PREFIX,)
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "Errands":
+        """Keep the newest open errands of the active chat."""
+        if read.chat is None:
+            return cls()
+        items = (item for item in read.owned if OpenErrand.PREFIX.holds(item))
+        shown = [
+            errand
+            for errand in map(OpenErrand.from_item, items)
+            if errand.chat_id == read.chat.id
+            and may_show(errand.audience, read.readers)
+            and read.insiders.admit(errand.authors)
+        ]
+        shown.sort(key=lambda errand: (errand.created_at, errand.id))
+        return cls(tuple(shown[-MAX_SHOWN:]))
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people whose words the questions hold."""
+        return (errand.authors for errand in self.errands)
+
+
+def errands(given: SectionInput) -> Section | None:
+    """Render the open errands of the chat; None if there are none."""
+    lines = []
+    for errand in given.reading.of(Errands).errands:
+        until = errand.until.astimezone(given.context.zone)
+        name, question = quoted(errand.asked.name), quoted(errand.question)
+        lines.append(f"  - {name} was asked {question}, open until {until:%Y-%m-%d %H:%M %Z}")
+    return listing("ERRANDS", lines, given.list_limit, given.counter) if lines else None

@@ -1,0 +1,83 @@
+"""The tool `ask_someone`, which takes a question to a person who is elsewhere."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+
+from skein.errands.orders import ErrandOrders, OrderOutcome
+from skein.errors import ExtraWriteFailed, LostLease
+from skein.interface.arguments import TEXT, Id, Moment
+from skein.interface.tool import refusals_as_tool_errors, tool
+from skein.interface.tool_context import ToolContext, content_of, readers_of
+from skein.models.chats.choice import MAX_PROPOSED
+from skein.models.chats.errand import MAX_ASKED
+from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
+from skein.services.common.schedule import deadline_of
+from skein.services.runs.policy import MAX_WAIT
+
+ASKED = (
+    "the question goes to {names}. The answer comes to this chat by itself, or that there is none "
+    "at the deadline; you learn nothing before"
+)
+TO_AGREE = (
+    "not asked yet: the person here is asked in msg:{seq} whether {names} may be asked exactly "
+    "this. Do not say that they were asked"
+)
+
+QuestionText = Annotated[str, Field(min_length=1, max_length=MAX_PROPOSED), TEXT]
+
+
+@tool(effect="send")
+def ask_someone(
+    call: ToolContext,
+    person: Annotated[Id, Field(description="Name or id of somebody who is not here.")],
+    question: QuestionText,
+    until: Annotated[Moment, Field(description="Such as 2 days, or 2026-02-18T17:07.")],
+    also_ask: Annotated[
+        list[Id] | None, Field(max_length=MAX_ASKED - 1, description="More people, each alone.")
+    ] = None,
+) -> str:
+    """Ask a person in private, for somebody here. Their answer comes here."""
+    now = call.clock.now()
+    with orders_as_tool_errors(call):
+        deadline = deadline_of(until, ZoneInfo(call.reading.zone), now, MAX_WAIT)
+        orders, run = call.service(ErrandOrders), call.activation.run
+        names = list(dict.fromkeys([person, *(also_ask or ())]))
+        asked = orders.find(run, readers_of(call), names)
+        ordered = orders.order(call.activation.claim, asked, question, deadline, cause=call.effect)
+    return result_of(call, ordered, ", ".join(one.name for one in asked))
+
+
+@contextmanager
+def orders_as_tool_errors(call: ToolContext) -> Iterator[None]:
+    """Convert the errors of an order to those of a tool.
+
+    Raises:
+        ToolError: The order is refused.
+        LostLease: Another worker has taken the run over.
+    """
+    try:
+        with refusals_as_tool_errors():
+            yield
+    except ExtraWriteFailed as error:
+        raise LostLease(call.activation.run.id) from error
+
+
+def result_of(call: ToolContext, ordered: OrderOutcome, names: str) -> str:
+    """Return the result of an order, after recording a question that it has asked."""
+    question = ordered.question
+    if question is None:
+        return ASKED.format(names=names)
+    call.activation.sent.append(
+        SentMessage(
+            chat_id=question.chat_id,
+            seq=question.seq,
+            preview=question.text[:PREVIEW_CHARACTERS],
+            audience=content_of(call).narrowed(ordered.audience),
+        )
+    )
+    call.activation.results_wanted = True  # the model must not say that they were asked
+    return TO_AGREE.format(seq=question.seq, names=names)

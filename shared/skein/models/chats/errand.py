@@ -1,0 +1,269 @@
+"""Errands: questions that an agent takes to a person, whose answer it brings back word by word.
+
+An errand is stored beside the agent's items in the scope of its home chat. The person is asked a
+choice with an answer in words. Its due pointer makes the errand an outbox item: a job asks the
+person, and later tells the home chat the words or, at the deadline, that there is no answer.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from skein.models.common.audience import Audience
+from skein.models.common.base import (
+    Identifier,
+    Instant,
+    NamedMember,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+    rfc3339,
+)
+from skein.models.common.ownership import StoredAuthors, effect_id, owned_partition
+from skein.models.common.provenance import NO_AUTHORS
+from skein.models.common.storage import (
+    Delete,
+    Is,
+    Key,
+    Missing,
+    Put,
+    SortKeyPrefix,
+    Update,
+    Write,
+)
+from skein.models.directory.user import User
+from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.jobs import ErrandJob
+
+ErrandState = Literal["open", "answered", "no_answer"]
+"""A refusal, silence, a missing consent, STOP and a failed delivery read alike: open until the
+deadline, and then without an answer."""
+
+MAX_ASKED = 10  # people of one order
+
+
+class ErrandRef(Value):
+    """The place of an errand."""
+
+    agent_id: Identifier
+    scope: str | None = None
+    id: Identifier
+
+    def key(self, tenant: str) -> Key:
+        """Return the key of the errand."""
+        return Errand.key_of(tenant, self)
+
+
+class ErrandOrder(Value):
+    """What a person has an agent ask one or several people; each of them is an errand.
+
+    Attributes:
+        chat_id: The home chat, which is told what came of it.
+        scope: The scope of the home chat.
+        asked_by: Who asks, as the text to the people names them.
+        asked: The people.
+        question: The words of the question.
+        text: The whole text to the people, as the one who asks has agreed to it.
+        readers: Who could read the home chat then; others are not told the answer.
+        audience: Who was present for the content from which the question was made.
+        authors: The people whose words the question may hold, by digest.
+        until: The deadline.
+    """
+
+    agent_id: Identifier
+    chat_id: Identifier
+    scope: str | None = None
+    asked_by: NamedMember
+    asked: Annotated[tuple[NamedMember, ...], Field(min_length=1, max_length=MAX_ASKED)]
+    question: Annotated[str, Field(min_length=1)]
+    text: Annotated[str, Field(min_length=1)]
+    readers: Audience
+    audience: Audience
+    authors: StoredAuthors = NO_AUTHORS
+    until: Instant
+
+
+class Errand(Stored):
+    """A question that an agent takes to one person.
+
+    Attributes:
+        id: `err_<digest>`, which follows from the call or the choice that ordered it.
+        group_id: The same for all people of one order.
+        asked_at: When the person was asked; None before, and if they cannot be reached.
+        choice_chat_id: The chat of the question.
+        choice_seq: The message of the question.
+        answer: The words of the answer; None without one.
+        answered_at: When the person answered.
+        ended_at: When the home chat was told; nothing is left to be done then.
+        version: The optimistic lock: every change raises it.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("ERRAND#")
+
+    tenant: Tenant
+    id: Identifier
+    group_id: Identifier
+    agent_id: Identifier
+    scope: str | None = None
+    chat_id: Identifier
+    asked_by: NamedMember
+    asked: NamedMember
+    question: str
+    text: str
+    readers: Audience
+    audience: Audience
+    authors: StoredAuthors = NO_AUTHORS
+    until: Instant
+    asked_at: Instant | None = None
+    choice_chat_id: Identifier | None = None
+    choice_seq: int | None = None
+    answer: str | None = None
+    answered_at: Instant | None = None
+    ended_at: Instant | None = None
+    version: int = 1
+    created_at: Instant
+
+    @classmethod
+    def ordered(
+        cls, tenant: str, order: ErrandOrder, *, cause: str, at: datetime
+    ) -> tuple[Self, ...]:
+        """Return the errands of an order, one for each person.
+
+        Args:
+            cause: What ordered them; the same cause makes the same errands.
+            at: The time of the order.
+        """
+        shared = {name: getattr(order, name) for name in ErrandOrder.model_fields}
+        del shared["asked"]
+        group = f"erg_{effect_id(tenant, cause)}"
+        return tuple(
+            cls(
+                tenant=tenant,
+                id=f"err_{effect_id(tenant, cause, person.id)}",
+                group_id=group,
+                asked=person,
+                created_at=at,
+                **shared,
+            )
+            for person in order.asked
+        )
+
+    @staticmethod
+    def key_of(tenant: str, ref: ErrandRef) -> Key:
+        """Return the key of an errand."""
+        pk = owned_partition(tenant, ref.agent_id, ref.scope)
+        return Key(pk, f"{Errand.PREFIX}{key_part(ref.id)}")
+
+    @property
+    def ref(self) -> ErrandRef:
+        """The place of this errand."""
+        return ErrandRef(agent_id=self.agent_id, scope=self.scope, id=self.id)
+
+    @property
+    def key(self) -> Key:
+        """The key of this errand."""
+        return self.key_of(self.tenant, self.ref)
+
+    @property
+    def job(self) -> ErrandJob:
+        """The job that asks the person, or tells the home chat."""
+        return ErrandJob(
+            tenant=self.tenant, agent_id=self.agent_id, scope=self.scope, errand_id=self.id
+        )
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to be done."""
+        return self.ended_at is not None
+
+    def state(self, now: datetime) -> ErrandState:
+        """Return the state at a time."""
+        if self.answer is not None:
+            return "answered"
+        return "no_answer" if self.over or now >= self.until else "open"
+
+    def due(self, at: datetime) -> dict[str, Any]:
+        """Return the due pointer at `at`."""
+        return due_pointer("choice", self.key, at) | {"due_tries": None}
+
+    def ended(self, at: datetime) -> tuple[Write, ...]:
+        """Return the writes after which nothing is left to be done (optimistic lock)."""
+        change = {"ended_at": rfc3339(at), "version": self.version + 1} | NOT_DUE
+        ended = Update(self.key, set=change, condition=Is("version", self.version))
+        return ended, Delete(OpenErrand.key_of(self.tenant, self.ref))
+
+    def created(self, due_at: datetime) -> Iterator[Write]:
+        """Yield the writes that store a new errand, its due pointer and its links."""
+        listed = {
+            "gsi1pk": errands_relation(self.tenant),
+            "gsi1sk": f"{rfc3339(self.created_at)}#{self.id}",
+        }
+        due = due_pointer("choice", self.key, due_at)
+        yield Put(self.key, self.attributes() | listed | due, Missing())
+        shown = {name: getattr(self, name) for name in OpenErrand.model_fields}
+        yield Put(OpenErrand.key_of(self.tenant, self.ref), OpenErrand(**shown).attributes())
+        for role, user_id in (("asker", self.asked_by.id), ("asked", self.asked.id)):
+            link = ErrandLink(
+                tenant=self.tenant,
+                user_id=user_id,
+                role=role,
+                errand=self.ref,
+                created_at=self.created_at,
+            )
+            yield Put(link.key, link.attributes())
+
+
+class OpenErrand(Stored):
+    """An errand as prompts of its home chat show it until that chat is told.
+
+    It stands among the items that each prompt reads in one query (`agent/reading/owned_items.py`).
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("OPEN_ERRAND#")
+
+    id: Identifier
+    tenant: Tenant
+    chat_id: Identifier
+    asked: NamedMember
+    question: str
+    audience: Audience
+    authors: StoredAuthors = NO_AUTHORS
+    until: Instant
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, ref: ErrandRef) -> Key:
+        """Return the key under which an errand is shown."""
+        pk = owned_partition(tenant, ref.agent_id, ref.scope)
+        return Key(pk, f"{OpenErrand.PREFIX}{key_part(ref.id)}")
+
+
+class ErrandLink(Stored):
+    """Lists an errand under the person who asks or is asked.
+
+    Attributes:
+        role: Whether the person asks or is asked.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("ERRANDLINK#")
+    asked_by_person: ClassVar = SortKeyPrefix("ERRANDLINK#asker#")
+
+    tenant: Tenant
+    user_id: Identifier
+    role: Literal["asker", "asked"]
+    errand: ErrandRef
+    created_at: Instant
+
+    @property
+    def key(self) -> Key:
+        """The key of this link: those of one role are in order of time."""
+        order = f"{self.role}#{rfc3339(self.created_at)}#{key_part(self.errand.id)}"
+        return Key(User.key_of(self.tenant, self.user_id).pk, f"{self.PREFIX}{order}")
+
+
+def errands_relation(tenant: str) -> str:
+    """Return the `gsi1` partition key of a tenant's errands, oldest first."""
+    return f"{key_part(tenant)}#ERRANDS"
