@@ -31,7 +31,7 @@ LOADED_BY = {
     "tiktoken": {"run_worker"},
     "twilio.rest": {"sms_delivery"},
     "requests": {"sms_delivery"},
-    "gsm0338": {"api_docs", "sms_delivery", "sms_status", "sms_webhook"},
+    "gsm0338": {"api_docs", "run_worker", "sms_delivery", "sms_status", "sms_webhook"},
     "phonenumbers": APIS
     | {"background_worker", "run_worker", "sms_delivery", "sms_webhook", "tick", "upkeep_worker"},
     "aws_lambda_powertools.event_handler": APIS,
@@ -63,10 +63,10 @@ MOST = {
     "mobile_api": 141,
     "push_worker": 92,
     "run_worker": 312,
-    "service_webhook": 84,
+    "service_webhook": 85,
     "sms_delivery": 106,
-    "sms_status": 103,
-    "sms_webhook": 140,
+    "sms_status": 104,
+    "sms_webhook": 141,
     "tick": 130,
     "upkeep_worker": 136,
 }
