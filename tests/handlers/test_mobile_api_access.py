@@ -65,6 +65,17 @@ def test_without_claims_nobody_is_signed_in(world: World, authorizer: Any) -> No
     assert world.texts() == []
 
 
+def test_claims_of_the_gateway_of_an_earlier_release_still_count(world: World) -> None:
+    """While a deployment changes the functions first, and the gateway's authorizer after them."""
+    event = recorded("mobile_api")
+    found = event["requestContext"]["authorizer"].pop("lambda")
+    event["requestContext"]["authorizer"]["jwt"] = {"claims": found["claims"], "scopes": None}
+    event["rawPath"] = event["requestContext"]["http"]["path"] = "/v1/me"
+    event["requestContext"]["http"]["method"] = "GET"
+    del event["body"]
+    assert Client(world).send(event).status == 200
+
+
 @pytest.mark.parametrize("name", [None, "", "   ", 42, "N" * 500])
 def test_an_odd_name_keeps_nobody_out(world: World, name: Any) -> None:
     answer = Client(world, sub="usr_new", claims={"name": name}).get("/v1/me")
