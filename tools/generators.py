@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tools import sync_client
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "e2e" / "generators"
 PYTHON = ROOT / ".cache" / "tools" / "bin"
@@ -199,6 +201,7 @@ def write_types() -> None:
         path.write_text(json.dumps(document()), encoding="utf-8")
         for target, text in client_types(path).items():
             target.write_text(text, encoding="utf-8")
+    sync_client.write()
 
 
 def document() -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from tests.support.scripted_api import ScriptedApi
 def test_call_with_error_of_the_api_has_its_code_and_pause(api: ScriptedApi) -> None:
     api.refusals = [(429, {"retry-after": "7"})]
     with pytest.raises(ApiError) as failure:
-        Client(api.url, "token").ticket()
+        Client(api.url, "token", retries=0).ticket()
     assert (failure.value.status, failure.value.code) == (429, "scripted")
     assert failure.value.retry_after == 7.0
     assert failure.value.is_temporary
@@ -32,23 +32,23 @@ def test_call_that_is_redirected_sends_the_token_to_no_other_server(api: Scripte
     with other_server() as (url, tokens):
         api.refusals = [(307, {"location": f"{url}/v1/live"})]
         with pytest.raises(Unreachable, match="redirected"):
-            list(Client(api.url, "token").chats())
+            list(Client(api.url, "token").chats.list())
     assert tokens == []
 
 
 def test_call_answered_with_a_web_page_is_unreachable() -> None:
     with other_server() as (url, tokens), pytest.raises(Unreachable, match="not JSON"):
-        list(Client(url, "token").chats())
+        list(Client(url, "token").chats.list())
     assert tokens == ["Bearer token"]
 
 
 def test_answer_to_a_choice_is_posted_as_a_message_once(api: ScriptedApi) -> None:
     client = Client(api.url, "token")
-    [question] = client.choices()
+    [question] = client.choices.list()
     seq = question["seq"]
     assert seq is not None
     answers = [
-        client.answer_choice("chat_1", {"seq": seq, "option": "yes"}, client_id="1")
+        client.choices.answer("chat_1", {"seq": seq, "option": "yes"}, client_id="1")
         for _ in range(2)
     ]
     assert api.sent[-1] == {"choice": {"seq": 1, "option": "yes"}, "client_id": "1"}
@@ -57,7 +57,7 @@ def test_answer_to_a_choice_is_posted_as_a_message_once(api: ScriptedApi) -> Non
 
 
 def test_answer_to_an_invitation_is_sent_for_its_chat(api: ScriptedApi) -> None:
-    Client(api.url, "token").answer_invitation("chat/1", accept=False)
+    Client(api.url, "token").choices.answer_invitation("chat/1", accept=False)
     assert (api.calls[-1], api.sent[-1]) == (
         "POST /v1/chats/chat%2F1/invitation",
         {"accept": False},

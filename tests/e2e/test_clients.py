@@ -1,5 +1,6 @@
 """Our clients against a running stack: live, offline, and through lost connections."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from websockets.sync.client import connect
 
 import skein
+import skein_client
 from tests.e2e.client import Client
 from tests.e2e.process import ROOT
 from tests.e2e.test_live_examples import MAX_CONNECTIONS, Example, _node
@@ -155,4 +157,27 @@ def test_example_after_cut_connection_posts_and_shows_each_message_once(
         "written offline",
         "Yes, but slowly.",
     ]
+    model.default = None
+
+
+def test_question_of_an_app_gets_its_answer_from_both_python_clients(
+    client: Client, model: ScriptedOpenAI
+) -> None:
+    model.default = "The plank."
+    token = client.token("asker", tenant="demo")
+    with skein_client.Client(client.url, token) as api:
+        agent = next(api.agents.list())
+        chat = api.chats.open(agent["id"])["id"]
+        answer = api.chats.ask(chat, "What is a good exercise?")
+    assert answer["sender"]["kind"] == "agent"
+
+    async def converse() -> list[str]:
+        async with skein_client.AsyncClient(client.url, token) as api:
+            again = await api.chats.ask(chat, "And another one?")
+            assert again["seq"] > answer["seq"]
+            assert {each["kind"] async for each in api.members.list(chat)} == {"user", "agent"}
+            return [each["sender"]["kind"] async for each in api.messages.list(chat)]
+
+    assert asyncio.run(converse()) == ["user", "agent", "user", "agent"]
+    client.call("POST", "/local/drain")
     model.default = None

@@ -158,9 +158,10 @@ def test_python_client_is_built_as_a_wheel_that_can_be_published(tmp_path: Path)
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()
         [metadata] = [packed.read(name).decode() for name in names if name.endswith("METADATA")]
-    modules = {"__init__", "api_types", "backoff", "client", "live", "outbox"}
+    modules = {"__init__", "api_types", "async_client", "backoff", "client", "errors"}
     assert {f"skein_client/{name}.py" for name in modules} | {"skein_client/py.typed"} <= {*names}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert "License-Expression: Apache-2.0" in metadata
-    assert "Requires-Dist: websockets" in metadata
+    for line in ("Requires-Dist: websockets", "Requires-Dist: httpx2", "Framework :: AsyncIO"):
+        assert line in metadata
     assert "# skein-client" in metadata

@@ -1,8 +1,13 @@
+import { Backoff } from "./backoff.js";
 import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
 export type Agent = Schemas["AgentResource"];
 export type Chat = Schemas["ChatResource"];
+export type ChatChange = Schemas["ChatChange"];
+export type ChatMember = Schemas["ChatMemberResource"];
+export type FoundMessage = Schemas["RecalledMessage"];
+export type ListedAgent = Schemas["ListedAgent"];
 export type Message = Schemas["MessageResource"];
 export type NewAnswer = Schemas["NewAnswer"];
 export type NewChat = Schemas["NewChat"];
@@ -18,6 +23,10 @@ interface Page<T> {
 const PAGE = 100;
 const TOO_MANY = 429;
 const SERVER_ERROR = 500;
+const MAX_RETRY_AFTER_MS = 60_000;
+const MIN_PAUSE_MS = 500; // between looks for an answer
+const MAX_PAUSE_MS = 3_000;
+const REPEATABLE = new Set(["GET", "PUT", "DELETE"]);
 
 /** The API refused a call, or failed. `code` is "" if the gateway itself answered. */
 export class ApiError extends Error {
@@ -49,22 +58,70 @@ export class ApiError extends Error {
  */
 export class Unreachable extends Error {
   override name = "Unreachable";
+
+  constructor(
+    message: string,
+    options?: ErrorOptions,
+    /** Whether something else answered. */
+    readonly answered = false,
+  ) {
+    super(message, options);
+  }
 }
 
-/** The API, as one person uses it; `token` may be a function that returns a current one. */
+/** Nobody has answered `posted` in time; the answer may still come. */
+export class NoAnswer extends Error {
+  override name = "NoAnswer";
+
+  constructor(readonly posted: Message) {
+    super("no answer in time");
+  }
+}
+
+/**
+ * The API, as one person uses it; `token` may be a function that returns a current one. Failed calls
+ * are repeated if this has no second effect: reads, PUT, DELETE, and what has a `client_id`.
+ */
 export class Client {
+  readonly agents = new Agents(this);
+  readonly chats = new Chats(this);
+  readonly members = new Members(this);
+  readonly messages = new Messages(this);
+  readonly choices = new Choices(this);
   readonly #url: string;
 
   constructor(
     url: string,
     private readonly token: string | (() => string | Promise<string>),
     private readonly timeoutMs = 30_000,
+    private readonly retries = 2,
   ) {
     this.#url = url.replace(/\/+$/, "");
   }
 
+  /** Return a client that repeats calls so often after a temporary failure. */
+  withRetries(retries: number): Client {
+    return new Client(this.#url, this.token, this.timeoutMs, retries);
+  }
+
   /** Make a call; return the JSON of its response. Throws ApiError or Unreachable. */
   async call<T>(method: string, path: string, body?: unknown, query: Query = {}): Promise<T> {
+    const named = (body as { client_id?: unknown } | undefined)?.client_id != null;
+    const backoff = new Backoff();
+    for (let left = named || REPEATABLE.has(method) ? this.retries : 0; ; left -= 1) {
+      try {
+        return await this.#callOnce(method, path, body, query);
+      } catch (error) {
+        const refused = error instanceof ApiError;
+        const wanted = refused ? 1000 * (error.retryAfterSeconds ?? 0) : 0;
+        const again = refused ? error.isTemporary : error instanceof Unreachable && !error.answered;
+        if (left === 0 || !again || wanted > MAX_RETRY_AFTER_MS) throw error;
+        await new Promise((done) => setTimeout(done, Math.max(backoff.pause(), wanted)));
+      }
+    }
+  }
+
+  async #callOnce<T>(method: string, path: string, body: unknown, query: Query): Promise<T> {
     const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
     const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
     const url = `${this.#url}${path}${given.length > 0 ? "?" : ""}${search}`;
@@ -86,7 +143,7 @@ export class Client {
     try {
       return (text === "" ? undefined : JSON.parse(text)) as T;
     } catch (error) {
-      throw new Unreachable(`${method} ${path}: the response is not JSON`, { cause: error });
+      throw new Unreachable(`${method} ${path}: the response is not JSON`, { cause: error }, true);
     }
   }
 
@@ -100,53 +157,172 @@ export class Client {
     } while (cursor !== null);
   }
 
-  /** Yield the person's chats, newest first. */
-  chats(): AsyncGenerator<Chat> {
-    return this.items("/v1/chats");
-  }
-
-  /** Open a chat. */
-  createChat(chat: NewChat): Promise<Chat> {
-    return this.call("POST", "/v1/chats", chat);
-  }
-
-  /** Yield the messages of a chat with a higher `seq` than `after`, oldest first. */
-  messages(chatId: string, after = 0): AsyncGenerator<Message> {
-    return this.items(`/v1/chats/${encodeURIComponent(chatId)}/messages`, { after });
-  }
-
-  /** Post a message; with a repeated `client_id`, return the message that exists. */
-  postMessage(chatId: string, message: NewMessage): Promise<Message> {
-    return this.call("POST", `/v1/chats/${encodeURIComponent(chatId)}/messages`, message);
-  }
-
-  /**
-   * Return the questions and invitations that the person can answer, oldest first. An invitation
-   * has no `seq`; `answerInvitation` answers it.
-   */
-  async choices(): Promise<OpenChoice[]> {
-    const page: Page<OpenChoice> = await this.call("GET", "/v1/me/choices");
-    return page.items;
-  }
-
-  /**
-   * Answer a question of a chat; return the answer's message. With a repeated `client_id`, return
-   * the message that exists. Throws an ApiError with status 403 if the question is for another
-   * person, and with 409 if it is answered already or has expired.
-   */
-  answerChoice(chatId: string, choice: NewAnswer, clientId: string): Promise<Message> {
-    return this.postMessage(chatId, { choice, client_id: clientId });
-  }
-
-  /** Accept or decline an invitation to a chat. */
-  answerInvitation(chatId: string, accept: boolean): Promise<void> {
-    return this.call("POST", `/v1/chats/${encodeURIComponent(chatId)}/invitation`, { accept });
+  /** Find messages of the person's chats by meaning, words, names and time, best first. */
+  async search(text: string, limit = 20): Promise<FoundMessage[]> {
+    const found: Page<FoundMessage> = await this.call("GET", "/v1/me/messages", undefined, {
+      q: text,
+      limit,
+    });
+    return found.items;
   }
 
   /** Get a ticket, which opens one live connection within 60 seconds. */
   ticket(): Promise<Ticket> {
     return this.call("POST", "/v1/live");
   }
+}
+
+/** The agents to whom people may write (`client.agents`). */
+class Agents {
+  constructor(private readonly client: Client) {}
+
+  /** Yield the agents of the directory, oldest first. */
+  list(): AsyncGenerator<ListedAgent> {
+    return this.client.items("/v1/agents/directory");
+  }
+}
+
+/** The person's chats (`client.chats`). */
+class Chats {
+  constructor(private readonly client: Client) {}
+
+  /** Yield the person's chats, newest first. */
+  list(): AsyncGenerator<Chat> {
+    return this.client.items("/v1/chats");
+  }
+
+  /** Return a chat. */
+  get(chatId: string): Promise<Chat> {
+    return this.client.call("GET", pathOf(chatId));
+  }
+
+  /** Open a chat; a `client_id` is added if it has none. */
+  create(chat: NewChat): Promise<Chat> {
+    return this.client.call("POST", "/v1/chats", { client_id: crypto.randomUUID(), ...chat });
+  }
+
+  /** Open a direct chat with an agent. */
+  open(agentId: string): Promise<Chat> {
+    return this.create({ kind: "direct", members: [{ kind: "agent", id: agentId }] } as NewChat);
+  }
+
+  /** Change a chat; fields that are left out stay. */
+  change(chatId: string, change: ChatChange): Promise<Chat> {
+    return this.client.call("PATCH", pathOf(chatId), change);
+  }
+
+  /** Discard a chat. */
+  discard(chatId: string): Promise<void> {
+    return this.client.call("DELETE", pathOf(chatId));
+  }
+
+  /**
+   * Post a message and return the first answer of an agent, or of the team. With the `clientId` of
+   * an earlier call, nothing is posted again. Throws NoAnswer if nobody has answered in time.
+   */
+  async ask(
+    chatId: string,
+    text: string,
+    options: { clientId?: string; seconds?: number } = {},
+  ): Promise<Message> {
+    const posted = await this.client.messages.post(chatId, text, options);
+    const ends = Date.now() + 1000 * (options.seconds ?? 60);
+    let seen = posted.seq;
+    for (let pause = MIN_PAUSE_MS; ; pause = Math.min(1.5 * pause, MAX_PAUSE_MS)) {
+      for await (const message of this.client.messages.list(chatId, seen)) {
+        if (message.sender.kind !== "user") return message;
+        seen = message.seq;
+      }
+      const left = ends - Date.now();
+      if (left <= 0) throw new NoAnswer(posted);
+      await new Promise((done) => setTimeout(done, Math.min(pause, left)));
+    }
+  }
+}
+
+/** The members of chats (`client.members`). */
+class Members {
+  constructor(private readonly client: Client) {}
+
+  /** Yield the members of a chat, and the people who are invited to it. */
+  list(chatId: string): AsyncGenerator<ChatMember> {
+    return this.client.items(pathOf(chatId, "members"));
+  }
+
+  /** Add a member, or invite a person who shares no chat with the caller. */
+  add(chatId: string, kind: "user" | "agent", memberId: string): Promise<Chat> {
+    return this.client.call("PUT", pathOf(chatId, "members", kind, memberId));
+  }
+
+  /** Remove a member, leave the chat, or withdraw an own invitation. */
+  remove(chatId: string, kind: "user" | "agent", memberId: string): Promise<void> {
+    return this.client.call("DELETE", pathOf(chatId, "members", kind, memberId));
+  }
+}
+
+/** The messages of chats (`client.messages`). */
+class Messages {
+  constructor(private readonly client: Client) {}
+
+  /** Yield the messages of a chat with a higher `seq` than `after`, oldest first. */
+  list(chatId: string, after = 0): AsyncGenerator<Message> {
+    return this.client.items(pathOf(chatId, "messages"), { after });
+  }
+
+  /** Post a message; with a repeated `clientId`, return the message that exists. */
+  post(
+    chatId: string,
+    text: string,
+    { clientId, replyTo }: { clientId?: string; replyTo?: number } = {},
+  ): Promise<Message> {
+    const reply = replyTo === undefined ? {} : { reply_to: replyTo };
+    return this.send(chatId, { text, client_id: clientId ?? crypto.randomUUID(), ...reply });
+  }
+
+  /** Post a message as it is given; see `post`. */
+  send(chatId: string, message: NewMessage): Promise<Message> {
+    return this.client.call("POST", pathOf(chatId, "messages"), message);
+  }
+
+  /** Delete an own message. */
+  delete(chatId: string, seq: number): Promise<void> {
+    return this.client.call("DELETE", pathOf(chatId, "messages", String(seq)));
+  }
+
+  /** Mark the messages of a chat as read, up to this one. */
+  markRead(chatId: string, seq: number): Promise<void> {
+    return this.client.call("POST", pathOf(chatId, "read"), { seq });
+  }
+}
+
+/** The questions and invitations that the person can answer (`client.choices`). */
+class Choices {
+  constructor(private readonly client: Client) {}
+
+  /** Return them, oldest first. An invitation has no `seq`; `answerInvitation` answers it. */
+  async list(): Promise<OpenChoice[]> {
+    const page: Page<OpenChoice> = await this.client.call("GET", "/v1/me/choices");
+    return page.items;
+  }
+
+  /**
+   * Answer a question of a chat; return the answer's message. With a repeated `clientId`, return
+   * the message that exists. Throws an ApiError with status 403 if the question is for another
+   * person, and with 409 if it is answered already or has expired.
+   */
+  answer(chatId: string, choice: NewAnswer, clientId?: string): Promise<Message> {
+    const client_id = clientId ?? crypto.randomUUID();
+    return this.client.messages.send(chatId, { choice, client_id });
+  }
+
+  /** Accept or decline an invitation to a chat. */
+  answerInvitation(chatId: string, accept: boolean): Promise<void> {
+    return this.client.call("POST", pathOf(chatId, "invitation"), { accept });
+  }
+}
+
+function pathOf(...parts: string[]): string {
+  return ["/v1/chats", ...parts.map(encodeURIComponent)].join("/");
 }
 
 function apiError(response: Response, text: string): ApiError {

@@ -1,8 +1,12 @@
 // Client of Skein: typed calls, the live channel with streamed answers, and an outbox.
-export { ApiError, Client, Unreachable } from "./client.js";
+export { ApiError, Client, NoAnswer, Unreachable } from "./client.js";
 export type {
   Agent,
   Chat,
+  ChatChange,
+  ChatMember,
+  FoundMessage,
+  ListedAgent,
   Message,
   NewAnswer,
   NewChat,

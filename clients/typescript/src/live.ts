@@ -76,11 +76,10 @@ export class Live {
   #stopped = false;
   #pause = new Pause();
   readonly #pingMs: number;
+  private readonly client: Client;
 
-  constructor(
-    private readonly client: Client,
-    options: LiveOptions = {},
-  ) {
+  constructor(client: Client, options: LiveOptions = {}) {
+    this.client = client.withRetries(0); // a lost connection is reported at once
     this.#seen = options.seen ? new Map(Object.entries(options.seen)) : null;
     this.#pingMs = options.pingMs ?? 120_000;
   }
@@ -137,7 +136,7 @@ export class Live {
   async *#listen(): AsyncGenerator<LiveEvent> {
     if (this.#seen === null) {
       const seen = new Map<string, number>();
-      for await (const chat of this.client.chats()) seen.set(chat.id, chat.last_seq);
+      for await (const chat of this.client.chats.list()) seen.set(chat.id, chat.last_seq);
       this.#seen = seen;
     }
     const { url, ticket } = await this.client.ticket();
@@ -170,7 +169,7 @@ export class Live {
       await opened.wait();
       if (lost === null) {
         if (this.#shown !== null) this.showing(this.#shown);
-        for await (const { id, last_seq } of this.client.chats()) {
+        for await (const { id, last_seq } of this.client.chats.list()) {
           if (last_seq > (this.#seen.get(id) ?? 0)) yield* this.#missed(id);
         }
         if (lost === null) yield { type: "connected" };
@@ -208,7 +207,7 @@ export class Live {
   async *#missed(chatId: string): AsyncGenerator<LiveEvent> {
     const after = this.#seen?.get(chatId) ?? 0;
     try {
-      for await (const message of this.client.messages(chatId, after)) yield* this.#report(message);
+      for await (const message of this.client.messages.list(chatId, after)) yield* this.#report(message);
     } catch (error) {
       // A chat that the person has left is no lost connection.
       if (!(error instanceof ApiError) || error.status !== NOT_FOUND) throw error;

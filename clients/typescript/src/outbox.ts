@@ -82,7 +82,7 @@ export class Outbox {
 
   /** Open an outbox with the messages that still wait in its storage. */
   static async open(client: Client, storage: Storage, options: OutboxOptions = {}): Promise<Outbox> {
-    const outbox = new Outbox(client, storage, options);
+    const outbox = new Outbox(client.withRetries(0), storage, options);
     outbox.#entries = await storage.load();
     return outbox;
   }
@@ -158,7 +158,7 @@ export class Outbox {
       const message = reply_to === undefined ? { text, client_id } : { text, client_id, reply_to };
       let posted: Message;
       try {
-        posted = await this.client.postMessage(chatId, message);
+        posted = await this.client.messages.send(chatId, message);
       } catch (error) {
         if (!(error instanceof ApiError) || error.needsSignIn) throw error;
         if (error.isTemporary) delayed.set(chatId, error);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import { Client } from "../dist/index.js";
-import { FakeApi } from "./fake_api.mjs";
+import { ApiError, Client, NoAnswer } from "../dist/index.js";
+import { FakeApi, pass } from "./fake_api.mjs";
 
 const client = new Client("http://api.test", "token");
 let api;
@@ -10,14 +10,66 @@ beforeEach(() => { api = new FakeApi().install(); });
 afterEach(() => api.uninstall());
 
 test("answer_to_a_choice_is_posted_as_a_message", async () => {
-  const [question] = await client.choices();
-  const answer = await client.answerChoice("chat_1", { seq: question.seq, option: "yes" }, "key");
+  const [question] = await client.choices.list();
+  const answer = await client.choices.answer("chat_1", { seq: question.seq, option: "yes" }, "key");
   assert.deepEqual(api.posted, [{ choice: { seq: 1, option: "yes" }, client_id: "key" }]);
   assert.equal(answer.text, "yes");
 });
 
 test("answer_to_an_invitation_is_sent_for_its_chat", async () => {
-  await client.answerInvitation("chat/1", false);
+  await client.choices.answerInvitation("chat/1", false);
   assert.deepEqual(api.calls, ["POST /v1/chats/chat%2F1/invitation"]);
   assert.deepEqual(api.posted, [{ accept: false }]);
+});
+
+test("named_calls_are_calls_of_the_api", async () => {
+  await client.chats.get("chat_1");
+  await client.members.add("chat_1", "user", "a/b");
+  await client.members.remove("chat_1", "user", "a");
+  await client.messages.delete("chat_1", 3);
+  assert.deepEqual(api.calls, [
+    "GET /v1/chats/chat_1",
+    "PUT /v1/chats/chat_1/members/user/a%2Fb",
+    "DELETE /v1/chats/chat_1/members/user/a",
+    "DELETE /v1/chats/chat_1/messages/3",
+  ]);
+});
+
+test("message_gets_an_id_and_is_repeated_with_it", async () => {
+  api.refusals = [{ status: 503 }, new Error("offline")];
+  const posting = client.messages.post("chat_1", "Hello");
+  await pass(2_000);
+  await pass(4_000);
+  assert.equal((await posting).text, "Hello");
+  assert.equal(api.posted.length, 3);
+  assert.equal(new Set(api.posted.map((each) => each.client_id)).size, 1);
+});
+
+test("call_with_a_second_effect_and_a_refused_call_are_not_repeated", async () => {
+  for (const [status, call] of [
+    [503, () => client.ticket()],
+    [409, () => client.messages.post("chat_1", "Hello")],
+  ]) {
+    api.refusals = [{ status }];
+    const before = api.calls.length;
+    await assert.rejects(call(), ApiError);
+    assert.equal(api.calls.length, before + 1);
+  }
+});
+
+test("question_waits_for_the_first_answer_that_no_person_wrote", async () => {
+  const asking = client.chats.ask("chat_1", "Does it hurt?", { clientId: "mine" });
+  await pass(600);
+  api.sender = { kind: "agent", id: "agt_1", name: "Coach" };
+  api.texts.push("Yes");
+  await pass(1_000);
+  assert.equal((await asking).text, "Yes");
+  assert.equal(api.posted[0].client_id, "mine");
+});
+
+test("question_without_an_answer_in_time_is_told_apart", async () => {
+  const asking = assert.rejects(client.chats.ask("chat_1", "Hello?", { seconds: 1 }), NoAnswer);
+  await pass(600);
+  await pass(600);
+  await asking;
 });

@@ -257,8 +257,8 @@ test("typing_is_sent_over_an_open_connection_only", async () => {
 });
 
 test("shown_chat_is_sent_again_over_each_new_connection", async () => {
-  live.showing("chat_1");
   void listen();
+  live.showing("chat_1");
   await settle();
   const frame = { type: "showing", chat_id: "chat_1" };
   assert.deepEqual(api.socket.sent, [frame]);

@@ -1,85 +1,110 @@
 """Calls of the HTTP API, with the types of the OpenAPI document (`skein_client.api_types`)."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from http.client import HTTPException
-from typing import Any, cast
-from urllib.error import HTTPError
-from urllib.parse import quote, urlencode
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+# Generated from async_client.py by `make client-types`.
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx2
 
 from skein_client.api_types import (
+    ChatChange,
+    ChatMemberResource,
     ChatResource,
+    ListedAgent,
     MessageResource,
     NewAnswer,
     NewChat,
     NewChatMessage,
     OpenChoiceResource,
+    RecalledMessage,
     TicketResource,
 )
+from skein_client.backoff import Backoff
+from skein_client.errors import ApiError, NoAnswer, Unreachable
 
 PAGE = 100
-CLIENT_ERROR, TOO_MANY, SERVER_ERROR = 400, 429, 500
-
-
-class ApiError(Exception):
-    """The API refused a call, or failed.
-
-    Attributes:
-        status: The HTTP status.
-        code: The error code of Skein; "" if the gateway itself answered.
-        message: The explanation.
-        retry_after: The seconds to wait before the next attempt; None if the API names none.
-    """
-
-    def __init__(self, status: int, code: str, message: str, retry_after: float | None) -> None:
-        super().__init__(f"{status} {code}: {message}")
-        self.status, self.code, self.message = status, code, message
-        self.retry_after = retry_after
-
-    @property
-    def needs_sign_in(self) -> bool:
-        """Whether the token has expired, is not valid or lacks the scope."""
-        return self.status in {401, 403}
-
-    @property
-    def is_temporary(self) -> bool:
-        """Whether the same call may succeed later."""
-        return self.status == TOO_MANY or self.status >= SERVER_ERROR
-
-
-class Unreachable(Exception):
-    """The API could not be reached, or the connection was lost before its response.
-
-    Also if something else answered, for example the sign-in page of a public network.
-    """
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Follow no redirect: the API has none, and another server must not get the token."""
-
-    def redirect_request(self, *_: object) -> None:
-        """Return no request."""
+MIN_PAUSE, MAX_PAUSE, PAUSE_GROWTH = 0.5, 3.0, 1.5  # between looks for an answer, in seconds
+MAX_RETRY_AFTER = 60.0  # seconds; a longer pause is for the caller to decide
+REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 
 
 class Client:
     """The API, as one person uses it.
+
+    Failed calls are repeated if this has no second effect: reads, `PUT`, `DELETE`, and what has a
+    `client_id`.
 
     Args:
         url: The URL of the API.
         token: The person's token, or a function that returns a current one. The function raises
             `Unreachable` or an `OSError` if it gets none, for example because it is offline.
         timeout: The longest wait for a response, in seconds.
+        retries: How often a call is repeated after a temporary failure.
+        http: A client of `httpx2` to use, for example with a proxy.
+
+    Attributes:
+        agents: The agents to whom people may write.
+        chats: The person's chats.
+        members: The members of chats.
+        messages: The messages of chats.
+        choices: The questions and invitations that the person can answer.
     """
 
-    def __init__(self, url: str, token: str | Callable[[], str], *, timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | Callable[[], str],
+        *,
+        timeout: float = 30.0,
+        retries: int = 2,
+        http: httpx2.Client | None = None,
+    ) -> None:
         self._url = url.rstrip("/")
         self._token = token
         self._timeout = timeout
-        self._opener = build_opener(_NoRedirects)
+        self._retries = retries
+        self._http = http or httpx2.Client()
+        self._bind()
+
+    def _bind(self) -> None:
+        self.agents = Agents(self)
+        self.chats = Chats(self)
+        self.members = Members(self)
+        self.messages = Messages(self)
+        self.choices = Choices(self)
+
+    def with_retries(self, retries: int) -> "Client":
+        """Return a client with the same connections that repeats calls so often."""
+        made = copy(self)
+        made._retries = retries
+        made._bind()
+        return made
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        """Return the client, whose connections are closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        self.close()
 
     def call(
-        self, method: str, path: str, body: object = None, query: Mapping[str, object] | None = None
+        self, method: str, path: str, body: object = None, query: Mapping[str, Any] | None = None
     ) -> Any:
         """Make a call; return the JSON of its response, or None if it has none.
 
@@ -93,26 +118,58 @@ class Client:
             ApiError: The API refused the call, or failed.
             Unreachable: There is no response.
         """
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        url = f"{self._url}{path}{'?' if given else ''}{urlencode(given)}"
-        sent = None if body is None else json.dumps(body).encode()
-        request = Request(url, sent, method=method)  # noqa: S310 - the URL is the caller's
-        request.add_header("Content-Type", "application/json")
-        try:
-            token = self._token if isinstance(self._token, str) else self._token()
-            request.add_header("Authorization", f"Bearer {token}")
-            with self._opener.open(request, timeout=self._timeout) as response:
-                text = response.read()
-        except HTTPError as error:
-            raise _error_of(error) from None
-        except (OSError, HTTPException) as error:
-            raise Unreachable(f"{method} {path}: {error!r}") from error
-        try:
-            return json.loads(text) if text else None
-        except ValueError as error:
-            raise Unreachable(f"{method} {path}: the response is not JSON") from error
+        named = isinstance(body, Mapping) and body.get("client_id") is not None
+        left = self._retries if method in REPEATABLE or named else 0
+        backoff = Backoff()
+        while True:
+            try:
+                return self._call_once(method, path, body, query)
+            except ApiError as error:
+                wanted = error.retry_after or 0.0
+                if not left or not error.is_temporary or wanted > MAX_RETRY_AFTER:
+                    raise
+                pause = max(backoff.seconds(), wanted)
+            except Unreachable as error:
+                if not left or error.answered:
+                    raise
+                pause = backoff.seconds()
+            left -= 1
+            time.sleep(pause)
 
-    def items(self, path: str, query: Mapping[str, object] | None = None) -> Iterator[Any]:
+    def _call_once(
+        self, method: str, path: str, body: object, query: Mapping[str, Any] | None
+    ) -> Any:
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        try:
+            headers = {"Authorization": f"Bearer {self._current_token()}"}
+            # The API has no redirects, and another server must not get the token.
+            response = self._http.request(
+                method,
+                f"{self._url}{path}",
+                params=given,
+                json=body,
+                headers=headers,
+                timeout=self._timeout,
+                follow_redirects=False,
+            )
+        except (OSError, httpx2.HTTPError) as error:
+            raise Unreachable(f"{method} {path}: {error!r}") from error
+        if response.is_redirect:
+            raise Unreachable(f"{path}: redirected with {response.status_code}", answered=True)
+        if not response.is_success:
+            raise error_of(response)
+        try:
+            return response.json() if response.content else None
+        except ValueError as error:
+            message = f"{method} {path}: the response is not JSON"
+            raise Unreachable(message, answered=True) from error
+
+    def _current_token(self) -> str:
+        if isinstance(self._token, str):
+            return self._token
+        return self._token()
+
+    def items(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[Any]:
         """Yield the items of all pages of a list.
 
         Raises:
@@ -121,37 +178,179 @@ class Client:
         """
         cursor = None
         while True:
-            page = self.call("GET", path, query={"limit": PAGE, **(query or {}), "cursor": cursor})
+            given = {"limit": PAGE, **(query or {}), "cursor": cursor}
+            page = self.call("GET", path, query=given)
             yield from page["items"]
             cursor = page["next_cursor"]
             if cursor is None:
                 return
 
-    def chats(self) -> Iterator[ChatResource]:
+    def search(self, text: str, *, limit: int = 20) -> list[RecalledMessage]:
+        """Find messages of the person's chats by meaning, words, names and time, best first."""
+        found = self.call("GET", "/v1/me/messages", query={"q": text, "limit": limit})
+        return cast("list[RecalledMessage]", found["items"])
+
+    def ticket(self) -> TicketResource:
+        """Get a ticket, which opens one live connection within 60 seconds."""
+        return cast("TicketResource", self.call("POST", "/v1/live"))
+
+
+class Agents:
+    """The agents to whom people may write (`client.agents`)."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self) -> Iterator[ListedAgent]:
+        """Yield the agents of the directory, oldest first."""
+        return self._client.items("/v1/agents/directory")
+
+
+class Chats:
+    """The person's chats (`client.chats`)."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self) -> Iterator[ChatResource]:
         """Yield the person's chats, newest first."""
-        return self.items("/v1/chats")
+        return self._client.items("/v1/chats")
 
-    def create_chat(self, new: NewChat) -> ChatResource:
-        """Open a chat."""
-        return cast("ChatResource", self.call("POST", "/v1/chats", new))
+    def get(self, chat_id: str) -> ChatResource:
+        """Return a chat."""
+        return cast("ChatResource", self._client.call("GET", path_of(chat_id)))
 
-    def messages(self, chat_id: str, *, after: int = 0) -> Iterator[MessageResource]:
+    def create(self, new: NewChat) -> ChatResource:
+        """Open a chat; a `client_id` is added if it has none."""
+        given = {"client_id": str(uuid4()), **new}
+        return cast("ChatResource", self._client.call("POST", "/v1/chats", given))
+
+    def open(self, agent_id: str) -> ChatResource:
+        """Open a direct chat with an agent."""
+        return self.create({"kind": "direct", "members": [{"kind": "agent", "id": agent_id}]})
+
+    def change(self, chat_id: str, change: ChatChange) -> ChatResource:
+        """Change a chat; fields that are left out stay."""
+        return cast("ChatResource", self._client.call("PATCH", path_of(chat_id), change))
+
+    def discard(self, chat_id: str) -> None:
+        """Discard a chat."""
+        self._client.call("DELETE", path_of(chat_id))
+
+    def ask(
+        self, chat_id: str, text: str, *, client_id: str | None = None, seconds: float = 60.0
+    ) -> MessageResource:
+        """Post a message and return the first answer of an agent, or of the team.
+
+        With the `client_id` of an earlier call, nothing is posted again; that call's answer counts.
+
+        Args:
+            chat_id: The chat.
+            text: The message.
+            client_id: The idempotency key; a new one by default.
+            seconds: How long to wait for the answer.
+
+        Raises:
+            NoAnswer: Nobody has answered in time.
+            ApiError: The API refused a call, or failed.
+            Unreachable: There is no response.
+        """
+        posted = self._client.messages.post(chat_id, text, client_id=client_id)
+        ends, pause, seen = time.monotonic() + seconds, MIN_PAUSE, posted["seq"]
+        while True:
+            for message in self._client.messages.list(chat_id, after=seen):
+                if message["sender"]["kind"] != "user":
+                    return message
+                seen = message["seq"]
+            left = ends - time.monotonic()
+            if left <= 0:
+                raise NoAnswer(posted)
+            time.sleep(min(pause, left))
+            pause = min(PAUSE_GROWTH * pause, MAX_PAUSE)
+
+
+class Members:
+    """The members of chats (`client.members`)."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self, chat_id: str) -> Iterator[ChatMemberResource]:
+        """Yield the members of a chat, and the people who are invited to it."""
+        return self._client.items(path_of(chat_id, "members"))
+
+    def add(self, chat_id: str, kind: str, member_id: str) -> ChatResource:
+        """Add a `user` or an `agent`, or invite a person who shares no chat with the caller."""
+        path = path_of(chat_id, "members", kind, member_id)
+        return cast("ChatResource", self._client.call("PUT", path))
+
+    def remove(self, chat_id: str, kind: str, member_id: str) -> None:
+        """Remove a member, leave the chat, or withdraw an own invitation."""
+        self._client.call("DELETE", path_of(chat_id, "members", kind, member_id))
+
+
+class Messages:
+    """The messages of chats (`client.messages`)."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self, chat_id: str, *, after: int = 0) -> Iterator[MessageResource]:
         """Yield the messages of a chat with a higher `seq` than `after`, oldest first."""
-        return self.items(f"/v1/chats/{quote(chat_id, safe='')}/messages", {"after": after})
+        return self._client.items(path_of(chat_id, "messages"), {"after": after})
 
-    def post_message(self, chat_id: str, new: NewChatMessage) -> MessageResource:
-        """Post a message; with a repeated `client_id`, return the message that exists."""
-        path = f"/v1/chats/{quote(chat_id, safe='')}/messages"
-        return cast("MessageResource", self.call("POST", path, new))
+    def post(
+        self,
+        chat_id: str,
+        text: str,
+        *,
+        client_id: str | None = None,
+        reply_to: int | None = None,
+    ) -> MessageResource:
+        """Post a message; with a repeated `client_id`, return the message that exists.
 
-    def choices(self) -> list[OpenChoiceResource]:
-        """Return the questions and invitations that the person can answer, oldest first.
+        Args:
+            chat_id: The chat.
+            text: The message.
+            client_id: The idempotency key; a new one by default.
+            reply_to: The `seq` of the message that this one answers.
+        """
+        new: NewChatMessage = {"text": text, "client_id": client_id or str(uuid4())}
+        if reply_to is not None:
+            new["reply_to"] = reply_to
+        return self.send(chat_id, new)
+
+    def send(self, chat_id: str, new: NewChatMessage) -> MessageResource:
+        """Post a message as it is given; see `post`."""
+        path = path_of(chat_id, "messages")
+        return cast("MessageResource", self._client.call("POST", path, new))
+
+    def delete(self, chat_id: str, seq: int) -> None:
+        """Delete an own message."""
+        self._client.call("DELETE", path_of(chat_id, "messages", str(seq)))
+
+    def mark_read(self, chat_id: str, seq: int) -> None:
+        """Mark the messages of a chat as read, up to this one."""
+        self._client.call("POST", path_of(chat_id, "read"), {"seq": seq})
+
+
+class Choices:
+    """The questions and invitations that the person can answer (`client.choices`)."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self) -> Sequence[OpenChoiceResource]:
+        """Return the open questions and invitations, oldest first.
 
         An invitation has no `seq`; `answer_invitation` answers it.
         """
-        return cast("list[OpenChoiceResource]", self.call("GET", "/v1/me/choices")["items"])
+        found = self._client.call("GET", "/v1/me/choices")
+        return cast("Sequence[OpenChoiceResource]", found["items"])
 
-    def answer_choice(self, chat_id: str, answer: NewAnswer, *, client_id: str) -> MessageResource:
+    def answer(
+        self, chat_id: str, answer: NewAnswer, *, client_id: str | None = None
+    ) -> MessageResource:
         """Answer a question of a chat; return the answer's message.
 
         With a repeated `client_id`, return the message that exists.
@@ -161,31 +360,29 @@ class Client:
                 or has expired.
             Unreachable: There is no response.
         """
-        return self.post_message(chat_id, {"choice": answer, "client_id": client_id})
+        new: NewChatMessage = {"choice": answer, "client_id": client_id or str(uuid4())}
+        return self._client.messages.send(chat_id, new)
 
     def answer_invitation(self, chat_id: str, *, accept: bool) -> None:
         """Accept or decline an invitation to a chat."""
-        self.call("POST", f"/v1/chats/{quote(chat_id, safe='')}/invitation", {"accept": accept})
-
-    def ticket(self) -> TicketResource:
-        """Get a ticket, which opens one live connection within 60 seconds."""
-        return cast("TicketResource", self.call("POST", "/v1/live"))
+        self._client.call("POST", path_of(chat_id, "invitation"), {"accept": accept})
 
 
-def _error_of(error: HTTPError) -> ApiError | Unreachable:
-    if error.code < CLIENT_ERROR:
-        error.close()
-        return Unreachable(f"{error.url}: redirected with status {error.code}")
-    with error:
-        try:
-            body = json.loads(error.read())
-        except (OSError, HTTPException, ValueError):
-            body = {}
+def path_of(chat_id: str, *parts: str) -> str:
+    """Return the path of a chat, or of something below it."""
+    return "/".join(["/v1/chats", *(quote(part, safe="") for part in (chat_id, *parts))])
+
+
+def error_of(response: httpx2.Response) -> ApiError:
+    """Return the error of a response that is no success."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = {}
     body = body if isinstance(body, dict) else {}
     detail = body.get("error")
     detail = detail if isinstance(detail, dict) else {}
-    message = detail.get("message") or body.get("message") or str(error.reason)
-    after = error.headers.get("retry-after", "")
-    return ApiError(
-        error.code, detail.get("code", ""), message, float(after) if after.isdigit() else None
-    )
+    message = detail.get("message") or body.get("message") or response.reason_phrase
+    after = response.headers.get("retry-after", "")
+    seconds = float(after) if after.isdigit() else None
+    return ApiError(response.status_code, detail.get("code", ""), message, seconds)

@@ -12,7 +12,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from skein_client.api_types import MessageResource
 from skein_client.backoff import LONGEST_SECONDS, Backoff
-from skein_client.client import ApiError, Client, Unreachable
+from skein_client.client import Client
+from skein_client.errors import ApiError, Unreachable
 
 PING_SECONDS = 120.0
 POLL_SECONDS = 1.0
@@ -116,7 +117,7 @@ class Live:
         seen: Mapping[str, int] | None = None,
         ping_seconds: float = PING_SECONDS,
     ) -> None:
-        self._client = client
+        self._client = client.with_retries(0)  # a lost connection is reported at once
         self._seen = None if seen is None else dict(seen)
         self._ping_seconds = ping_seconds
         self._drafts = Drafts()
@@ -179,7 +180,7 @@ class Live:
 
     def _listen(self) -> Iterator[Event]:
         if self._seen is None:
-            self._seen = {chat["id"]: chat["last_seq"] for chat in self._client.chats()}
+            self._seen = {chat["id"]: chat["last_seq"] for chat in self._client.chats.list()}
         ticket = self._client.ticket()
         with connect(f"{ticket['url']}?ticket={ticket['ticket']}", ping_interval=None) as socket:
             self._socket = socket
@@ -187,7 +188,7 @@ class Live:
                 if self._shown is not None:
                     self.showing(self._shown)
                 # Frames that arrive meanwhile wait in the connection.
-                for chat in list(self._client.chats()):
+                for chat in list(self._client.chats.list()):
                     if chat["last_seq"] > self._seen.get(chat["id"], 0):
                         yield from self._missed(chat["id"])
                 yield Connected()
@@ -238,7 +239,7 @@ class Live:
 
     def _missed(self, chat_id: str) -> Iterator[Event]:
         try:
-            for message in self._client.messages(chat_id, after=self.seen.get(chat_id, 0)):
+            for message in self._client.messages.list(chat_id, after=self.seen.get(chat_id, 0)):
                 yield from self._report(message)
         except ApiError as error:
             if error.status != NOT_FOUND:  # a chat that the person has left is no lost connection

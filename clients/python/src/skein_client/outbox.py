@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from skein_client.api_types import MessageResource, NewChatMessage
 from skein_client.backoff import Backoff
-from skein_client.client import ApiError, Client, Unreachable
+from skein_client.client import Client
+from skein_client.errors import ApiError, Unreachable
 
 _log = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ class Outbox:
         on_refused: Callable[[Entry, ApiError], None] = lambda _entry, _error: None,
         on_sign_in: Callable[[ApiError], None] = lambda _: None,
     ) -> None:
-        self._client, self._storage = client, storage
+        self._client, self._storage = client.with_retries(0), storage  # the outbox repeats them
         self._on_posted, self._on_refused, self._on_sign_in = on_posted, on_refused, on_sign_in
         self._entries = list(storage.load())
         self._lock, self._sending = threading.Lock(), threading.Lock()
@@ -169,7 +170,7 @@ class Outbox:
                 if entry.chat_id in delayed:
                     continue
                 try:
-                    posted = self._client.post_message(entry.chat_id, _body(entry))
+                    posted = self._client.messages.send(entry.chat_id, _body(entry))
                 except ApiError as error:
                     if error.needs_sign_in:
                         raise

@@ -1,0 +1,389 @@
+"""Calls of the HTTP API, with the types of the OpenAPI document (`skein_client.api_types`)."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from copy import copy
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx2
+
+from skein_client.api_types import (
+    ChatChange,
+    ChatMemberResource,
+    ChatResource,
+    ListedAgent,
+    MessageResource,
+    NewAnswer,
+    NewChat,
+    NewChatMessage,
+    OpenChoiceResource,
+    RecalledMessage,
+    TicketResource,
+)
+from skein_client.backoff import Backoff
+from skein_client.errors import ApiError, NoAnswer, Unreachable
+
+PAGE = 100
+MIN_PAUSE, MAX_PAUSE, PAUSE_GROWTH = 0.5, 3.0, 1.5  # between looks for an answer, in seconds
+MAX_RETRY_AFTER = 60.0  # seconds; a longer pause is for the caller to decide
+REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
+
+
+class AsyncClient:
+    """The API, as one person uses it.
+
+    Failed calls are repeated if this has no second effect: reads, `PUT`, `DELETE`, and what has a
+    `client_id`.
+
+    Args:
+        url: The URL of the API.
+        token: The person's token, or a function that returns a current one. The function raises
+            `Unreachable` or an `OSError` if it gets none, for example because it is offline.
+        timeout: The longest wait for a response, in seconds.
+        retries: How often a call is repeated after a temporary failure.
+        http: A client of `httpx2` to use, for example with a proxy.
+
+    Attributes:
+        agents: The agents to whom people may write.
+        chats: The person's chats.
+        members: The members of chats.
+        messages: The messages of chats.
+        choices: The questions and invitations that the person can answer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | Callable[[], str | Awaitable[str]],
+        *,
+        timeout: float = 30.0,
+        retries: int = 2,
+        http: httpx2.AsyncClient | None = None,
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._token = token
+        self._timeout = timeout
+        self._retries = retries
+        self._http = http or httpx2.AsyncClient()
+        self._bind()
+
+    def _bind(self) -> None:
+        self.agents = AsyncAgents(self)
+        self.chats = AsyncChats(self)
+        self.members = AsyncMembers(self)
+        self.messages = AsyncMessages(self)
+        self.choices = AsyncChoices(self)
+
+    def with_retries(self, retries: int) -> "AsyncClient":
+        """Return a client with the same connections that repeats calls so often."""
+        made = copy(self)
+        made._retries = retries
+        made._bind()
+        return made
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        """Return the client, whose connections are closed at the end of the block."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        await self.aclose()
+
+    async def call(
+        self, method: str, path: str, body: object = None, query: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Make a call; return the JSON of its response, or None if it has none.
+
+        Args:
+            method: The HTTP method.
+            path: The path, for example `/v1/me`.
+            body: The body, as a value for JSON.
+            query: The query parameters; those that are None are omitted.
+
+        Raises:
+            ApiError: The API refused the call, or failed.
+            Unreachable: There is no response.
+        """
+        named = isinstance(body, Mapping) and body.get("client_id") is not None
+        left = self._retries if method in REPEATABLE or named else 0
+        backoff = Backoff()
+        while True:
+            try:
+                return await self._call_once(method, path, body, query)
+            except ApiError as error:
+                wanted = error.retry_after or 0.0
+                if not left or not error.is_temporary or wanted > MAX_RETRY_AFTER:
+                    raise
+                pause = max(backoff.seconds(), wanted)
+            except Unreachable as error:
+                if not left or error.answered:
+                    raise
+                pause = backoff.seconds()
+            left -= 1
+            await asyncio.sleep(pause)
+
+    async def _call_once(
+        self, method: str, path: str, body: object, query: Mapping[str, Any] | None
+    ) -> Any:
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        try:
+            headers = {"Authorization": f"Bearer {await self._current_token()}"}
+            # The API has no redirects, and another server must not get the token.
+            response = await self._http.request(
+                method,
+                f"{self._url}{path}",
+                params=given,
+                json=body,
+                headers=headers,
+                timeout=self._timeout,
+                follow_redirects=False,
+            )
+        except (OSError, httpx2.HTTPError) as error:
+            raise Unreachable(f"{method} {path}: {error!r}") from error
+        if response.is_redirect:
+            raise Unreachable(f"{path}: redirected with {response.status_code}", answered=True)
+        if not response.is_success:
+            raise error_of(response)
+        try:
+            return response.json() if response.content else None
+        except ValueError as error:
+            message = f"{method} {path}: the response is not JSON"
+            raise Unreachable(message, answered=True) from error
+
+    async def _current_token(self) -> str:
+        if isinstance(self._token, str):
+            return self._token
+        token = self._token()
+        return token if isinstance(token, str) else await token
+
+    async def items(self, path: str, query: Mapping[str, Any] | None = None) -> AsyncIterator[Any]:
+        """Yield the items of all pages of a list.
+
+        Raises:
+            ApiError: The API refused a call, or failed.
+            Unreachable: There is no response.
+        """
+        cursor = None
+        while True:
+            given = {"limit": PAGE, **(query or {}), "cursor": cursor}
+            page = await self.call("GET", path, query=given)
+            for item in page["items"]:
+                yield item
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    async def search(self, text: str, *, limit: int = 20) -> list[RecalledMessage]:
+        """Find messages of the person's chats by meaning, words, names and time, best first."""
+        found = await self.call("GET", "/v1/me/messages", query={"q": text, "limit": limit})
+        return cast("list[RecalledMessage]", found["items"])
+
+    async def ticket(self) -> TicketResource:
+        """Get a ticket, which opens one live connection within 60 seconds."""
+        return cast("TicketResource", await self.call("POST", "/v1/live"))
+
+
+class AsyncAgents:
+    """The agents to whom people may write (`client.agents`)."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def list(self) -> AsyncIterator[ListedAgent]:
+        """Yield the agents of the directory, oldest first."""
+        return self._client.items("/v1/agents/directory")
+
+
+class AsyncChats:
+    """The person's chats (`client.chats`)."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def list(self) -> AsyncIterator[ChatResource]:
+        """Yield the person's chats, newest first."""
+        return self._client.items("/v1/chats")
+
+    async def get(self, chat_id: str) -> ChatResource:
+        """Return a chat."""
+        return cast("ChatResource", await self._client.call("GET", path_of(chat_id)))
+
+    async def create(self, new: NewChat) -> ChatResource:
+        """Open a chat; a `client_id` is added if it has none."""
+        given = {"client_id": str(uuid4()), **new}
+        return cast("ChatResource", await self._client.call("POST", "/v1/chats", given))
+
+    async def open(self, agent_id: str) -> ChatResource:
+        """Open a direct chat with an agent."""
+        return await self.create({"kind": "direct", "members": [{"kind": "agent", "id": agent_id}]})
+
+    async def change(self, chat_id: str, change: ChatChange) -> ChatResource:
+        """Change a chat; fields that are left out stay."""
+        return cast("ChatResource", await self._client.call("PATCH", path_of(chat_id), change))
+
+    async def discard(self, chat_id: str) -> None:
+        """Discard a chat."""
+        await self._client.call("DELETE", path_of(chat_id))
+
+    async def ask(
+        self, chat_id: str, text: str, *, client_id: str | None = None, seconds: float = 60.0
+    ) -> MessageResource:
+        """Post a message and return the first answer of an agent, or of the team.
+
+        With the `client_id` of an earlier call, nothing is posted again; that call's answer counts.
+
+        Args:
+            chat_id: The chat.
+            text: The message.
+            client_id: The idempotency key; a new one by default.
+            seconds: How long to wait for the answer.
+
+        Raises:
+            NoAnswer: Nobody has answered in time.
+            ApiError: The API refused a call, or failed.
+            Unreachable: There is no response.
+        """
+        posted = await self._client.messages.post(chat_id, text, client_id=client_id)
+        ends, pause, seen = time.monotonic() + seconds, MIN_PAUSE, posted["seq"]
+        while True:
+            async for message in self._client.messages.list(chat_id, after=seen):
+                if message["sender"]["kind"] != "user":
+                    return message
+                seen = message["seq"]
+            left = ends - time.monotonic()
+            if left <= 0:
+                raise NoAnswer(posted)
+            await asyncio.sleep(min(pause, left))
+            pause = min(PAUSE_GROWTH * pause, MAX_PAUSE)
+
+
+class AsyncMembers:
+    """The members of chats (`client.members`)."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def list(self, chat_id: str) -> AsyncIterator[ChatMemberResource]:
+        """Yield the members of a chat, and the people who are invited to it."""
+        return self._client.items(path_of(chat_id, "members"))
+
+    async def add(self, chat_id: str, kind: str, member_id: str) -> ChatResource:
+        """Add a `user` or an `agent`, or invite a person who shares no chat with the caller."""
+        path = path_of(chat_id, "members", kind, member_id)
+        return cast("ChatResource", await self._client.call("PUT", path))
+
+    async def remove(self, chat_id: str, kind: str, member_id: str) -> None:
+        """Remove a member, leave the chat, or withdraw an own invitation."""
+        await self._client.call("DELETE", path_of(chat_id, "members", kind, member_id))
+
+
+class AsyncMessages:
+    """The messages of chats (`client.messages`)."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def list(self, chat_id: str, *, after: int = 0) -> AsyncIterator[MessageResource]:
+        """Yield the messages of a chat with a higher `seq` than `after`, oldest first."""
+        return self._client.items(path_of(chat_id, "messages"), {"after": after})
+
+    async def post(
+        self,
+        chat_id: str,
+        text: str,
+        *,
+        client_id: str | None = None,
+        reply_to: int | None = None,
+    ) -> MessageResource:
+        """Post a message; with a repeated `client_id`, return the message that exists.
+
+        Args:
+            chat_id: The chat.
+            text: The message.
+            client_id: The idempotency key; a new one by default.
+            reply_to: The `seq` of the message that this one answers.
+        """
+        new: NewChatMessage = {"text": text, "client_id": client_id or str(uuid4())}
+        if reply_to is not None:
+            new["reply_to"] = reply_to
+        return await self.send(chat_id, new)
+
+    async def send(self, chat_id: str, new: NewChatMessage) -> MessageResource:
+        """Post a message as it is given; see `post`."""
+        path = path_of(chat_id, "messages")
+        return cast("MessageResource", await self._client.call("POST", path, new))
+
+    async def delete(self, chat_id: str, seq: int) -> None:
+        """Delete an own message."""
+        await self._client.call("DELETE", path_of(chat_id, "messages", str(seq)))
+
+    async def mark_read(self, chat_id: str, seq: int) -> None:
+        """Mark the messages of a chat as read, up to this one."""
+        await self._client.call("POST", path_of(chat_id, "read"), {"seq": seq})
+
+
+class AsyncChoices:
+    """The questions and invitations that the person can answer (`client.choices`)."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def list(self) -> Sequence[OpenChoiceResource]:
+        """Return the open questions and invitations, oldest first.
+
+        An invitation has no `seq`; `answer_invitation` answers it.
+        """
+        found = await self._client.call("GET", "/v1/me/choices")
+        return cast("Sequence[OpenChoiceResource]", found["items"])
+
+    async def answer(
+        self, chat_id: str, answer: NewAnswer, *, client_id: str | None = None
+    ) -> MessageResource:
+        """Answer a question of a chat; return the answer's message.
+
+        With a repeated `client_id`, return the message that exists.
+
+        Raises:
+            ApiError: Status 403: the question is for another person. 409: it is answered already
+                or has expired.
+            Unreachable: There is no response.
+        """
+        new: NewChatMessage = {"choice": answer, "client_id": client_id or str(uuid4())}
+        return await self._client.messages.send(chat_id, new)
+
+    async def answer_invitation(self, chat_id: str, *, accept: bool) -> None:
+        """Accept or decline an invitation to a chat."""
+        await self._client.call("POST", path_of(chat_id, "invitation"), {"accept": accept})
+
+
+def path_of(chat_id: str, *parts: str) -> str:
+    """Return the path of a chat, or of something below it."""
+    return "/".join(["/v1/chats", *(quote(part, safe="") for part in (chat_id, *parts))])
+
+
+def error_of(response: httpx2.Response) -> ApiError:
+    """Return the error of a response that is no success."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = {}
+    body = body if isinstance(body, dict) else {}
+    detail = body.get("error")
+    detail = detail if isinstance(detail, dict) else {}
+    message = detail.get("message") or body.get("message") or response.reason_phrase
+    after = response.headers.get("retry-after", "")
+    seconds = float(after) if after.isdigit() else None
+    return ApiError(response.status_code, detail.get("code", ""), message, seconds)
