@@ -335,6 +335,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chats/{chat_id}/media/{media_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a link to a picture or file of a message
+         * @description The URL works for five minutes. While the file is `pending`, the call answers 409.
+         *
+         *     Browsers show pictures, and save other files.
+         */
+        get: operations["get_media"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me/devices/{device_id}": {
         parameters: {
             query?: never;
@@ -546,6 +568,29 @@ export interface paths {
          *     the agents (`who_may_add`).
          */
         post: operations["create_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/media": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Announce an upload of a picture or file
+         * @description Upload the file to the URL, then post a message that names its id.
+         *
+         *     The URL takes this file only, for ten minutes. A file that no message names is deleted after a
+         *     day.
+         */
+        post: operations["begin_upload"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1961,6 +2006,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/transcripts/{chat_id}/media/{media_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a link to a picture or file as an operator, with a reason
+         * @description The same rights as for reading the chat. The URL works for five minutes.
+         */
+        get: operations["read_media"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/chats": {
         parameters: {
             query?: never;
@@ -3145,18 +3210,37 @@ export interface components {
             source?: components["schemas"]["SourceLabel"] | null;
         };
         /**
-         * Media
-         * @description A picture or file of a message; `MediaFile` has its state.
+         * MediaLinkResource
+         * @description A signed URL of a file, for whoever asked for it.
          */
-        Media: {
-            /** @description The id of the file; null for one of release 0.2.0, which was not stored. */
-            id?: string | null;
-            /** @description The media type that the sender claims. */
-            content_type: string;
-            /** @description The provider's URL of a file of release 0.2.0, which is never shown. Default: `""`. */
-            url?: string;
-            /** @description What the file shows or how it begins, once that is known. It stands here, so that whatever reads the message has it, and loses it with the message. */
-            description?: string | null;
+        MediaLinkResource: {
+            /** @description The signed URL. It needs no token. */
+            url: string;
+            /**
+             * Format: date-time
+             * @description Until when the URL works.
+             */
+            expires_at: string;
+        };
+        /**
+         * MediaResource
+         * @description A picture or file of a message; `GET /v1/chats/{chat_id}/media/{media_id}` leads to it.
+         */
+        MediaResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The media type, such as `image/jpeg`: the real one once `ready`. */
+            type: string;
+            /** @description The length; 0 while it is unknown. */
+            bytes: number;
+            /** @description Whether the file can be shown. */
+            state: components["schemas"]["MediaState"];
+            /** @description The width of a picture in pixels. */
+            width: number | null;
+            /** @description The height of a picture in pixels. */
+            height: number | null;
+            /** @description What a picture shows, in words; null if not described. */
+            description: string | null;
         };
         /**
          * MemberPage
@@ -3235,8 +3319,8 @@ export interface components {
             choice: components["schemas"]["ChoiceResource"] | null;
             /** @description The agent whose words the sender agreed to post; null for own words. */
             via: components["schemas"]["ViaResource"] | null;
-            /** @description Images, audio and videos of the message. */
-            media: components["schemas"]["Media"][];
+            /** @description The pictures and files of the message. */
+            media: components["schemas"]["MediaResource"][];
             /** @description The run that posted the message, if the run belongs to this chat. Null for a person's message, and for a run of another chat, a plan or a service. */
             run_id: string | null;
             /**
@@ -3338,6 +3422,8 @@ export interface components {
         NewChatMessage: {
             /** @description The text; leave it out with a `choice`, whose answer is the text. */
             text?: string | null;
+            /** @description The ids of files that were uploaded for this chat (`POST /v1/media`). Default: `[]`. */
+            media?: string[];
             /** @description The answer to a question of this chat. */
             choice?: components["schemas"]["NewAnswer"] | null;
             /** @description Idempotency key of the sender: a repeated key returns the same message. */
@@ -3354,6 +3440,20 @@ export interface components {
             token: string;
             /** @description Apple's push service (`apns`), or Google's (`fcm`). */
             platform: components["schemas"]["Platform"];
+        };
+        /**
+         * NewMedia
+         * @description A file that is about to be uploaded for a message of a chat.
+         */
+        NewMedia: {
+            /** @description The id of the chat. */
+            chat_id: string;
+            /** @description The media type: `image/jpeg`, `image/png`, `image/webp`, `image/heic`, `application/pdf`, `text/plain` or `text/vcard`. */
+            type: string;
+            /** @description The length, at most 5,000,000. */
+            bytes: number;
+            /** @description The SHA-256 checksum, in hexadecimal. */
+            sha256: string;
         };
         /**
          * OpenChoicePage
@@ -3577,7 +3677,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "file_pending" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "media_pending" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "file_pending" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -3992,6 +4092,30 @@ export interface components {
             plan?: components["schemas"]["PlanTrigger"] | null;
             /** @description The service and its payload, if a webhook triggered the run. */
             service?: components["schemas"]["ServiceTrigger"] | null;
+        };
+        /**
+         * UploadResource
+         * @description Where to upload a file: send exactly it, by this method and with these headers.
+         */
+        UploadResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The signed URL. It needs no token. */
+            url: string;
+            /**
+             * @description The method of the request.
+             * @constant
+             */
+            method: "PUT";
+            /** @description The headers of the request: type, length, checksum. */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description Until when the URL works.
+             */
+            expires_at: string;
         };
         /**
          * ViaResource
@@ -5030,6 +5154,8 @@ export interface components {
             messages: components["schemas"]["MessageResource"][];
             /** @description SMS and their deliveries. */
             deliveries: components["schemas"]["DeliveryResource"][];
+            /** @description The person's pictures and files and, in direct chats, the agent's. */
+            files: components["schemas"]["ExportedFileResource"][];
             /** @description The posts of agents' words to which the person agreed. */
             consents: components["schemas"]["ConsentResource"][];
             /** @description Consents to texts that agents begin; on the first page only. */
@@ -5038,6 +5164,29 @@ export interface components {
             kept: components["schemas"]["KeptResource"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
+        };
+        /**
+         * ExportedFileResource
+         * @description A picture or file of a message, or one that no message has yet.
+         */
+        ExportedFileResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The message that has the file; null for none. */
+            seq: number | null;
+            /** @description The media type. */
+            type: string;
+            /** @description The length; 0 while it is unknown. */
+            bytes: number;
+            /** @description A signed URL, for five minutes; null if not `ready`. */
+            url: string | null;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
         };
         /**
          * ExportedInvitation
@@ -6405,6 +6554,8 @@ export interface components {
             user_concurrent_runs?: number | null;
             /** @description Opened chats, changes of members and of one's own record, per person and hour; 0 for no limit. */
             user_chat_changes_per_hour?: number | null;
+            /** @description Pictures and files per person and day; 0 for no limit. */
+            user_uploads_per_day?: number | null;
             /** @description Reads (`GET`) per person and minute, beyond 30 that are free; a ticket of the live channel counts as ten; 0 for no limit. */
             user_reads_per_minute?: number | null;
             /** @description Messages of a tenant's people per minute; 0 for no limit. */
@@ -6435,6 +6586,8 @@ export interface components {
             message_days?: number | null;
             /** @description Retention of runs in days; null for no limit. */
             run_days?: number | null;
+            /** @description Retention of pictures and files in days, unless their message ends first. */
+            media_days?: number | null;
             /** @description The team's name in SMS: `Mia from Acme: ...`; unset for none. */
             team_name?: string | null;
             /** @description Minutes without a message of the holder after which a chat that a person of the team holds goes back to its agents. */
@@ -6625,6 +6778,8 @@ export interface components {
             user_concurrent_runs?: number | null;
             /** @description Opened chats, changes of members and of one's own record, per person and hour; 0 for no limit. */
             user_chat_changes_per_hour?: number | null;
+            /** @description Pictures and files per person and day; 0 for no limit. */
+            user_uploads_per_day?: number | null;
             /** @description Reads (`GET`) per person and minute, beyond 30 that are free; a ticket of the live channel counts as ten; 0 for no limit. */
             user_reads_per_minute?: number | null;
             /** @description Messages of a tenant's people per minute; 0 for no limit. */
@@ -6655,6 +6810,8 @@ export interface components {
             message_days?: number | null;
             /** @description Retention of runs in days; null for no limit. */
             run_days?: number | null;
+            /** @description Retention of pictures and files in days, unless their message ends first. */
+            media_days?: number | null;
             /** @description The team's name in SMS: `Mia from Acme: ...`; unset for none. */
             team_name?: string | null;
             /** @description Minutes without a message of the holder after which a chat that a person of the team holds goes back to its agents. */
@@ -7439,6 +7596,12 @@ export interface components {
          * @enum {string}
          */
         TurnRole: "user" | "assistant";
+        /**
+         * MediaState
+         * @description Whether a file is still being checked (`pending`), can be shown (`ready`) or neither (`failed`).
+         * @enum {string}
+         */
+        MediaState: "pending" | "ready" | "failed";
         /**
          * SenderKind
          * @description Who posts: a person (`user`), an agent, or a person of the `team`.
@@ -8702,6 +8865,39 @@ export interface operations {
             500: components["responses"]["InternalError"];
         };
     };
+    get_media: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+                /** @description The id of a picture or file. */
+                media_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MediaLinkResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     remove_device: {
         parameters: {
             query?: never;
@@ -9148,6 +9344,59 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChatResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    begin_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "bytes": 48213,
+                 *       "chat_id": "chat_01M806VB1EXYCSVB1T1S3JF1YZ",
+                 *       "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                 *       "type": "image/jpeg"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewMedia"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "expires_at": "2026-11-21T22:54:08.412Z",
+                     *       "headers": {
+                     *         "content-type": "image/jpeg"
+                     *       },
+                     *       "id": "med_01M8052A0RRXM7989ADR524XMF",
+                     *       "method": "PUT",
+                     *       "url": "https://bucket.example/incoming/..."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UploadResource"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -13219,6 +13468,42 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    read_media: {
+        parameters: {
+            query: {
+                /** @description Why the operator reads the chat. The audit log keeps it. */
+                reason: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+                /** @description The id of a picture or file. */
+                media_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MediaLinkResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

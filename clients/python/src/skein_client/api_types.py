@@ -115,15 +115,13 @@ class ListedAgent(TypedDict):
 Item: TypeAlias = str
 
 
-class Media(TypedDict):
+class MediaLinkResource(TypedDict):
     """
-    A picture or file of a message; `MediaFile` has its state.
+    A signed URL of a file, for whoever asked for it.
     """
 
-    id: NotRequired[str | None]
-    content_type: str
-    url: NotRequired[str]
-    description: NotRequired[str | None]
+    url: str
+    expires_at: str
 
 
 class Money(TypedDict):
@@ -147,15 +145,30 @@ class NewAnswer(TypedDict):
     text: NotRequired[str | None]
 
 
+MediaItem: TypeAlias = str
+
+
 class NewChatMessage(TypedDict):
     """
     A new message.
     """
 
     text: NotRequired[str | None]
+    media: NotRequired[list[MediaItem]]
     choice: NotRequired[NewAnswer | None]
     client_id: str
     reply_to: NotRequired[int | None]
+
+
+class NewMedia(TypedDict):
+    """
+    A file that is about to be uploaded for a message of a chat.
+    """
+
+    chat_id: str
+    type: str
+    bytes: int
+    sha256: str
 
 
 class OperatorsReading(TypedDict):
@@ -202,7 +215,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'file_pending', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'media_pending', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'file_pending', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -298,6 +311,18 @@ class ToolCall(TypedDict):
     name: str
     arguments: str
     cut_from: NotRequired[int | None]
+
+
+class UploadResource(TypedDict):
+    """
+    Where to upload a file: send exactly it, by this method and with these headers.
+    """
+
+    id: str
+    url: str
+    method: Literal['PUT']
+    headers: dict[str, str]
+    expires_at: str
 
 
 class ViaResource(TypedDict):
@@ -431,6 +456,20 @@ DocumentText = TypedDict(
         'version': NotRequired[int | None],
     },
 )
+
+
+class ExportedFileResource(TypedDict):
+    """
+    A picture or file of a message, or one that no message has yet.
+    """
+
+    id: str
+    chat_id: str
+    seq: int | None
+    type: str
+    bytes: int
+    url: str | None
+    created_at: str
 
 
 class HolderResource(TypedDict):
@@ -1057,6 +1096,9 @@ ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_f
 TurnRole: TypeAlias = Literal['user', 'assistant']
 
 
+MediaState: TypeAlias = Literal['pending', 'ready', 'failed']
+
+
 SenderKind: TypeAlias = Literal['user', 'agent', 'team']
 
 
@@ -1409,6 +1451,20 @@ class HistoryTurn(TypedDict):
 
     role: TurnRole
     text: str
+
+
+class MediaResource(TypedDict):
+    """
+    A picture or file of a message; `GET /v1/chats/{chat_id}/media/{media_id}` leads to it.
+    """
+
+    id: str
+    type: str
+    bytes: int
+    state: MediaState
+    width: int | None
+    height: int | None
+    description: str | None
 
 
 class MemberRef(TypedDict):
@@ -2667,7 +2723,7 @@ class MessageResource(TypedDict):
     reply_to: int | None
     choice: ChoiceResource | None
     via: ViaResource | None
-    media: list[Media]
+    media: list[MediaResource]
     run_id: str | None
     created_at: str
 
@@ -3138,6 +3194,7 @@ class SettingsResource(TypedDict):
     user_tokens_per_day: NotRequired[int | None]
     user_concurrent_runs: NotRequired[int | None]
     user_chat_changes_per_hour: NotRequired[int | None]
+    user_uploads_per_day: NotRequired[int | None]
     user_reads_per_minute: NotRequired[int | None]
     tenant_messages_per_minute: NotRequired[int | None]
     tenant_tokens_per_day: NotRequired[int | None]
@@ -3153,6 +3210,7 @@ class SettingsResource(TypedDict):
     context_rollout_percent: NotRequired[float | None]
     message_days: NotRequired[int | None]
     run_days: NotRequired[int | None]
+    media_days: NotRequired[int | None]
     team_name: NotRequired[str | None]
     desk_silence_minutes: NotRequired[int | None]
     desk_due_work: NotRequired[DueWork | None]
@@ -3205,6 +3263,7 @@ class TenantOverridesChange(TypedDict):
     user_tokens_per_day: NotRequired[int | None]
     user_concurrent_runs: NotRequired[int | None]
     user_chat_changes_per_hour: NotRequired[int | None]
+    user_uploads_per_day: NotRequired[int | None]
     user_reads_per_minute: NotRequired[int | None]
     tenant_messages_per_minute: NotRequired[int | None]
     tenant_tokens_per_day: NotRequired[int | None]
@@ -3220,6 +3279,7 @@ class TenantOverridesChange(TypedDict):
     context_rollout_percent: NotRequired[float | None]
     message_days: NotRequired[int | None]
     run_days: NotRequired[int | None]
+    media_days: NotRequired[int | None]
     team_name: NotRequired[str | None]
     desk_silence_minutes: NotRequired[int | None]
     desk_due_work: NotRequired[DueWork | None]
@@ -3370,6 +3430,7 @@ class ExportResource(TypedDict):
     chats: list[PlaceResource]
     messages: list[MessageResource]
     deliveries: list[DeliveryResource]
+    files: list[ExportedFileResource]
     consents: list[ConsentResource]
     text_consents: list[TextConsentResource]
     kept: list[KeptResource]
