@@ -18,7 +18,7 @@ HELPER = bot("agt_b", "Helper")
 AGENTS = (COACH, HELPER)
 
 LINE = "+15005550006"
-PHONES = {BOB.id: "+15005550101"}
+PHONES = {BOB.id: "+15005550101", CAROL.id: "+15005550102"}
 STRANGERS_PHONE = "+15005550177"  # no person has this number until it is linked
 STRANGER = "usr_stranger"  # stands for the user to whom this number belongs
 
@@ -28,7 +28,7 @@ class Room:
     """A chat that every story starts with.
 
     Attributes:
-        sms: Its person reads the chat on a phone.
+        channel: The channel by which its person reads the chat on a phone; '' for the app.
     """
 
     id: str
@@ -36,12 +36,15 @@ class Room:
     members: tuple[NamedMember, ...]
     visibility: Visibility
     kind: ChatKind = "group"
-    sms: bool = False
+    channel: str = ""
 
 
 ALICES = Room("chat_alice", "Alice and Coach", (ALICE, COACH), "private", "direct")
 BOBS = Room("chat_bob", "Bob and Coach", (BOB, COACH), "private", "direct")
-BOBS_PHONE = Room("chat_bobsphone", "Bob's phone", (BOB, COACH), "private", "direct", sms=True)
+BOBS_PHONE = Room("chat_bobsphone", "Bob's phone", (BOB, COACH), "private", "direct", "sms")
+CAROLS_PHONE = Room(
+    "chat_carolsphone", "Carol's phone", (CAROL, COACH), "private", "direct", "whatsapp"
+)
 CAROLS = Room("chat_carol", "Carol and Helper", (CAROL, HELPER), "private", "direct")
 DEN = Room("chat_den", "Den", (ALICE, COACH), "private")
 PAIR = Room("chat_pair", "Pair", (ALICE, BOB, COACH, HELPER), "private")
@@ -49,8 +52,14 @@ TEAM = Room("chat_team", "Team", (ALICE, BOB, COACH, HELPER), "open")
 HALL = Room("chat_hall", "Hall", (BOB, CAROL, COACH), "open")
 BACKROOM = Room("chat_backroom", "Backroom", (COACH, HELPER), "private")
 ROOMS = {
-    room.id: room for room in (ALICES, BOBS, BOBS_PHONE, CAROLS, DEN, PAIR, TEAM, HALL, BACKROOM)
+    room.id: room
+    for room in (
+        *(ALICES, BOBS, BOBS_PHONE, CAROLS, CAROLS_PHONE),
+        *(DEN, PAIR, TEAM, HALL, BACKROOM),
+    )
 }
+CHANNELS = {PHONES[room.members[0].id]: room.channel for room in ROOMS.values() if room.channel}
+"""The channel on which each phone of a room writes."""
 OPENED = "chat_opened"  # stands for the newest group that a person opened
 NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)} | {STRANGER: "the stranger"}
 FULL_NAMES = {person.id: f"{person.name} Ward" for person in PEOPLE}

@@ -11,6 +11,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
 from tests.attacks.cast import PEOPLE, Word, named, titled
+from tests.attacks.files import words_in
 from tests.support.builders import TENANT, World
 
 EVERYBODY = ("everybody",)
@@ -134,7 +135,7 @@ class Knowledge:
         for message in sorted(self._news(), key=lambda message: message.id):
             if message.via is not None:
                 self._posted(message)
-            elif self.tells(message.text) and message.sender.kind != "user":
+            elif message.sender.kind != "user" and self.tells(words_in(self._world, message)):
                 self._heard(message)
         for chat_id in self.chat_ids():
             chat = self._world.stored_chat(chat_id)
@@ -170,7 +171,8 @@ class Knowledge:
     def _said_in(self, chat_id: str) -> bool:
         """Whether a member of a chat can read the secret there."""
         title = self._world.stored_chat(chat_id).title or ""
-        return any(map(self.tells, [title, *self._world.texts(chat_id)]))
+        said = (words_in(self._world, message) for message in self._world.messages(chat_id))
+        return any(map(self.tells, [title, *said]))
 
     def _heard(self, message: Message) -> None:
         chat = self._world.stored_chat(message.chat_id)
@@ -181,7 +183,7 @@ class Knowledge:
         surprised = [who for who in heard if who not in self.insiders]
         if surprised:
             readers = " and ".join(map(named, surprised))
-            said = f"{message.sender.name}: {message.text!r}"
+            said = f"{message.sender.name}: {words_in(self._world, message)!r}"
             raise Leak(f"{readers} can read this in {titled(message.chat_id)}:\n  {said}")
 
     def _posted(self, message: Message) -> None:

@@ -11,8 +11,9 @@ from skein.models.common.storage import Query
 from skein.models.directory.address_index import AddressOwner
 from skein.workspace.models.thread import Thread
 from tests.attacks.cast import AGENTS, SECRETS, named, titled
+from tests.attacks.files import files_in, words_in
 from tests.attacks.knowledge import EVERYBODY
-from tests.attacks.stage import Stage
+from tests.attacks.stage import Stage, device_of
 from tests.support.api_client import WHY, Answer, Client, operator
 from tests.support.builders import TENANT
 from tests.support.recalling import recalled
@@ -58,9 +59,12 @@ def seen_by(stage: Stage, person: str) -> list[View]:
             views.append((f"the read marks in {titled(chat_id)}", _body(members)))
     found = client.get("/v1/me/messages", q=RECALLS, limit=50)
     views.append(("what they find among their messages", _body(found)))
-    texts = [sms.body for sms, _ in stage.sms.taken if _owner(stage, sms.phone) == person]
+    texts = [sms.text for sms, _ in stage.sms.taken if _owner(stage, sms.phone) == person]
     views.append(("the texts on their phone", "\n".join(texts)))
     views.append(("the frames of their connections", "\n".join(_frames(stage, person))))
+    rings = stage.push.texts(f"fcm/{device_of(person)[:8]}")
+    views.append(("the notifications on their device", "\n".join(rings)))
+    views.append(("the files that they can load", "\n".join(_loaded(stage, client))))
     exported = operator(stage).get(f"/v1/users/{person}/export")
     views.append(("the export of their data", _body(exported)))
     return views
@@ -72,7 +76,10 @@ def seen_by_everybody(stage: Stage) -> list[View]:
     admin = operator(stage)
     for chat_id in stage.knowledge.chat_ids():
         if stage.knowledge.readers(chat_id) == EVERYBODY:
-            said = [f"{message.sender.name}: {message.text}" for message in stage.messages(chat_id)]
+            said = [
+                f"{message.sender.name}: {words_in(stage, message)}"
+                for message in stage.messages(chat_id)
+            ]
             views.append((f"the messages in {titled(chat_id)}", "\n".join(said)))
             views += _prompts_for(stage, admin, chat_id)
     for agent in AGENTS:
@@ -119,6 +126,17 @@ def _exported_threads(stage: Stage, admin: Client, agent_id: str) -> Iterator[Vi
         if thread.audience.open and thread.status == "completed":
             exported = admin.get(f"/v1/agents/{agent_id}/threads/{thread.id}/export")
             yield f"the training export of thread {n} of {named(agent_id)}", _body(exported)
+
+
+def _loaded(stage: Stage, client: Client) -> Iterator[str]:
+    """What a person gets who asks for each file of the story by its id, also of other chats."""
+    for chat_id in stage.knowledge.chat_ids():
+        for file in files_in(stage, chat_id):
+            for asked in stage.knowledge.chat_ids():
+                link = client.get(f"/v1/chats/{asked}/media/{file.id}")
+                if link.status == 200:
+                    _, _, content = stage.files.download(link.body["url"])
+                    yield f"{titled(asked)}: {content.decode(errors='replace')}"
 
 
 def _frames(stage: Stage, person: str) -> list[str]:

@@ -17,11 +17,12 @@ from skein.desk.messages import TeamMessages
 from skein.desk.returning import Returns
 from skein.desk.taking import Taking
 from skein.errors import Rejected, Unavailable
+from skein.live.devices import Devices
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, OwnChange, UserChange
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Media, Message
 from skein.models.chats.desk import DraftKind, Holder
-from skein.models.common.address import phone_address
+from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
@@ -41,6 +42,7 @@ from skein.settings import Settings
 from tests.attacks import thief
 from tests.attacks.cast import (
     AGENTS,
+    CHANNELS,
     COACH,
     CONFIDED,
     FULL_NAMES,
@@ -58,6 +60,7 @@ from tests.attacks.cast import (
     titled,
 )
 from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
+from tests.attacks.files import TYPES, file_with
 from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers, people_of
 from tests.attacks.services import KEPT, SHARED, add_services
 from tests.attacks.steps import (
@@ -93,7 +96,6 @@ from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World
 from tests.support.fakes import Calls, ScriptedModel, check_paired
 from tests.support.feed import TableFeed
-from tests.support.routes import sms_route
 
 SETTINGS = Settings(
     reply_debounce_seconds=0,
@@ -104,6 +106,9 @@ SETTINGS = Settings(
     consolidation_idle_seconds=3_600,
     user_messages_per_minute=0,
     user_tokens_per_day=0,
+    default_model="gpt-4.1",
+    light_model="gpt-4.1-nano",
+    fcm_application_arn="fcm",
 )
 
 INVITED_FOR = timedelta(hours=20)  # for so long at least, an invitation is open
@@ -111,6 +116,11 @@ CODE = re.compile(r"\b\d{6}\b")
 
 IDS_PER_STEP = 1_000_000
 """Room for the ids of one step. Ids of a later step do not tell how many were made before."""
+
+
+def device_of(person: str) -> str:
+    """The token of a person's device."""
+    return f"{person.removeprefix('usr_'):_<16}"
 
 
 def next_minute(moment: datetime) -> datetime:
@@ -215,12 +225,15 @@ class Stage(World):
             tools = (*TOOLS, SHARED, KEPT)
             actor(self, agent, reply_mode=None, history_format=None, enabled_tools=tools)
         self.services = add_services(self)
-        self.line(COACH.id)
+        self.line(COACH.id, channels=("sms", "whatsapp"))
+        for who in PEOPLE:
+            self.app.get(Devices).register(TENANT, who.id, "fcm", device_of(who.id))
         rules = Owner(tenant=TENANT, agent_id=COACH.id)
         self.app.memories.add(rules, "Refunds need a yes of Alice.", "core", made_by="api")
         self.app.goals.set(rules, text="Answer within a day.")
         for room in ROOMS.values():
-            sms = sms_route(line=LINE, phone=PHONES[room.members[0].id]) if room.sms else None
+            phone = PHONES.get(room.members[0].id, "")
+            route = route_on(room.channel, line=LINE, person=phone) if room.channel else None
             self.chat(
                 *room.members,
                 chat_id=room.id,
@@ -229,7 +242,7 @@ class Stage(World):
                 visibility=room.visibility,
                 respond="every" if room.kind == "direct" else "mention",
                 consolidate=room.kind == "group",
-                route=sms,
+                route=route,
             )
 
     def _confides(self, chat_id: str) -> bool:
@@ -302,14 +315,15 @@ class Stage(World):
         before()
 
     def _check_events(self) -> None:
-        """Check that no event holds a word of the story: the endpoint asked for none.
+        """Check that no event holds a word of the story, and no notification: nobody asked for any.
 
         Raises:
-            Leak: An event holds one.
+            Leak: One holds a word.
         """
-        for event in self.services.told:
-            if any(word in event for word in self.words.values()):
-                raise Leak(f"an event holds a word: {event}")
+        shown = [f"a notification: {each.text}" for _, each in self.push.shown]
+        for told in (*self.services.told, *shown):
+            if any(word in told for word in self.words.values()):
+                raise Leak(f"an event or a notification holds a word: {told}")
 
     def handle(self, job: Job) -> None:
         if not isinstance(job, RunJob):
@@ -598,15 +612,21 @@ class Stage(World):
     def _say(self, step: Say) -> None:
         if step.word == "secret" and not self._confides(step.chat):
             return
-        self.app.app_messages.post(
+        media: tuple[Media, ...] = ()
+        if step.shows:
+            media = (Media(id=f"med_{self.ids.ulid()}", content_type=TYPES[step.shows]),)
+        posted = self.app.app_messages.post(
             NewMessage(
                 tenant=TENANT,
                 chat_id=step.chat,
                 sender=_ref(step.who),
                 text=step.text(dict(self.words)),
                 client_id=f"client {self.step}.{next(self._posts)}",
+                media=media,
             )
         )
+        if step.shows:
+            file_with(self, posted.message, step.shows, step.words(dict(self.words)))
         self.knowledge.confided(step.chat, step.word)
 
     def _text(self, step: Text) -> None:
@@ -624,7 +644,12 @@ class Stage(World):
     def _receive(self, phone: str, body: str) -> None:
         sid = f"SM{self.step}.{next(self._posts)}"
         sms = InboundSms(
-            account_sid="AC1", message_sid=sid, sender=phone, recipient=LINE, body=body
+            account_sid="AC1",
+            message_sid=sid,
+            channel=CHANNELS.get(phone, "sms"),
+            sender=phone,
+            recipient=LINE,
+            body=body,
         )
         self.app.sms_receiver.receive(sms)
 

@@ -46,6 +46,7 @@ from tests.attacks.steps import (
     Rename,
     Report,
     Say,
+    Shown,
     Step,
     Story,
     Tactic,
@@ -56,7 +57,9 @@ from tests.attacks.steps import (
     says_secret,
 )
 
-PLACES: frozenset[MoveKind] = frozenset({"read", "send", "ask", "propose", "enter", "borrow"})
+PLACES: frozenset[MoveKind] = frozenset(
+    {"read", "send", "send_files", "ask", "propose", "enter", "borrow"}
+)
 
 _people = st.sampled_from([person.id for person in PEOPLE])
 _agents = st.sampled_from([agent.id for agent in AGENTS])
@@ -71,6 +74,9 @@ _seats = st.sampled_from(SEATS)
 _orders: st.SearchStrategy[Word | None] = st.sampled_from([None, "order"])
 _guess: st.SearchStrategy[Word | None] = st.sampled_from([None, "guess"])
 _words: st.SearchStrategy[Word | None] = st.sampled_from([None, None, "guess", "secret"])
+
+
+_shown: st.SearchStrategy[Shown] = st.sampled_from(["", "", "picture", "document"])
 
 
 KEEPS: tuple[MoveKind, ...] = (
@@ -93,6 +99,8 @@ KEEPS: tuple[MoveKind, ...] = (
     "complete",
 )
 CARRIES: tuple[MoveKind, ...] = (
+    "open_files",
+    "send_files",
     "choice",
     "send",
     "send",
@@ -158,6 +166,7 @@ def _says(draw: st.DrawFn, word: Word | None = None) -> Say:
         who=who,
         chat=chat,
         word=word or draw(_words),
+        shows=draw(_shown),
         to=draw(st.sampled_from([*agents, agents[0]])),
         events=draw(st.one_of(st.just(()), st.lists(_events, min_size=1, max_size=2).map(tuple))),
         asked=draw(st.integers(0, 2)),

@@ -15,9 +15,11 @@ from skein.desk import drafts
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import QueuedEvent
 from skein.events.sending import EventSender
+from skein.live import notifications
 from skein.live.answer_frames import ListenerFinder
 from skein.live.models.connection import PersonConnections
 from skein.live.pushes import Listener, Pushes
+from skein.media.uploads import FileLink, MediaUploads
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.consent import Consent
 from skein.models.common.address import phone_address
@@ -122,12 +124,34 @@ def _of_another_chat(table: Table, chat: Chat) -> list[Message]:
     return [*own, *others]
 
 
+def _for_anybody(
+    uploads: MediaUploads, tenant: str, _: str, chat_id: str, media_id: str
+) -> FileLink:
+    return uploads.link_in(tenant, chat_id, media_id)
+
+
+def _words_of(message: Message) -> str:
+    return message.text
+
+
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
     "drafts for the team are made of one chat": (
         drafts,
         "session_of",
         _of_another_chat,
         "team_answers_bob",
+    ),
+    "a link to a file is for members of its chat": (
+        MediaUploads,
+        "link",
+        _for_anybody,
+        "picture_of_a_private_chat",
+    ),
+    "notifications hold no words": (
+        notifications,
+        "_text_of",
+        _words_of,
+        "said_to_a_group_with_phones",
     ),
     "a service learns for whom it may keep": (
         Audience,

@@ -31,6 +31,8 @@ THREAD_ID = re.compile(r"\bthr_[0-9a-f]{26}\b")
 GOAL_ID = re.compile(r"\bgoal_[0-9a-f]{26}\b")
 MEMORY_ID = re.compile(r"\bmem_[0-9A-Za-z]{26}\b")
 RUN_ID = re.compile(r"\brun_[0-9A-Za-z]+_(?:chat|agt)_[0-9A-Za-z]+\b")
+MEDIA_ID = re.compile(r"\bmed_[0-9A-Z]{26}\b")
+LABEL = re.compile(r"\[(?:picture|file) (\d+\.\d+)")
 CHAT_ID = re.compile(r"\bchat_[0-9A-Za-z]{26}\b")
 NOTES = "notes"
 _CONFIDED_WORD = re.compile(rf"{CONFIDED}({FORM})\b")
@@ -57,6 +59,7 @@ class Seen:
     def of(cls, request: ModelRequest) -> "Seen":
         """What `request` shows."""
         texts = [message.content for message in request.messages if message.role != "assistant"]
+        texts += [content.decode(errors="replace") for content in request.image_bytes.values()]
         answered = sum(bool(message.tool_calls) for message in request.messages)
         return cls("\n".join(texts), answered)
 
@@ -113,6 +116,8 @@ def structured(seen: Seen, schema: str) -> str:
         core: list[object] = [f"{said} forever.", *instead]
         removed = [4, 5, 6]  # each number that it replaces nothing by
         return json.dumps({"journal": [f"{said} by heart."], "core": core, "remove": removed})
+    if "'shows'" in schema:
+        return json.dumps({"shows": said})
     if "promote" in schema:
         return json.dumps({"promote": list(range(1, 10))})
     return json.dumps({"lines": [f"{said} in short.", "All is open."], "summary": f"{said}."})
@@ -173,6 +178,13 @@ def _all_words(seen: Seen) -> Sequence[str]:
 
 
 DEEDS: dict[MoveKind, Deed] = {
+    "open_files": _each("read_document", "name", _ids(MEDIA_ID)),
+    "send_files": lambda seen, chats: [
+        ("send_message", {"text": seen.loot, "chat_id": chat, "media": labels[-10:]})
+        for labels in [_ids(LABEL)(seen)]
+        for chat in chats
+        if labels
+    ],
     "tell_shared": _once(SHARED, text=LOOT),
     "tell_kept": _once(KEPT, text=LOOT),
     "help": _once("ask_a_person", reason="Help", summary=LOOT),

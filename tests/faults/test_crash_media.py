@@ -28,11 +28,12 @@ def files_in(world: Deployment, chat_id: str) -> list[MediaFile]:
 
 
 def check_files(world: Deployment, chat_id: str) -> None:
-    """One message has one file, which is stored once, clean; it was answered once."""
+    """One message has one file, stored once, clean and described; it was answered once."""
     asked, answer = world.messages(chat_id)
     [file] = files_in(world, chat_id)
     assert [media.id for media in asked.media] == [file.id]
     assert (file.state, file.seq, file.source) == ("ready", 1, None)
+    assert [media.description for media in asked.media] == [file.description] == ["A picture."]
     assert set(world.files.contents) == {file.file_name}
     assert answer.sender == bot()
     assert world.membership(bot(), chat_id).awaited_media is None
@@ -104,6 +105,7 @@ def test_picture_without_death_is_fetched_once() -> None:
     world = TEXTED.undisturbed()
     assert world.fuse.calls.count("sms.media") == 1
     assert world.fuse.calls.count("files.put") == 1
+    assert len(world.model.description_requests) == 1
 
 
 def test_texted_picture_arrives_after_a_death_at_each_call(share: Share) -> None:

@@ -7,6 +7,7 @@ from skein.models.chats.chat import Media, Message
 from skein.models.chats.media import MediaFile
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
+from skein.models.outbox.jobs import MediaJob
 from tests.support.builders import NOON, TENANT, World, bot
 from tests.support.template import running
 
@@ -79,4 +80,5 @@ def send_file(
         with running("UpkeepWorker"):
             world.files.put(file.file_name, content, file.content_type)
     world.post(text, sender, chat_id=chat_id, media=media)
+    world.queues.take(MediaJob)  # the file is checked already
     return file

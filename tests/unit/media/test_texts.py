@@ -34,6 +34,7 @@ def _sent(chat_id: str = "chat_1", **reads: Any) -> World:
 
 
 def _read(world: World) -> tuple[str, str]:
+    world.clock.advance(20)  # the answer waits so long for a file that is not ready
     settle(world)
     [result] = [one for one in results_of(world, the_run(world)) if one.name == "read_document"]
     return result.status, result.content
