@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.media import MediaFile
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item
@@ -176,6 +177,11 @@ class ErasurePreviews:
         sent = preview.read(items_under(self.table, chat.key.pk, Delivery.PREFIX))
         preview.erased["deliveries"] += sum(
             Delivery.from_item(item).user_id in sweep.subject.ids for item in sent
+        )
+        files = preview.read(items_under(self.table, chat.key.pk, MediaFile.PREFIX))
+        preview.erased["files"] += sum(
+            sweep.is_theirs(file.sender) or file.authors.may_include(sweep.digests)
+            for file in map(MediaFile.from_item, files)
         )
         return messages
 

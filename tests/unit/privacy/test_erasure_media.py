@@ -9,6 +9,7 @@ from skein.models.chats.media import MediaFile
 from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Put
+from skein.privacy.erasure_preview import ErasurePreviews
 from tests.support.agents import COACH, actor
 from tests.support.builders import NOON, TENANT, World
 from tests.support.erasure import BEN, ZOE, end, settle
@@ -74,6 +75,8 @@ def test_erasure_of_a_person_counts_and_deletes_their_files_and_copies_of_agents
     send(world, BEN, "med_ben")
     send(world, COACH, "med_copy", authors=Authors.in_digests([ZOE.id]))
     send(world, COACH, "med_other", authors=Authors.in_digests([BEN.id]))
+    preview = world.app.get(ErasurePreviews).of(TENANT, ZOE.id)
+    assert preview.erased["files"] == 2
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     settle(world)
     done = end(world, erasure)
