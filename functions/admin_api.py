@@ -20,6 +20,7 @@ MODULES = {
     "memory.memories": ("/v1/agents/*/memories",),
     "errands.errands": ("/v1/errands",),
     "events.event_endpoints": ("/v1/event-endpoints",),
+    "outreach.outreach": ("/v1/outreach",),
     "operations.pauses": ("/v1/pauses",),
     "privacy.privacy": ("/v1/erasures", "/v1/users/*"),
     "operations.reasons": ("/v1/chats/*/messages",),

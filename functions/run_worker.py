@@ -1,4 +1,4 @@
-"""Handler of the queue of run jobs, and of what follows from choices: posts and errands."""
+"""Handler of the queue of run jobs, and of what follows from choices, the desk and outreach."""
 
 from datetime import datetime
 
@@ -9,7 +9,16 @@ from skein.bootstrap.ports import load_adapters
 from skein.desk.returning import Returns
 from skein.desk.waiting import WaitingStays
 from skein.errands.errand_work import ErrandWorker
-from skein.models.outbox.jobs import ConsentJob, DeskJob, ErrandJob, InvitationJob, Job, RunJob
+from skein.models.outbox.jobs import (
+    ConsentJob,
+    DeskJob,
+    ErrandJob,
+    InvitationJob,
+    Job,
+    OutreachJob,
+    RunJob,
+)
+from skein.outreach.sending import OutreachSender
 from skein.privacy.audit_log import AuditLog
 from skein.services.choices.consents import Consents
 from skein.services.choices.invitations import Invitations
@@ -17,9 +26,9 @@ from skein.services.choices.invitations import Invitations
 load_adapters("model", "tokens", "secrets")
 
 
-@for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob, ErrandJob)
+@for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob, ErrandJob, OutreachJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Work on a run, on what follows from a choice, or on an errand, or look at the desk."""
+    """Work on a run, on what follows from a choice, on an errand, on the desk or on outreach."""
     if isinstance(job, RunJob):
         service(Turns).take(job, deadline=deadline)
     elif isinstance(job, ConsentJob):
@@ -31,3 +40,5 @@ def handler(job: Job, deadline: datetime) -> None:
     elif isinstance(job, DeskJob):
         service(WaitingStays).look(job)
         service(Returns).look(job)
+    elif isinstance(job, OutreachJob):
+        service(OutreachSender).take(job)

@@ -127,6 +127,7 @@ OTHERS = {
     "privacy/erasure_runs.py": "what is taken away",
     "privacy/erasure_run_search.py": "what is taken away",
     "privacy/export.py": "what is the person's own, for operators",
+    "outreach/reports.py": "states and numbers, for operators",
     "desk/drafts.py": "the session of one chat, from which all its readers were present",
     "desk/live_runs.py": "runs that are stopped",
     "desk/returning.py": "the messages of one chat that its agents are to answer there",
@@ -272,6 +273,7 @@ def test_who_was_there_is_asked_in_one_way() -> None:
     }
     assert by_hand == {
         "agent/reading/reader.py",
+        "outreach/outreaches.py",  # the people of a request
         "services/runs/disclosure.py",
     }
 

@@ -31,7 +31,7 @@ LOADED_BY = {
     "tiktoken": {"run_worker"},
     "twilio.rest": {"sms_delivery"},
     "requests": {"sms_delivery"},
-    "gsm0338": {"api_docs", "run_worker", "sms_delivery", "sms_status", "sms_webhook", "tick"},
+    "gsm0338": {"api_docs", "sms_delivery", "sms_status", "sms_webhook"},
     "phonenumbers": APIS
     | {"background_worker", "run_worker", "sms_delivery", "sms_webhook", "tick", "upkeep_worker"},
     "aws_lambda_powertools.event_handler": APIS,
@@ -50,8 +50,8 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 138,
-    "api_docs": 392,
+    "admin_api": 140,
+    "api_docs": 400,
     "authorizer": 80,
     "console": 60,
     "background_finder": 75,
@@ -60,12 +60,12 @@ MOST = {
     "live_connect": 92,
     "live_disconnect": 90,
     "live_frames": 90,
-    "mobile_api": 141,
+    "mobile_api": 143,
     "push_worker": 92,
-    "run_worker": 320,
-    "service_webhook": 85,
+    "run_worker": 322,
+    "service_webhook": 87,
     "sms_delivery": 111,
-    "sms_status": 104,
+    "sms_status": 107,
     "sms_webhook": 145,
     "tick": 130,
     "upkeep_worker": 144,

@@ -38,6 +38,8 @@ from skein.models.common.storage import Item, Key, Put, Update
 from skein.models.directory.address_index import TextConsent
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.outbox.jobs import RecallJob
+from skein.outreach.api import NewOutreach
+from skein.outreach.outreaches import Outreaches
 from skein.privacy.audit_log import AuditedAction
 from skein.services.common.optimistic import revise
 from skein.services.directory.profile_changes import set_by_agent
@@ -259,6 +261,16 @@ class _Furnisher:
         goal = f"grow pomelo{self.words}"
         given = set_by_agent(ann, "goals", goal, source, change_id=self.profile_change, now=NOON)
         self.world.table.write(revise(ann, given)[1])
+
+    def _outreach(self) -> str:
+        new = NewOutreach(
+            people=(self.ann.id,),
+            agent_id=self.coach.id,
+            instruction=f"Ask about citron{self.words}",
+            asked_by="Ben",
+            not_before=NOON + timedelta(days=30),
+        )
+        return self.world.app.get(Outreaches).create(TENANT, "usr_op", new).id
 
     def _furnish(self) -> None:
         ann, ben, cara, dan, coach = self.ann, self.ben, self.cara, self.dan, self.coach
@@ -515,6 +527,7 @@ class _Furnisher:
             "server_name": self.server,
             "approval_id": self.approval,
             "desk_chat_id": self._chat_id("desk"),
+            "outreach_id": self._outreach(),
         }
 
     def _key_id(self, app: AllServices) -> str:

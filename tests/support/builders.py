@@ -57,6 +57,7 @@ from skein.models.outbox.jobs import (
     Job,
     MediaJob,
     NumberCodeJob,
+    OutreachJob,
     PushJob,
     QueueName,
     RecallJob,
@@ -66,6 +67,7 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.models.runs.run import Run
+from skein.outreach.sending import OutreachSender
 from skein.privacy.forgetting import Forgettings
 from skein.services.background.engine import J, Task
 from skein.services.chat_state.closed_memberships import closing, read_membership
@@ -319,7 +321,14 @@ class World:
             match job:
                 case RunJob():
                     self.app.turns.take(job, deadline=deadline)
-                case ConsentJob() | InvitationJob() | ForgettingJob() | DeskJob() | ErrandJob():
+                case (
+                    ConsentJob()
+                    | InvitationJob()
+                    | ForgettingJob()
+                    | DeskJob()
+                    | ErrandJob()
+                    | OutreachJob()
+                ):
                     self._follow(job)
                 case DeliveryJob():
                     self.app.deliveries.deliver(job, deadline=deadline)
@@ -349,10 +358,13 @@ class World:
             self.app.pushes.push(job)
 
     def _follow(
-        self, job: ConsentJob | InvitationJob | ForgettingJob | DeskJob | ErrandJob
+        self,
+        job: ConsentJob | InvitationJob | ForgettingJob | DeskJob | ErrandJob | OutreachJob,
     ) -> None:
-        """Play a job that follows from a choice, or of the desk or an errand."""
-        if isinstance(job, ConsentJob):
+        """Play a job that follows from a choice, or of the desk, an errand or outreach."""
+        if isinstance(job, OutreachJob):
+            self.app.get(OutreachSender).take(job)
+        elif isinstance(job, ConsentJob):
             self.app.consents.post(job, audit=self.app.audit.add_consent)
         elif isinstance(job, ForgettingJob):
             self.app.get(Forgettings).carry_out(job)

@@ -36,6 +36,7 @@ GROUPS = {
     "Tools of your own": ("tools", "approvals"),
     "The desk": ("desk",),
     "Errands": ("errands",),
+    "Outreach": ("outreach",),
     "People": ("users", "privacy"),
     "API keys": ("keys",),
     "Phone lines and webhook services": ("lines", "events", "services"),

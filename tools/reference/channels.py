@@ -42,6 +42,23 @@ the day hold, `user_first_contacts_per_day` and `line_first_contacts_per_day`. T
 with the setting `introduction`, which says who asks and how to stop. The answer comes to the agent
 in the person's direct chat.
 
+## Outreach
+
+`POST /v1/outreach` lets an agent write to up to 500 people, each once: in its own words by an
+`instruction`, or a given `text`. The call is refused with 409 if one of them has not consented, and
+the error names them. People come one after another, at half of the line's pace, and wait while the
+line has a queue or no segments of the day, in quiet hours, over a limit, and while the team holds
+their chat. `GET /v1/outreach/{outreach_id}` has the state of each person and the reason; `PATCH`
+pauses, resumes or cancels. A person who answers finds the agent informed: for two weeks, the
+prompts of their direct chat, and no others, have the section `OUTREACH`.
+
+```sh
+api $URL/v1/outreach -d '{"people": ["usr_sarah"], "agent_id": "'$AGENT'", "asked_by": "Alice",
+  "instruction": "Ask which evenings suit for the course in May.", "client_id": "course-may"}'
+```
+
+The same `client_id` creates nothing again. An outreach expires 90 days after its time.
+
 ## WhatsApp
 
 Twilio sends messages of WhatsApp through the same API and webhooks as SMS, with addresses such as

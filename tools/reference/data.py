@@ -43,6 +43,7 @@ from skein.models.outbox import due
 from skein.models.quotas import limit, usage
 from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
+from skein.outreach import models as outreach
 from skein.own_tools.models import approval, tool
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
@@ -104,6 +105,10 @@ KINDS = {
     "desk": (
         "`DeskStay`",
         "the holder may be silent for too long, or people are to be told of the return",
+    ),
+    "outreach": (
+        "`Outreach`, `OutreachPerson`",
+        "the people are to get items; a person is to be written to",
     ),
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
@@ -339,6 +344,10 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`Access`": Row(_access_key(), audit.Access),
         "`NumberCode`": Row(
             number_code.NumberCode.key_of(TENANT, "{id}", ADDRESS), number_code.NumberCode
+        ),
+        "`Outreach`": Row(outreach.Outreach.key_of(TENANT, "{id}"), outreach.Outreach),
+        "`OutreachPerson`": Row(
+            outreach.OutreachPerson.key_of(TENANT, "{outreach}", "{id}"), outreach.OutreachPerson
         ),
         "`Merge`": Row(user.Merge.key_of(TENANT, "{id}"), user.Merge),
         "`PersonConnections`": Row(

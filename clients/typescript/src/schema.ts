@@ -1343,6 +1343,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/outreach/{outreach_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an outreach with its report
+         * @description The report has the state of each person, and why somebody was not written to.
+         */
+        get: operations["get_outreach"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Pause, resume or cancel an outreach
+         * @description People who were written to stay so. A resumed outreach continues within five minutes.
+         */
+        patch: operations["change_outreach"];
+        trace?: never;
+    };
     "/v1/pauses/{kind}": {
         parameters: {
             query?: never;
@@ -2338,6 +2362,34 @@ export interface paths {
          * @description The secret, which signs each event, is shown only once. Events come after half a minute at the latest.
          */
         post: operations["create_endpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/outreach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List outreach, newest first
+         * @description An outreach is kept for 90 days after its time.
+         */
+        get: operations["list_outreach"];
+        put?: never;
+        /**
+         * Let an agent write to people
+         * @description Each person is written to once, in a direct chat by text, at the pace of the line.
+         *
+         *     With `instruction`, the agent writes to each in its own words; with `text`, all get that text.
+         *     The call is refused with 409 if one of the people has not consented to texts; `details` names
+         *     them. Quiet hours and limits hold.
+         */
+        post: operations["create_outreach"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5790,6 +5842,36 @@ export interface components {
             constitutional?: boolean;
         };
         /**
+         * NewOutreach
+         * @description A new outreach, with either an instruction or a text.
+         */
+        NewOutreach: {
+            /** @description The agent that writes. */
+            agent_id: string;
+            /** @description What the agent writes about, to each person in its own words. */
+            instruction?: string | null;
+            /** @description The text, which each person gets as it is. */
+            text?: string | null;
+            /** @description For whom the agent writes, as first texts say; null: `team_name`. */
+            asked_by?: string | null;
+            /**
+             * Format: date-time
+             * @description When the first person is written to; null: now.
+             */
+            not_before?: string | null;
+            /**
+             * Format: date-time
+             * @description After it, nobody is written to; null for no end.
+             */
+            not_after?: string | null;
+            /** @description The `content_sid` of one of `message_templates`, for a channel on which no text may be sent then; null: the first one that fits. */
+            template?: string | null;
+            /** @description The ids of the people, each of whom is written to once. */
+            people: string[];
+            /** @description Your own id of the outreach, which makes a repeated request harmless. */
+            client_id?: string | null;
+        };
+        /**
          * NewPlan
          * @description A new plan of an agent, with exactly one of `run_after`, `scheduled_at` and `cron`.
          */
@@ -5995,6 +6077,133 @@ export interface components {
             digest: string;
             /** @description The tool. */
             listed: components["schemas"]["ServerTool"];
+        };
+        /**
+         * OutreachChange
+         * @description The change to an outreach.
+         */
+        OutreachChange: {
+            /** @description `paused`, `active` again, or `canceled` without a way back. */
+            status: components["schemas"]["OutreachStatus"];
+        };
+        /**
+         * OutreachDetail
+         * @description An outreach with its report.
+         */
+        OutreachDetail: {
+            /** @description The agent that writes. */
+            agent_id: string;
+            /** @description What the agent writes about, to each person in its own words. */
+            instruction: string | null;
+            /** @description The text, which each person gets as it is. */
+            text: string | null;
+            /** @description For whom the agent writes, as first texts say; null: `team_name`. */
+            asked_by: string | null;
+            /**
+             * Format: date-time
+             * @description When the first person is written to; null: now.
+             */
+            not_before: string | null;
+            /**
+             * Format: date-time
+             * @description After it, nobody is written to; null for no end.
+             */
+            not_after: string | null;
+            /** @description The `content_sid` of one of `message_templates`, for a channel on which no text may be sent then; null: the first one that fits. */
+            template: string | null;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The current state. */
+            status: components["schemas"]["OutreachStatus"];
+            /** @description How many people there are. */
+            size: number;
+            /** @description The operator who created it. */
+            by: string;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /** @description How many people are in each state, without zeros. */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description All people, in the order of turns. */
+            people: components["schemas"]["OutreachPersonResource"][];
+        };
+        /**
+         * OutreachPage
+         * @description A page of outreach, newest first.
+         */
+        OutreachPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["OutreachResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * OutreachPersonResource
+         * @description A person of an outreach, and what has become of them.
+         */
+        OutreachPersonResource: {
+            /** @description The id of the person. */
+            user_id: string;
+            /** @description What has become of the person. */
+            state: components["schemas"]["PersonState"];
+            /** @description Why the person was not written to, or comes later; else null. */
+            reason: components["schemas"]["Reason"] | null;
+            /** @description The reason in one sentence. */
+            meaning: string | null;
+            /** @description The direct chat; null while nothing was written. */
+            chat_id: string | null;
+            /** @description The run that writes; null for a given text. */
+            run_id: string | null;
+            /** @description The first message; null before it. */
+            seq: number | null;
+            /**
+             * Format: date-time
+             * @description When a waiting person is written to; else null.
+             */
+            next_at: string | null;
+        };
+        /**
+         * OutreachResource
+         * @description An outreach.
+         */
+        OutreachResource: {
+            /** @description The agent that writes. */
+            agent_id: string;
+            /** @description What the agent writes about, to each person in its own words. */
+            instruction: string | null;
+            /** @description The text, which each person gets as it is. */
+            text: string | null;
+            /** @description For whom the agent writes, as first texts say; null: `team_name`. */
+            asked_by: string | null;
+            /**
+             * Format: date-time
+             * @description When the first person is written to; null: now.
+             */
+            not_before: string | null;
+            /**
+             * Format: date-time
+             * @description After it, nobody is written to; null for no end.
+             */
+            not_after: string | null;
+            /** @description The `content_sid` of one of `message_templates`, for a channel on which no text may be sent then; null: the first one that fits. */
+            template: string | null;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The current state. */
+            status: components["schemas"]["OutreachStatus"];
+            /** @description How many people there are. */
+            size: number;
+            /** @description The operator who created it. */
+            by: string;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
         };
         /**
          * ParkedEventPage
@@ -7511,7 +7720,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "outreach" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -7824,6 +8033,18 @@ export interface components {
          * @enum {string}
          */
         OfferState: "new" | "approved" | "changed" | "gone";
+        /**
+         * OutreachStatus
+         * @description Whether an outreach goes on, is paused, or was canceled.
+         * @enum {string}
+         */
+        OutreachStatus: "active" | "paused" | "canceled";
+        /**
+         * PersonState
+         * @description What has become of a person of an outreach: `waiting` for their turn; `writing`, as the text is made or on its way; `sent`, `delivered` or `answered`; `silent`, as the agent wrote nothing; `failed`; `refused`; `expired` after `not_after`; or `canceled`.
+         * @enum {string}
+         */
+        PersonState: "waiting" | "writing" | "sent" | "delivered" | "answered" | "silent" | "failed" | "refused" | "expired" | "canceled";
         /**
          * PlanOutcome
          * @description Whether a plan is to be due again, or is canceled.
@@ -11803,6 +12024,73 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_outreach: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an outreach. */
+                outreach_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutreachDetail"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_outreach: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an outreach. */
+                outreach_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OutreachChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutreachResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     begin_pause: {
         parameters: {
             query?: never;
@@ -14312,6 +14600,95 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EndpointWithSecret"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_outreach: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutreachPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_outreach: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "agent_id": "agt_01M804VMPX3DA30HZM0KD2DW9E",
+                 *       "asked_by": "Alice Ward",
+                 *       "client_id": "course-may",
+                 *       "instruction": "Ask which evenings suit for the course in May.",
+                 *       "people": [
+                 *         "usr_sarah",
+                 *         "usr_tom"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewOutreach"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutreachResource"];
                 };
             };
             400: components["responses"]["BadRequest"];

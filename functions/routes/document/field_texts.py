@@ -68,9 +68,13 @@ ENUMS = {
     "`changed` or `gone`. Calls are refused until an operator approves a change.",
     "Outsiders": "Whether private prompts show words of people outside of the chat: `none`, or "
     "`quoted` with their source.",
+    "OutreachStatus": "Whether an outreach goes on, is paused, or was canceled.",
     "OwnToolEffect": "Whether a call only reads, or has effects (`write`).",
     "PauseKind": "The kind of work that is paused: runs of agents, SMS to people (`texts`), or "
     "summaries and memories (`background`).",
+    "PersonState": "What has become of a person of an outreach: `waiting` for their turn; "
+    "`writing`, as the text is made or on its way; `sent`, `delivered` or `answered`; `silent`, as "
+    "the agent wrote nothing; `failed`; `refused`; `expired` after `not_after`; or `canceled`.",
     "PlanOutcome": "Whether a plan is to be due again, or is canceled.",
     "PlanStatus": "Whether a plan is still due, has fired for the last time, or was canceled.",
     "Platform": "A push service: that of Apple (`apns`) or of Google (`fcm`).",

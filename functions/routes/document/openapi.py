@@ -57,6 +57,7 @@ TAGS = {
     "approvals": "Calls of tools that wait for an operator.",
     "desk": "Chats that people of the team take over.",
     "errands": "Questions that agents take to people for others.",
+    "outreach": "Outreach: agents write to people for an operator.",
     "tools": "Tools of your own: services that agents call.",
     "threads": "Threads: pieces of work of an agent.",
     "usage": "Tokens, SMS and money.",

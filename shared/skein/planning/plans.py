@@ -20,7 +20,7 @@ from skein.services.common.schedule import (
     next_time,
     zone_of,
 )
-from skein.services.delivery.templates import check_template
+from skein.services.config.message_templates import check_template
 from skein.services.items.store import OwnedStore, Snapshot, check_change
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from skein.models.common.storage import Delete, Is, Item, Key, Write
 from skein.models.directory.address_index import AddressChat, AddressOwner, address_partition
 from skein.models.directory.name_index import NameWord
 from skein.models.directory.number_code import NumberCode
-from skein.models.directory.user import Merge
+from skein.models.directory.user import Merge, User
 from skein.models.quotas.limit import Allowance, owner_of_user, owner_on_channel
 from skein.models.quotas.usage import days_of_user_usage
+from skein.outreach.erasing import outreach_to
 from skein.ports import Clock, Table
 from skein.privacy.erasure_sweep import Sweep
 from skein.privacy.models.audit import Access
@@ -67,9 +68,8 @@ class LookUpEraser:
             for key in self.table.get_many([merge, *allowances, choices]):
                 self._delete(sweep, Delete(key))
             self._erase_errands(sweep, merge.pk)
-            for prefix in OF_USER:
-                for item in items_under(self.table, merge.pk, prefix):
-                    self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
+            for key in _items_of(self.table, sweep.tenant, user_id):
+                self._delete(sweep, Delete(key))
         self._erase_events(sweep)
         for key in read_items(self.table, list(_names(sweep))):
             self._delete(sweep, Delete(key))
@@ -99,6 +99,14 @@ class LookUpEraser:
         except ConditionFailed:  # the look-up now belongs to someone else
             return
         sweep.unsaved.counts["look_ups"] += 1
+
+
+def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
+    """Yield the keys of items that a person alone has: consents, codes, looks and outreach."""
+    yield from outreach_to(table, tenant, user_id)
+    for prefix in OF_USER:
+        for item in items_under(table, User.key_of(tenant, user_id).pk, prefix):
+            yield Key(item["pk"], item["sk"])
 
 
 def _names(sweep: Sweep) -> Iterator[Key]:

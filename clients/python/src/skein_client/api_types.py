@@ -630,6 +630,22 @@ class NewHolder(TypedDict):
     name: NotRequired[str | None]
 
 
+class NewOutreach(TypedDict):
+    """
+    A new outreach, with either an instruction or a text.
+    """
+
+    agent_id: str
+    instruction: NotRequired[str | None]
+    text: NotRequired[str | None]
+    asked_by: NotRequired[str | None]
+    not_before: NotRequired[str | None]
+    not_after: NotRequired[str | None]
+    template: NotRequired[str | None]
+    people: list[Person]
+    client_id: NotRequired[str | None]
+
+
 class NewPlan(TypedDict):
     """
     A new plan of an agent, with exactly one of `run_after`, `scheduled_at` and `cron`.
@@ -1051,7 +1067,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'outreach', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -1208,6 +1224,12 @@ Approval: TypeAlias = Literal['none', 'person', 'operator']
 
 
 OfferState: TypeAlias = Literal['new', 'approved', 'changed', 'gone']
+
+
+OutreachStatus: TypeAlias = Literal['active', 'paused', 'canceled']
+
+
+PersonState: TypeAlias = Literal['waiting', 'writing', 'sent', 'delivered', 'answered', 'silent', 'failed', 'refused', 'expired', 'canceled']
 
 
 PlanOutcome: TypeAlias = Literal['active', 'canceled']
@@ -2266,6 +2288,48 @@ class NewTool(TypedDict):
     name: str
 
 
+class OutreachChange(TypedDict):
+    """
+    The change to an outreach.
+    """
+
+    status: OutreachStatus
+
+
+class OutreachPersonResource(TypedDict):
+    """
+    A person of an outreach, and what has become of them.
+    """
+
+    user_id: str
+    state: PersonState
+    reason: Reason | None
+    meaning: str | None
+    chat_id: str | None
+    run_id: str | None
+    seq: int | None
+    next_at: str | None
+
+
+class OutreachResource(TypedDict):
+    """
+    An outreach.
+    """
+
+    agent_id: str
+    instruction: str | None
+    text: str | None
+    asked_by: str | None
+    not_before: str | None
+    not_after: str | None
+    template: str | None
+    id: str
+    status: OutreachStatus
+    size: int
+    by: str
+    created_at: str
+
+
 class ParkedEventResource(TypedDict):
     """
     An event that failed for a day.
@@ -3098,6 +3162,36 @@ class OfferedToolResource(TypedDict):
     fault: str | None
     digest: str
     listed: ServerTool
+
+
+class OutreachDetail(TypedDict):
+    """
+    An outreach with its report.
+    """
+
+    agent_id: str
+    instruction: str | None
+    text: str | None
+    asked_by: str | None
+    not_before: str | None
+    not_after: str | None
+    template: str | None
+    id: str
+    status: OutreachStatus
+    size: int
+    by: str
+    created_at: str
+    counts: dict[str, int]
+    people: list[OutreachPersonResource]
+
+
+class OutreachPage(TypedDict):
+    """
+    A page of outreach, newest first.
+    """
+
+    items: list[OutreachResource]
+    next_cursor: str | None
 
 
 class ParkedEventPage(TypedDict):

@@ -31,6 +31,7 @@ from skein.interface.media import MessageMedia
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
 from skein.memory.sections import Memories, core_memories, journal
+from skein.outreach.sections import outreach
 from skein.own_tools.items import OwnToolItems
 from skein.planning.sections import Goals, Plans, goals, plans
 from skein.recall.sections import recalled
@@ -66,6 +67,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     open_questions,
     errands,
     active_runs,
+    outreach,
     desk,
     handed_back,
     trigger,
@@ -75,7 +77,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
 GIVE_WAY = (
     ("GLOBAL DOCUMENTS", "ACTIVE THREAD"),
     ("YOUR CHATS", "OTHER ACTIVE CONVERSATIONS", "RECALLED"),
-    ("PLANS", "OPEN QUESTIONS", "ERRANDS", "HANDED BACK"),
+    ("PLANS", "OPEN QUESTIONS", "ERRANDS", "OUTREACH", "HANDED BACK"),
     ("ACTIVE RUNS",),
     (
         *("GOALS", "PENDING THREADS", "SKILLS", "JOURNAL", "USER PROFILE", "PARTICIPANTS"),

@@ -90,6 +90,11 @@ PROVENANCES: dict[str, Provenance] = {
         "Older messages of all the agent's chats that match the new ones, by chat and day.", PRESENT
     ),
     "PLANS": Provenance("The agent's plans, the next one first.", PRESENT),
+    "OUTREACH": Provenance(
+        "That the agent wrote to the person of this chat for an operator, and about what, for two "
+        "weeks.",
+        READERS,
+    ),
     "HANDED BACK": Provenance(
         "Who of the team held this chat, and what they told the agent, while the history begins "
         "before the return.",

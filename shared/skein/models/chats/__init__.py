@@ -14,6 +14,7 @@ __all__ = [
     "media",
     "membership",
     "names",
+    "outreach",
     "person_choices",
     "session",
     "summary",

@@ -11,6 +11,7 @@ from skein.errors import Unprocessable
 from skein.models.chats.choice import Choice, Invited
 from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
+from skein.models.chats.outreach import ChatOutreach
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 from skein.models.common.address import Address
@@ -175,6 +176,7 @@ class Chat(ChatFields, Stored):
             posted here.
         retention: How long messages and runs of this chat are kept; None means without limit.
         desk: The stay on the desk, where a person of the team takes the chat over; None for none.
+        outreach: The newest outreach in which the agent wrote to the person of this direct chat.
         briefing: What the team told the agents at the newest return; prompts show it while their
             history begins before it.
     """
@@ -209,6 +211,9 @@ class Chat(ChatFields, Stored):
     overrides: Overrides | None = None
     retention: Retention | None = None
     desk: Annotated[DeskState | None, Field(exclude_if=lambda desk: desk is None)] = None
+    outreach: Annotated[
+        ChatOutreach | None, Field(exclude_if=lambda outreach: outreach is None)
+    ] = None
     briefing: Annotated[Briefing | None, Field(exclude_if=lambda briefing: briefing is None)] = None
     activity_hour: Instant
     listed_hour: Instant | None = None

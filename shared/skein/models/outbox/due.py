@@ -13,7 +13,8 @@ from skein.models.common.base import Instant, Stored, rfc3339, stable_hash
 from skein.models.common.storage import Condition, Is, Item, Key
 
 DueKind = Literal[
-    "run", "delivery", "chat", "plan", "merge", "erasure", "choice", "event", "desk", "media",
+    "run", "delivery", "chat", "plan", "merge", "erasure", "choice", "event", "desk",
+    "outreach", "media",
     "direct_consolidation", "consolidation", "fading",
     "pause", "paused_run", "paused_delivery",
 ]  # fmt: skip

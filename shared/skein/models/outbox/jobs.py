@@ -97,6 +97,20 @@ class DeskJob(Job):
     stay_id: Identifier
 
 
+class OutreachJob(Job):
+    """A person of an outreach may have to be written to.
+
+    Attributes:
+        user_id: The person; None if the people have no items yet.
+    """
+
+    queue = "turns"
+
+    kind: Literal["outreach"] = "outreach"
+    outreach_id: Identifier
+    user_id: Annotated[Identifier | None, Field(exclude_if=lambda user: user is None)] = None
+
+
 class DeliveryJob(Job):
     """A delivery may be due."""
 

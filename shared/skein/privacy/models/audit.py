@@ -34,6 +34,7 @@ AuditKind = Literal[
     "memory",
     "message",
     "number",
+    "outreach",
     "pause",
     "plan",
     "profile",

@@ -226,7 +226,7 @@ class FirstContact:
             Conflict: There is no way; `reason` says why.
         """
         owners = self._consenting(parties.user)
-        ways = list(self._ways(owners, list(self._lines_of(parties.agent))))
+        ways = list(self._ways(owners, list(self.lines_of(parties.agent))))
         if not ways:
             raise Conflict("the agent has no line to write from", reason=Reason.NO_LINE)
         settings = self.settings.overridden(parties.overrides)
@@ -273,7 +273,8 @@ class FirstContact:
             )
         return proven
 
-    def _lines_of(self, agent: Agent) -> Iterator[Line]:
+    def lines_of(self, agent: Agent) -> Iterator[Line]:
+        """Yield the agent's lines."""
         for rows in pages_of_relation(self.table, lines_relation(agent.tenant)):
             keys = [Key(row["pk"], row["sk"]) for row in rows]
             for item in (self.table.get_many(keys) if keys else {}).values():

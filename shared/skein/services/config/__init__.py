@@ -1,6 +1,7 @@
 """Resolve the settings of a chat, and keep the settings of tenants and the stack."""
 
 __all__ = [
+    "message_templates",
     "pauses",
     "resolution",
     "retention",

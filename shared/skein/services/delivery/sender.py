@@ -30,6 +30,7 @@ from skein.models.delivery.sms import StatusReport
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Clock, Metrics, Sms, Table
+from skein.services.config.message_templates import templates_of
 from skein.services.config.pauses import is_paused, keys_of_pauses
 from skein.services.config.resolution import effective_in
 from skein.services.delivery.attachments import FILE_WAIT, without_file
@@ -71,9 +72,6 @@ from skein.services.delivery.store import (
     DeliveryUpdate,
     Recipient,
     recipient_keys,
-)
-from skein.services.delivery.templates import (
-    templates_of,
 )
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.quotas.segment_limits import (

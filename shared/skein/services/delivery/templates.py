@@ -9,14 +9,11 @@ from typing import NamedTuple
 from skein.channels.port import Channel
 from skein.channels.segments import clean
 from skein.channels.text_cuts import cut_position
-from skein.errors import Unprocessable
 from skein.models.chats.choice import Choice
 from skein.models.chats.person_choices import OpenChoice
-from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
 from skein.models.config.templates import VARIABLE, MessageTemplate, in_one_line
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import Content
-from skein.ports import Table
 from skein.services.delivery.state import MORE_HINT
 
 MAX_BUTTON_TITLE = 20  # https://www.twilio.com/docs/content/twilio-quick-reply
@@ -31,27 +28,6 @@ class TemplatedText(NamedTuple):
 
     part: DeliveryPart
     rest_at: int | None = None
-
-
-def templates_of(tenant: Overrides) -> tuple[MessageTemplate, ...]:
-    """Return the templates of a tenant, from its overrides."""
-    given = {"message_templates": tenant.get("message_templates", ())}
-    return TenantOnlySettings.model_validate(given).message_templates
-
-
-def check_template(table: Table, tenant: str, content_sid: str) -> None:
-    """Check that a message can be sent by a template that a plan or an outreach names.
-
-    Raises:
-        Unprocessable: The tenant's settings have no such template, or it is not approved or has
-            buttons.
-    """
-    item = table.get(TenantSettings.key_of(tenant))
-    known = templates_of(TenantSettings.from_optional(item))
-    if not any(
-        each.content_sid == content_sid and each.approved and not each.buttons for each in known
-    ):
-        raise Unprocessable("message_templates has no such approved template without buttons")
 
 
 def is_closed(delivery: Delivery, *, window_open: bool) -> bool:

@@ -4,7 +4,7 @@ It belongs to the number: whoever gets the number later has given none. START an
 the transaction of their SMS (`inbound/sms.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from skein.channels.registry import channel_named
@@ -14,6 +14,7 @@ from skein.models.directory.address_index import AddressOwner, ChannelConsents, 
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import read_items
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,12 @@ class TextConsents:
             for address in user.addresses
             if address in owners and owners[address].user_id == user.id and owners[address].consents
         }
+
+    def consenting(self, tenant: str, users: Iterable[User]) -> set[str]:
+        """Return the ids of those users who have a number with a consent."""
+        keys = [AddressOwner.key_of(tenant, each) for user in users for each in user.addresses]
+        owners = map(AddressOwner.from_item, read_items(self.table, keys).values())
+        return {each.user_id for each in owners if each.consents and not each.reassigned}
 
     def give(
         self, tenant: str, user_id: str, phone: str, channel: str, consent: TextConsent

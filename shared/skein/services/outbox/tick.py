@@ -31,6 +31,7 @@ from skein.models.outbox.jobs import (
     InvitationJob,
     Job,
     MediaJob,
+    OutreachJob,
     RunJob,
     UpkeepJob,
 )
@@ -77,6 +78,11 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     ),
     "media": lambda item: MediaJob(
         tenant=item["tenant"], chat_id=item["chat_id"], media_id=item["id"]
+    ),
+    "outreach": lambda item: OutreachJob(
+        tenant=item["tenant"],
+        outreach_id=item.get("outreach_id", item.get("id")),
+        user_id=item.get("user_id"),
     ),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }

@@ -1,0 +1,58 @@
+"""Routes of outreach, for operators (function `admin_api`)."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import Limit, PageCursor
+from routes.router import ApiRouter
+from skein.bootstrap import service
+from skein.models.common.base import EntityId
+from skein.outreach.api import (
+    NewOutreach,
+    OutreachChange,
+    OutreachDetail,
+    OutreachPage,
+    OutreachResource,
+)
+from skein.outreach.outreaches import Outreaches
+from skein.outreach.reports import OutreachReports
+from skein.services.common.pagination import DEFAULT_PAGE
+
+OutreachId = Annotated[EntityId, Path(description="The id of an outreach.")]
+
+router = ApiRouter("outreach", "outreach", role="support")
+
+
+@router.post("/v1/outreach", "Let an agent write to people", 409)
+def create_outreach(new: NewOutreach) -> OutreachResource:
+    """Each person is written to once, in a direct chat by text, at the pace of the line.
+
+    With `instruction`, the agent writes to each in its own words; with `text`, all get that text.
+    The call is refused with 409 if one of the people has not consented to texts; `details` names
+    them. Quiet hours and limits hold.
+    """
+    caller = router.caller
+    created = service(Outreaches).create(caller.tenant, caller.user_id, new)
+    return OutreachResource.of(created)
+
+
+@router.get("/v1/outreach", "List outreach, newest first")
+def list_outreach(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> OutreachPage:
+    """An outreach is kept for 90 days after its time."""
+    page = service(Outreaches).list(router.caller.tenant, limit=limit, cursor=cursor)
+    return OutreachPage.of(page)
+
+
+@router.get("/v1/outreach/<outreach_id>", "Get an outreach with its report")
+def get_outreach(outreach_id: OutreachId) -> OutreachDetail:
+    """The report has the state of each person, and why somebody was not written to."""
+    found = service(Outreaches).get(router.caller.tenant, outreach_id)
+    return service(OutreachReports).of(found)
+
+
+@router.patch("/v1/outreach/<outreach_id>", "Pause, resume or cancel an outreach", 409)
+def change_outreach(outreach_id: OutreachId, change: OutreachChange) -> OutreachResource:
+    """People who were written to stay so. A resumed outreach continues within five minutes."""
+    changed = service(Outreaches).change(router.caller.tenant, outreach_id, change)
+    return OutreachResource.of(changed)

@@ -1,0 +1,15 @@
+"""Outreach: agents write to many people for an operator, each once, at the pace of the line.
+
+Others use `outreaches.Outreaches`, `reports.OutreachReports` and `sending.OutreachSender`. The core
+opens the chat of each person (`services/chats/first_contact.py`), and `Chat.outreach` has what the
+prompts of that chat show.
+"""
+
+__all__ = [
+    "api",
+    "erasing",
+    "outreaches",
+    "reports",
+    "sections",
+    "sending",
+]

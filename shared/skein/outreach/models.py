@@ -1,0 +1,193 @@
+"""Outreach: what is written to whom, and the state of each person."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from skein.models.common.base import (
+    EntityId,
+    Identifier,
+    Instant,
+    Name,
+    Stored,
+    Tenant,
+    key_part,
+    rfc3339,
+)
+from skein.models.common.reason import Reason, StoredReason
+from skein.models.common.storage import META, Is, Item, Key, SortKeyPrefix, Update
+from skein.models.config.templates import TemplateOfText
+from skein.models.outbox.due import NOT_DUE, due_pointer
+
+OutreachStatus = Literal["active", "paused", "canceled"]
+StoredState = Literal["waiting", "written", "refused", "expired", "canceled"]
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
+
+MAX_PEOPLE = 500
+SEGMENTS_EACH = 3  # of a person, as the pace assumes
+KEPT = timedelta(days=90)  # after the time by which people are written to
+CHAT_NAME = "outreach"  # of the runs that write; in place of a plan's name
+
+
+class OutreachFields(BaseModel):
+    """The fields of an outreach that are the same when it is created, stored and shown."""
+
+    agent_id: Annotated[EntityId, Field(description="The agent that writes.")]
+    instruction: Annotated[
+        Words | None,
+        Field(description="What the agent writes about, to each person in its own words."),
+    ] = None
+    text: Annotated[
+        Words | None, Field(description="The text, which each person gets as it is.")
+    ] = None
+    asked_by: Annotated[
+        Name | None,
+        Field(description="For whom the agent writes, as first texts say; null: `team_name`."),
+    ] = None
+    not_before: Annotated[
+        Instant | None, Field(description="When the first person is written to; null: now.")
+    ] = None
+    not_after: Annotated[
+        Instant | None, Field(description="After it, nobody is written to; null for no end.")
+    ] = None
+    template: TemplateOfText = None
+
+
+class Outreach(OutreachFields, Stored):
+    """An outreach; its people are items of their own.
+
+    Attributes:
+        user_ids: The ids of the people, until each has an item; None afterwards.
+        size: How many people there are.
+        seconds: The time between two people, by the line's pace.
+        by: The operator.
+        version: The optimistic lock: every change raises it.
+        expires_at: When the outreach expires, in seconds since 1970.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    status: OutreachStatus = "active"
+    user_ids: tuple[Identifier, ...] | None = None
+    size: int
+    seconds: float
+    by: Identifier
+    version: int = 1
+    created_at: Instant
+    expires_at: int
+
+    @staticmethod
+    def key_of(tenant: str, outreach_id: str) -> Key:
+        """Return the key of an outreach."""
+        return Key(f"{key_part(tenant)}#OUTREACH#{key_part(outreach_id)}", META)
+
+    @property
+    def key(self) -> Key:
+        """The key of this outreach."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def asker(self) -> str:
+        """For whom the agent writes."""
+        return self.asked_by or ""
+
+    def to_item(self, due_at: datetime) -> Item:
+        """Return the outreach as table attributes, due until its people have items."""
+        listed = {"gsi1pk": outreach_relation(self.tenant), "gsi1sk": rfc3339(self.created_at)}
+        return self.attributes() | listed | due_pointer("outreach", self.key, due_at)
+
+
+class OutreachPerson(Stored):
+    """One person of an outreach.
+
+    Attributes:
+        delay: The seconds by which this person comes after the first one, also after a wait.
+        next_at: When the person is to be written to; None once that is decided.
+        state: What was decided; `written` once a text is posted, or a run is to write it.
+        reason: Why the person was not written to, or is written to later.
+        chat_id: The direct chat with the agent, once the person was written to.
+        run_id: The run that writes; None for a given text.
+        seq: The message with a given text.
+        at: When the state was decided.
+        version: The optimistic lock: every change raises it.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("PERSON#")
+
+    tenant: Tenant
+    outreach_id: Identifier
+    user_id: Identifier
+    delay: float
+    next_at: Instant | None = None
+    state: StoredState = "waiting"
+    reason: StoredReason | None = None
+    chat_id: Identifier | None = None
+    run_id: Identifier | None = None
+    seq: int | None = None
+    at: Instant | None = None
+    version: int = 1
+    expires_at: int
+
+    @staticmethod
+    def key_of(tenant: str, outreach_id: str, user_id: str) -> Key:
+        """Return the key of a person of an outreach."""
+        partition = Outreach.key_of(tenant, outreach_id).pk
+        return Key(partition, f"{OutreachPerson.PREFIX}{key_part(user_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this person."""
+        return self.key_of(self.tenant, self.outreach_id, self.user_id)
+
+    def to_item(self) -> Item:
+        """Return the person as table attributes, due at `next_at`."""
+        due = {} if self.next_at is None else due_pointer("outreach", self.key, self.next_at)
+        listed = {
+            "gsi1pk": outreach_of_person(self.tenant, self.user_id),
+            "gsi1sk": self.outreach_id,
+        }
+        return self.attributes() | listed | due
+
+    def later(self, at: datetime, reason: Reason) -> Update:
+        """Return the write by which the person is written to later."""
+        due = due_pointer("outreach", self.key, at) | {"due_tries": None}
+        return self._write({"next_at": rfc3339(at), "reason": reason.value} | due)
+
+    def decided(
+        self,
+        state: StoredState,
+        at: datetime,
+        *,
+        reason: Reason | None = None,
+        chat_id: str | None = None,
+        run_id: str | None = None,
+        seq: int | None = None,
+    ) -> Update:
+        """Return the write by which it is decided what happens to the person."""
+        return self._write(
+            {
+                "state": state,
+                "at": rfc3339(at),
+                "next_at": None,
+                "reason": reason.value if reason is not None else None,
+                "chat_id": chat_id,
+                "run_id": run_id,
+                "seq": seq,
+                **NOT_DUE,
+            }
+        )
+
+    def _write(self, change: dict[str, object]) -> Update:
+        raised = change | {"version": self.version + 1}
+        return Update(self.key, set=raised, condition=Is("version", self.version))
+
+
+def outreach_relation(tenant: str) -> str:
+    """Return the `gsi1` partition key of a tenant's outreach, oldest first."""
+    return f"{key_part(tenant)}#OUTREACHES"
+
+
+def outreach_of_person(tenant: str, user_id: str) -> str:
+    """Return the `gsi1` partition key of all outreach to a person."""
+    return f"{key_part(tenant)}#OUTREACHES#user#{key_part(user_id)}"

@@ -1,0 +1,89 @@
+"""Outreach, with a death at every call to the table: each person is written to exactly once."""
+
+from typing import Any
+
+import pytest
+
+from skein.models.common.storage import Query
+from skein.outreach.api import NewOutreach
+from skein.outreach.models import Outreach
+from skein.outreach.outreaches import Outreaches
+from skein.outreach.reports import OutreachReports
+from tests.fakes.table import MemoryTable
+from tests.faults.sampling import Share
+from tests.support.builders import TENANT, World
+from tests.support.fakes import Fuse, Killed, ScriptedModel
+from tests.support.first_contact import reachable
+
+METHODS = ("get", "get_many", "query", "write", "transact")
+PHONES = {"usr_ann": "+15005550101", "usr_ben": "+15005550102"}
+
+
+class Reaching(World):
+    """Two people who have consented to texts."""
+
+    def __post_init__(self) -> None:
+        self.fuse, inner = Fuse(), MemoryTable()
+        self.overrides = {"table": self.fuse.guard(inner, "table", METHODS)}
+        self.model = ScriptedModel.saying(default=lambda _: "When can you come?")
+        super().__post_init__()
+        self.table = inner
+        self.agent()
+        self.line()
+        for user_id, phone in PHONES.items():
+            reachable(self, user_id, user_id, phone)
+        self.fuse.disarm()
+
+    def create(self, given: dict[str, Any]) -> Outreach:
+        new = NewOutreach(
+            people=tuple(PHONES), agent_id="agt_a", asked_by="Alice", client_id="may", **given
+        )
+        return self.app.get(Outreaches).create(TENANT, "usr_op", new)
+
+    def story(self, given: dict[str, Any]) -> int:
+        """Play it, with a second call of a client that got no answer; return the calls."""
+        try:
+            outreach = self.create(given)
+        except Killed:
+            self.fuse.disarm()
+            outreach = self.create(given)
+        for wait in (1, 60, 60, 120, 240, 480, 900):
+            self.clock.advance(wait)
+            for step in (self.tick, self.drain):
+                try:
+                    step()
+                except Killed:
+                    self.fuse.disarm()
+        calls = len(self.fuse.calls)
+        self.fuse.disarm()
+        self.check(outreach)
+        return calls
+
+    def check(self, outreach: Outreach) -> None:
+        words = "Coach here, for Alice. Reply STOP to get no more texts.\nWhen can you come?"
+        assert sorted((sms.phone, sms.body) for sms, _ in self.sms.taken) == sorted(
+            (phone, words) for phone in PHONES.values()
+        )
+        report = self.app.get(OutreachReports).of(self.app.get(Outreaches).get(TENANT, outreach.id))
+        assert report.counts == {"sent": 2}
+        for person in report.people:
+            assert len(self.messages(str(person.chat_id))) == 1
+        chats = {str(key.pk) for key in self.table.all_keys() if "#CHAT#" in key.pk}
+        assert len(chats) == len(PHONES)
+        left = [item for kind in range(8) for item in self._due(kind)]
+        assert left == []
+
+    def _due(self, shard: int) -> tuple[dict[str, Any], ...]:
+        return self.table.query(Query(f"DUE#outreach#{shard}", index="gsi2", limit=10)).items
+
+
+@pytest.mark.parametrize(
+    "given", [{"text": "When can you come?"}, {"instruction": "Ask when."}], ids=["text", "run"]
+)
+def test_crash_at_each_call_writes_to_each_person_once(given: dict[str, Any], share: Share) -> None:
+    calls = Reaching().story(given)
+    strikes = [(number, after) for number in range(1, calls + 1) for after in (False, True)]
+    for number, after in share.of(strikes):
+        world = Reaching()
+        world.fuse.arm(number, after=after)
+        world.story(given)

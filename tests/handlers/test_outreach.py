@@ -1,0 +1,286 @@
+"""Outreach over the API: who is written to, when, how often, and what the report says."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import admin_api
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Query
+from skein.models.config.overrides import TenantOverridesChange
+from skein.privacy.models.audit import AuditEntry
+from skein.services.config.tenant_settings import TenantSettingsService
+from skein.settings import Settings
+from tests.support.api_client import Answer, Client
+from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.fakes import ScriptedModel
+from tests.support.first_contact import reachable, text_in
+
+PHONES = {name: f"+1500555{number:04d}" for number, name in enumerate(("ann", "ben", "cat"), 101)}
+PEOPLE = [f"usr_{name}" for name in PHONES]
+QUESTION = "Ask which evenings suit."
+
+
+class Club(World):
+    """Three people who have consented to texts, and Coach, who has a line."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.agent()
+        self.line()
+        for name, phone in PHONES.items():
+            reachable(self, f"usr_{name}", name.title(), phone)
+        self.admin = Client(self, admin_api, sub="usr_op", scope="support")
+
+    def begin(self, **given: Any) -> Answer:
+        body = {"people": PEOPLE, "agent_id": "agt_a", "asked_by": "Alice Ward"}
+        return self.admin.call("POST", "/v1/outreach", body | {"instruction": QUESTION} | given)
+
+    def minutes_pass(self, minutes: int = 1) -> None:
+        for _ in range(minutes):
+            self.run_ready()
+            self.clock.advance(60)
+            self.tick()
+            self.drain()
+
+    def report(self, outreach_id: str) -> Mapping[str, Any]:
+        body: Mapping[str, Any] = self.admin.get(f"/v1/outreach/{outreach_id}").body
+        return body
+
+    def change(self, outreach_id: str, status: str) -> Answer:
+        return self.admin.call("PATCH", f"/v1/outreach/{outreach_id}", {"status": status})
+
+    @property
+    def texted(self) -> dict[str, list[str]]:
+        """The SMS to each person."""
+        names = {phone: name for name, phone in PHONES.items()}
+        found: dict[str, list[str]] = {}
+        for sms, _ in self.sms.taken:
+            found.setdefault(names[sms.phone], []).append(sms.body)
+        return found
+
+
+@pytest.fixture
+def club() -> Club:
+    return Club(model=ScriptedModel.saying(default=lambda _: "Which evenings suit you?"))
+
+
+def states(report: Mapping[str, Any]) -> dict[str, str]:
+    return {each["user_id"].removeprefix("usr_"): each["state"] for each in report["people"]}
+
+
+INTRODUCTION = "Coach here, for Alice Ward. Reply STOP to get no more texts."
+
+
+@pytest.mark.parametrize("how", ["instruction", "text"])
+def test_each_person_is_written_to_once_and_the_report_follows(club: Club, how: str) -> None:
+    words = {"text": "Which evenings suit you?", "instruction": None}
+    created = club.begin(**(words if how == "text" else {}))
+    assert created.status == 201, created.body
+    outreach_id = created.body["id"]
+    assert states(club.report(outreach_id)) == dict.fromkeys(PHONES, "waiting")
+
+    club.minutes_pass(3)
+
+    body = f"{INTRODUCTION}\nWhich evenings suit you?"
+    assert club.texted == {name: [body] for name in PHONES}
+    text_in(club, "Mondays", phone=PHONES["ann"])
+    club.drain()
+    report = club.report(outreach_id)
+    assert states(report) == {"ann": "answered", "ben": "sent", "cat": "sent"}
+    assert report["counts"] == {"answered": 1, "sent": 2}
+    assert [each["id"] for each in club.admin.get("/v1/outreach").body["items"]] == [outreach_id]
+
+
+def test_same_client_id_creates_one_outreach(club: Club) -> None:
+    first = club.begin(client_id="may", text="Hello", instruction=None)
+    club.minutes_pass(2)
+    again = club.begin(client_id="may", text="Hello", instruction=None)
+    club.minutes_pass(2)
+    assert again.body["id"] == first.body["id"]
+    assert {name: len(texts) for name, texts in club.texted.items()} == dict.fromkeys(PHONES, 1)
+
+
+def test_answer_finds_the_outreach_in_the_prompt_of_its_chat_alone(club: Club) -> None:
+    outreach_id = club.begin(people=PEOPLE[:1]).body["id"]
+    club.minutes_pass(2)
+    text_in(club, "Mondays", phone=PHONES["ann"])
+    text_in(club, "Hello", "SM2", phone=PHONES["ben"])
+    club.known(person())
+    club.chat(person(), person("usr_ann", "Ann"), bot())
+    club.post("Coach?", person())
+    club.drain()
+
+    first, *later = [str(request.messages) for request in club.model.requests]
+    [ann] = [prompt for prompt in later if "Mondays" in prompt]
+    others = [prompt for prompt in later if prompt != ann]
+
+    [chat_id] = [each["chat_id"] for each in club.report(outreach_id)["people"]]
+    assert "OUTREACH" not in first  # TRIGGER has the instruction there
+    assert QUESTION in first
+    assert 'for "Alice Ward"' in ann
+    assert QUESTION in ann
+    assert len(others) == 2
+    assert QUESTION not in str(others)
+    assert club.texts(chat_id)[-2] == "Mondays"
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ({"people": ["usr_none"]}, 422),
+        ({"people": []}, 422),
+        ({"agent_id": "agt_none"}, 422),
+        ({"text": "Both"}, 422),
+        ({"instruction": None}, 422),
+        ({"asked_by": None}, 422),
+        ({"not_after": "2026-02-18T11:00:00Z"}, 422),
+        ({"template": "HX" + "0" * 32}, 422),
+    ],
+)
+def test_outreach_that_does_not_fit_is_refused(
+    club: Club, given: dict[str, Any], status: int
+) -> None:
+    assert club.begin(**given).status == status
+    assert club.admin.get("/v1/outreach").body["items"] == []
+
+
+def test_people_without_consent_are_named_and_nobody_is_written_to(club: Club) -> None:
+    text_in(club, "STOP", phone=PHONES["ben"])
+    refused = club.begin()
+    assert refused.status == 409
+    details = refused.body["error"]["details"]
+    assert details == {"user_ids": ["usr_ben"], "reason": "no_consent"}
+    club.minutes_pass()
+    assert "ann" not in club.texted
+
+
+def test_stop_before_the_turn_of_a_person_is_heard(club: Club) -> None:
+    outreach_id = club.begin(not_before="2026-02-18T13:00:00Z").body["id"]
+    text_in(club, "STOP", phone=PHONES["ben"])
+    club.clock.advance(3_600)
+    club.minutes_pass(3)
+    report = club.report(outreach_id)
+    assert states(report) == {"ann": "sent", "ben": "refused", "cat": "sent"}
+    [ben] = [each for each in report["people"] if each["user_id"] == "usr_ben"]
+    assert ben["reason"] == Reason.NO_CONSENT
+
+
+def test_people_are_written_to_at_the_pace_of_the_line() -> None:
+    club = Club(
+        settings=Settings(long_code_segments_per_minute=6),
+        model=ScriptedModel.saying(default=lambda _: "Hi"),
+    )
+    outreach_id = club.begin(text="Hi", instruction=None).body["id"]
+    club.run_ready()
+    turns = [each["next_at"][11:19] for each in club.report(outreach_id)["people"]]
+    assert turns == ["12:00:00", "12:01:00", "12:02:00"]
+
+
+def test_outreach_in_quiet_hours_is_written_at_their_end_in_turn(club: Club) -> None:
+    late = NOON + timedelta(hours=10)
+    club.clock.set(late)
+    outreach_id = club.begin().body["id"]
+    club.minutes_pass(2)
+    people = club.report(outreach_id)["people"]
+    assert {each["reason"] for each in people} == {Reason.QUIET_HOURS}
+    assert [each["next_at"][:19] for each in people] == [
+        "2026-02-19T08:00:00",
+        "2026-02-19T08:00:06",
+        "2026-02-19T08:00:12",
+    ]
+    assert club.texted == {}
+
+
+def test_paused_outreach_writes_to_nobody_until_it_is_resumed(club: Club) -> None:
+    outreach_id = club.begin().body["id"]
+    assert club.change(outreach_id, "paused").status == 200
+    club.minutes_pass(7)
+    assert club.texted == {}
+    club.change(outreach_id, "active")
+    club.minutes_pass(7)
+    assert len(club.texted) == len(PHONES)
+
+
+def test_canceled_outreach_writes_to_nobody_else(club: Club) -> None:
+    outreach_id = club.begin(not_before="2026-02-18T13:00:00Z").body["id"]
+    assert club.change(outreach_id, "canceled").body["status"] == "canceled"
+    assert club.change(outreach_id, "active").status == 409
+    assert states(club.report(outreach_id)) == dict.fromkeys(PHONES, "canceled")
+    club.clock.advance(3_600)
+    club.minutes_pass(2)
+    assert club.texted == {}
+    assert states(club.report(outreach_id)) == dict.fromkeys(PHONES, "canceled")
+
+
+def test_nobody_is_written_to_after_the_end(club: Club) -> None:
+    outreach_id = club.begin(not_after="2026-02-18T12:30:00Z").body["id"]
+    club.change(outreach_id, "paused")
+    club.minutes_pass(31)
+    club.change(outreach_id, "active")
+    club.minutes_pass(6)
+    assert states(club.report(outreach_id)) == dict.fromkeys(PHONES, "expired")
+
+
+def test_erased_person_is_in_no_outreach(club: Club) -> None:
+    outreach_id = club.begin().body["id"]
+    club.minutes_pass(2)
+    privacy = Client(club, admin_api, sub="usr_op", scope="privacy")
+    privacy.call("DELETE", "/v1/users/usr_ben")
+    for _ in range(4):
+        club.clock.advance(1_000)
+        club.tick()
+        club.drain()
+    assert set(states(club.report(outreach_id))) == {"ann", "cat"}
+
+
+def test_report_tells_of_silent_agents_and_failed_texts() -> None:
+    club = Club(model=ScriptedModel.saying("[silence]", default="Hi"))
+    outreach_id = club.begin(people=PEOPLE[:1]).body["id"]
+    club.minutes_pass(2)
+    [ann] = club.report(outreach_id)["people"]
+    assert (ann["state"], ann["reason"]) == ("silent", Reason.CHOSE_SILENCE)
+
+
+def test_chat_on_the_desk_is_written_to_after_its_return(club: Club) -> None:
+    text_in(club, "Hello", phone=PHONES["ann"])
+    club.drain()
+    [chat] = club.admin.get("/v1/users/usr_ann/chats").body["items"]
+    mia = Client(club, admin_api, sub="usr_mia", scope="privacy")
+    path, why = f"/v1/chats/{chat['chat_id']}/desk", {"reason": "She asked for a person"}
+    taken = mia.call("PUT", path, {"holder": "me"}, query=why)
+    assert taken.status < 300, taken.body
+    outreach_id = club.begin(people=PEOPLE[:1]).body["id"]
+    club.minutes_pass(2)
+    [ann] = club.report(outreach_id)["people"]
+    assert (ann["state"], ann["reason"]) == ("waiting", Reason.DESK)
+
+
+def test_calls_are_audited(club: Club) -> None:
+    outreach_id = club.begin().body["id"]
+    page = club.table.query(Query(AuditEntry.partition(TENANT, NOON.date())))
+    [entry] = map(AuditEntry.from_item, page.items)
+    assert (entry.verb, entry.kind, entry.who) == ("create", "outreach", "usr_op")
+    assert entry.ids == {"outreach_id": outreach_id}
+
+
+def test_team_name_is_who_asks_if_nobody_is_named(club: Club) -> None:
+    change = TenantOverridesChange(team_name="Acme")
+    TenantSettingsService(table=club.table, clock=club.clock).change(TENANT, change)
+    assert club.begin(asked_by=None).body["asked_by"] == "Acme"
+
+
+def test_limit_of_a_person_defers_outreach() -> None:
+    club = Club(
+        settings=Settings(user_first_contacts_per_day=1),
+        model=ScriptedModel.saying(default=lambda _: "Hi"),
+    )
+    club.begin(people=PEOPLE[:1])
+    club.minutes_pass(2)
+    second = club.begin(people=PEOPLE[:1]).body["id"]
+    club.minutes_pass(2)
+    [ann] = club.report(second)["people"]
+    assert (ann["state"], ann["reason"]) == ("waiting", Reason.RATE_LIMITED)
+    assert len(club.texted["ann"]) == 1
