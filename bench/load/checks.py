@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from bench.load.found import StoredState
 from bench.load.services import WRITE
 from skein.models.chats.chat import Message
+from skein.models.chats.media import MediaFile
 from skein.models.runs.run import Run
 
 ANSWERED = frozenset({"sent", "delivered"})
-# Kinds that may be due later: idle chats are consolidated, for example.
-MAY_BE_DUE = frozenset({"consolidation", "direct_consolidation"})
+# Kinds that may be due later: idle chats are consolidated, and old files are deleted.
+MAY_BE_DUE = frozenset({"consolidation", "direct_consolidation", "media"})
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ def acknowledged_once(found: StoredState) -> Iterator[str]:
         message = there[0]
         if message.text != said.text:
             yield f"{said.id} has another text"
+        if len(message.media) != said.files:
+            yield f"{said.id} was sent with {said.files} files and has {len(message.media)}"
         if said.seq not in {None, message.seq} or said.message_id not in {None, message.id}:
             yield f"{said.id} was acknowledged as {said.seq} and is {message.seq}"
 
@@ -149,6 +152,30 @@ def sms_once(found: StoredState) -> Iterator[str]:
                 yield f"{message.chat_id} {message.seq} has {count} deliveries"
 
 
+def files_once(found: StoredState) -> Iterator[str]:
+    """Check that each picture of a message is stored once, ready and described, and no other."""
+    items = {file.id: file for file in found.files}
+    named = Counter(media_id for message in found.everything_said for media_id in message.media_ids)
+    for message in found.everything_said:
+        for media in message.media:
+            file = items.get(media.id or "")
+            if file is None or file.state != "ready" or file.seq != message.seq:
+                what = "gone" if file is None else f"{file.state} in message {file.seq}"
+                yield f"the picture of {message.client_id} is {what}"
+            elif file.description is None or media.description != file.description:
+                yield f"the picture of {message.client_id} has no description"
+    yield from (f"{media_id} is in {n} messages" for media_id, n in named.items() if n > 1)
+    yield from (f"{media_id} is in no message" for media_id in items.keys() - named.keys())
+    meant = Counter(name for file in found.files for name in _names(file))
+    stored = Counter(found.stored)
+    yield from (f"{name} is missing in the bucket" for name in sorted(meant - stored))
+    yield from (f"{name} is left over in the bucket" for name in sorted(stored - meant))
+
+
+def _names(file: MediaFile) -> list[str]:
+    return [file.file_name, *([file.small_name] if file.small_size else [])]
+
+
 def bookings_once(found: StoredState) -> Iterator[str]:
     """Check that each call that was done took effect once, and no run booked the same twice."""
     for (run_id, marker), count in found.bookings.items():
@@ -195,6 +222,7 @@ CHECKS: dict[str, Callable[[StoredState], Iterator[str]]] = {
     "every completed run has posted one answer": one_answer_a_run,
     "every message was answered by exactly one run": covered_once,
     "every SMS has reached its phone once": sms_once,
+    "every picture is stored once": files_once,
     "every booking of a tool was made once": bookings_once,
     "all slots are empty": slots_empty,
     "no completed work is still due": nothing_due,

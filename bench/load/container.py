@@ -25,6 +25,7 @@ from bench.load.storm import ShakenPort, Storm
 from local.environment import LocalSecrets
 from local.functions import Functions
 from local.sqlite.engine import SqliteEngine
+from local.stored_files import LocalFiles
 from local.template import Function, Template
 from local.timing.clock import TurnableClock
 from skein import bootstrap
@@ -74,6 +75,7 @@ def wire(setup: Setup, storm: Storm) -> None:
         assigned_numbers=adapters.assigned_numbers,
         vectors=adapters.vectors,
         queues=cast("Queues", ShakenPort(adapters.queues, "jobs", storm)),
+        files=LocalFiles(Path(setup.files_folder), setup.url, clock),
         secrets=LocalSecrets(adapters.secrets, MODEL_KEY),
     )
     bootstrap.use(app)

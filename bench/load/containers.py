@@ -46,12 +46,16 @@ class Setup:
         skein: Skein's environment variables.
         clock: The file of the shared clock.
         data_dir: The data folder of the stack.
+        files_folder: The folder that is the bucket of the stack.
+        url: The URL of the stack.
         seed: The seed of the injected faults.
     """
 
     skein: Mapping[str, str]
     clock: str
     data_dir: str
+    files_folder: str
+    url: str
     seed: str
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from local.twilio.sms_log import Sms
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
 from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
@@ -25,12 +26,14 @@ class Acknowledged:
         id: The sender's own id: a `client_id`, or Twilio's id, with which a client id ends.
         seq: The number of the message, if the sender was told.
         message_id: The id of the message, if the sender was told.
+        files: The number of its pictures.
     """
 
     id: str
     text: str
     seq: int | None = None
     message_id: str | None = None
+    files: int = 0
 
 
 @dataclass
@@ -39,6 +42,8 @@ class StoredState:
 
     Attributes:
         due: The due pointers as kind and key.
+        files: The pictures of messages.
+        stored: The names of the files in the bucket.
         sms: The SMS that reached phones.
         bookings: How often each run has booked for each message, as the service counted.
         booked_keys: The keys with which the service has booked.
@@ -53,6 +58,8 @@ class StoredState:
     runs: list[Run] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
+    files: list[MediaFile] = field(default_factory=list)
+    stored: Collection[str] = ()
     due: list[tuple[str, str]] = field(default_factory=list)
     acknowledged: Sequence[Acknowledged] = ()
     sms: Sequence[Sms] = ()
@@ -78,6 +85,8 @@ class StoredState:
                 self.members.append(Membership.from_item(item))
             case "MSG":
                 self.messages[item["chat_id"]].append(Message.from_item(item))
+            case "FILE":
+                self.files.append(MediaFile.from_item(item))
             case "DEDUPE":
                 self.records.append(IdempotencyRecord.from_item(item))
             case "RUN" if "#STEP#" in item["sk"]:
@@ -107,7 +116,13 @@ def ledger_of(path: Path) -> list[dict[str, Any]]:
 def acknowledged_in(ledger: Sequence[Mapping[str, Any]]) -> list[Acknowledged]:
     """Return the messages of a ledger that were acknowledged."""
     return [
-        Acknowledged(line["id"], line["text"], line.get("seq"), line.get("message_id"))
+        Acknowledged(
+            line["id"],
+            line["text"],
+            line.get("seq"),
+            line.get("message_id"),
+            line.get("files", 0),
+        )
         for line in ledger
         if line["what"] == "message"
     ]

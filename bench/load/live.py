@@ -147,14 +147,17 @@ class LiveStack(Stack):
 
     def _wired(self, engine: SqliteEngine, poller: Poller, clock: TurnableClock) -> None:
         self._engine = engine
+        answer = self._answer
+
+        def respond(request: Request) -> Response:
+            if not request.path.startswith("/v1/"):
+                return answer(request)
+            return lossy(answer, self._storm, "requests", request)
+
+        self._answer = respond
 
     def _sockets(self, server: LiveServer) -> Sockets:
         return ShakenSockets(server, self._storm)
-
-    def _respond(self, request: Request) -> Response:
-        if not request.path.startswith("/v1/"):
-            return super()._respond(request)
-        return lossy(super()._respond, self._storm, "requests", request)
 
     def dead_letters(self) -> dict[str, int]:
         """Return the number of messages in each dead-letter queue."""

@@ -19,7 +19,13 @@ PATH = "/v1/chat/completions"
 LATENCY_SECONDS = 0.3
 MARKER = re.compile(r"\b[pu]\d{3}-\d+-\d+\b")
 ARROW = "\u2190 TRIGGER"
-NOTE = '{"lines": ["They are well.", "Nothing is open."], "summary": "They have spoken."}'
+NOTE = json.dumps(
+    {
+        "lines": ["They are well.", "Nothing is open."],
+        "summary": "They have spoken.",
+        "shows": "A red square.",
+    }
+)
 THROTTLED = json_response(
     429, {"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}}
 )
@@ -59,7 +65,7 @@ def said(
     """
     after_tools, timeline = messages[-1]["role"] == "tool", _marked(messages)
     if timeline is None:
-        spoken = (m["content"] for m in reversed(messages) if m["role"] == "user")
+        spoken = (_text(m["content"]) for m in reversed(messages) if m["role"] == "user")
         heard = next((found for text in spoken if (found := MARKER.findall(text))), ["nothing"])
         if not after_tools and WRITE in tools and calls_tools(heard[-1]):
             marked = {"marker": heard[-1]}
@@ -70,6 +76,12 @@ def said(
     text = f"Answer {number}: heard {timeline}."
     arguments = {"text": text, "reply_to": None, "wait": None, "chat_id": None}
     return _calls(number, ("send_message", arguments))
+
+
+def _text(content: object) -> str:
+    """Return the words of a message, which has parts if it has pictures."""
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return " ".join(str(part.get("text", "")) for part in parts)
 
 
 def _calls(number: int, *calls: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -31,6 +31,20 @@ OK = range(200, 300)
 REFUSED = frozenset({400, 401, 403, 404, 409, 413, 422})
 
 
+PICTURES_ONE_IN = 3  # of the phones: the first message of each burst has a picture
+# A red square of one pixel, as the PNG that a phone sends.
+PICTURE = {
+    "type": "image/png",
+    "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAEl"
+    "FTkSuQmCC",
+}
+
+
+def sends_pictures(name: str) -> bool:
+    """Tell whether a phone sends pictures, such as the phone 1, `p001`."""
+    return int(name[1:]) % PICTURES_ONE_IN == 1
+
+
 class RefusedError(Exception):
     """A message was refused, or was never acknowledged."""
 
@@ -171,11 +185,13 @@ class Phone(Person):
     def _send(self, marker: str) -> tuple[int, dict[str, Any]]:
         sid = f"SM-{marker}"
         text = f"This is {marker}."
-        sms = {"from": self.number, "to": self._world.line, "body": text, "message_sid": sid}
+        sms: dict[str, Any] = {"from": self.number, "to": self._world.line, "body": text}
+        files = [PICTURE] if marker.endswith("-1") and sends_pictures(self.name) else []
+        sms |= {"message_sid": sid, "media": files}
         status, answer = self._world.call("POST", "/local/sms", sms)
         # The call itself is the phone network's; what counts is what the webhook answered.
         inner = int(answer["status"]) if status in OK and answer else status
-        return inner, {"id": sid, "text": text}
+        return inner, {"id": sid, "text": text, "files": len(files)}
 
     def _answered(self, markers: list[str]) -> bool:
         status, found = self._world.call("GET", f"/local/sms?to={quote(self.number)}")

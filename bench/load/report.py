@@ -16,7 +16,8 @@ OPENING = """\
 Written by `make load`, not by hand. The whole local stack runs on one machine. Each handler runs in
 a process of its own, one event at a time. The people are threads of another process. A phone sends
 bursts of one to three SMS within {gap:g} seconds, and the line's debounce is three seconds. All
-phones text one line, whose limit of segments per minute is off. The model answers after 0.3 s.
+phones text one line, whose limit of segments per minute is off. A third of the phones sends a
+picture with the first SMS of each burst. The model answers after 0.3 s.
 
 A message counts as acknowledged when its sender was told so, with retries under the same id. The
 time of an answer is from the acknowledgement of the burst's first message until the person sees the
@@ -60,6 +61,7 @@ def figures(outcome: Outcome) -> list[list[str]]:
         ["calls of the model", "", "", "", f"{outcome.model_calls}"],
         ["bookings by a tool", "", "", "", f"{sum(outcome.found.bookings.values())}"],
         ["texts that reached phones", "", "", "", f"{len(outcome.found.sms)}"],
+        ["pictures of messages", "", "", "", f"{len(outcome.found.files)}"],
         ["texts that came twice", "", "", "", f"{doubled(outcome)}"],
         ["containers killed", "", "", "", f"{outcome.killed}"],
     ]

@@ -39,7 +39,7 @@ QUIET_END_SECONDS = 20  # in which the noisy tenant begins no burst
 MIN_TURN_SECONDS, MAX_TURN_SECONDS = 60.0, 900.0
 MAX_TURNED = timedelta(hours=2)
 DRAIN_SECONDS, DRAIN_SECONDS_WITH_FAULTS = 105.0, 220.0  # of real time
-DRAINED: tuple[DueKind, ...] = ("run", "delivery", "chat")
+DRAINED: tuple[DueKind, ...] = ("run", "delivery", "chat", "media")
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         lines = ledger_of(ledger)
         found = StoredState(acknowledged=acknowledged_in(lines))
         found.take(stack.engine.all_items())
-        found.sms = stack.sms()
+        found.sms, found.stored = stack.sms(), stack.stored()
         found.bookings, found.booked_keys = service.effects, service.keys
         found.dead_letters = stack.dead_letters()
         found.held = 0 if quiet else 1
@@ -272,7 +272,8 @@ def drain(stack: Drainable, api: Api, seconds: float) -> bool:
             # `/local/drain` would leave the retries of failed jobs.
             now = {"advance_seconds": 0}
             api.ok("POST", "/local/clock", now, seconds=give_up - time.monotonic())
-            moments = [at for at in (_due_at(), stack.poller.next_due()) if at is not None]
+            due = (_due_at(before=begun + MAX_TURNED), stack.poller.next_due())
+            moments = [at for at in due if at is not None]
             if not moments:
                 return True
             ahead = (min(moments) - stack.clock.now()).total_seconds() + 1
@@ -287,8 +288,12 @@ def drain(stack: Drainable, api: Api, seconds: float) -> bool:
     return False
 
 
-def _due_at() -> datetime | None:
-    """Return the next due time, without work that waits until chats are quiet."""
+def _due_at(*, before: datetime) -> datetime | None:
+    """Return the next due time, without work that waits until chats are quiet.
+
+    Args:
+        before: What is due later is not waited for, such as the end of a file.
+    """
     table = bootstrap.app().ports.table
     records = [
         str(item["gsi2sk"]).split("#")[0]
@@ -296,7 +301,8 @@ def _due_at() -> datetime | None:
         for shard in range(DUE_SHARDS)
         for item in table.query(Query(due_partition(kind, shard), index="gsi2", limit=1)).items
     ]
-    return datetime.fromisoformat(min(records)) if records else None
+    due_at = datetime.fromisoformat(min(records)) if records else None
+    return due_at if due_at is not None and due_at < before else None
 
 
 def any_seed() -> int:

@@ -14,18 +14,18 @@ from typing import Self
 
 from bench.load.containers import Containers, Kind, Setup
 from bench.load.model import THROTTLED, Model
-from bench.load.storm import Storm, UnreliableInbox, lossy, shaken
+from bench.load.storm import Answer, Storm, UnreliableInbox, lossy, shaken
 from local.config import LOOPBACK, Config
 from local.environment import StackEnvironment
 from local.events import Request, Response, json_response
 from local.functions import Invoker
 from local.polling.poller import Poller
 from local.sqlite.engine import SqliteEngine
-from local.stack import Stack
+from local.stack import FILES_FOLDER, Stack
 from local.template import Template
 from local.timing.clock import TurnableClock
-from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio.sms_log import Sms, SmsLog
+from local.twilio.webhooks import PREFIX as TWILIO_PREFIX
 from local.web.server import Server
 from skein.adapters.twilio.sms import READ_SECONDS as TWILIO_SECONDS
 
@@ -82,6 +82,8 @@ class LoadStack(Stack):
                 skein,
                 clock=str(folder / "clock"),
                 data_dir=str(folder),
+                files_folder=str(folder / FILES_FOLDER),
+                url=self.url,
                 seed=f"{self._seed}-container",
             ),
             storm=self._storm,
@@ -94,33 +96,40 @@ class LoadStack(Stack):
     def _wired(self, engine: SqliteEngine, poller: Poller, clock: TurnableClock) -> None:
         self.engine, self.poller, self.clock = engine, poller, clock
         self.containers.wake = self._wake
-        self._twilio = shaken(
-            super()._respond,
-            self._storm,
-            name="twilio",
-            throttled=TWILIO_BUSY,
-            hang_seconds=TWILIO_SECONDS + 1,
-        )
+        self._answer = self._unreliable(self._answer)
 
     def _wake(self) -> None:
         """Look for jobs and changes of a container that has finished."""
         self.engine.wake()
         self.engine.changed()
 
-    def _respond(self, request: Request) -> Response:
-        if request.path.startswith(TWILIO_PREFIX):
-            return self._twilio(request)
-        if request.method == "POST" and request.path.startswith((PHONES, APP)):
-            return self._over_the_air(request)
-        return super()._respond(request)
+    def _unreliable(self, answer: Answer) -> Answer:
+        """Return answers of which faults lose some: of Twilio, and of requests of people."""
+        twilio = shaken(
+            answer,
+            self._storm,
+            name="twilio",
+            throttled=TWILIO_BUSY,
+            hang_seconds=TWILIO_SECONDS + 1,
+        )
 
-    def _over_the_air(self, request: Request) -> Response:
-        """Handle a person's request, unless a fault loses the request or its answer."""
-        return lossy(super()._respond, self._storm, "people", request)
+        def respond(request: Request) -> Response:
+            if request.path.startswith(TWILIO_PREFIX):
+                return twilio(request)
+            if request.method == "POST" and request.path.startswith((PHONES, APP)):
+                return lossy(answer, self._storm, "people", request)
+            return answer(request)
+
+        return respond
 
     def sms(self) -> list[Sms]:
         """Return the SMS that have reached phones."""
         return SmsLog(self.config.data_dir / "texts.jsonl").find()
+
+    def stored(self) -> list[str]:
+        """Return the names of the files in the bucket."""
+        folder = self.config.data_dir / FILES_FOLDER
+        return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
 
     def dead_letters(self) -> dict[str, int]:
         """Return the number of messages in each dead-letter queue."""

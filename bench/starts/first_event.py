@@ -80,6 +80,10 @@ class TriedSms:
         """See `skein.ports.Sms`."""
         return self._taking.find(sms, since=since)
 
+    def media(self, url: str, *, max_bytes: int) -> bytes | None:
+        """See `skein.ports.Sms`."""
+        return self._taking.media(url, max_bytes=max_bytes)
+
 
 def _in_vain(call: Any) -> None:
     from skein.errors import Unavailable

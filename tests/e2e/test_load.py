@@ -35,7 +35,7 @@ def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
     verdicts = re.findall(r"^(.+?)  +pass$", told, re.MULTILINE)
     assert [verdict.strip() for verdict in verdicts] == list(CHECKS)
     whats = ("message acknowledged, s", "bookings by a tool", "texts that reached phones")
-    for what in (*whats, "containers killed"):
+    for what in (*whats, "pictures of messages", "containers killed"):
         assert number(told, what) > 0
     assert re.search(r"^queues.*  +\d", told, re.MULTILINE)
 

@@ -10,11 +10,13 @@ import pytest
 from bench.load.checks import CHECKS, verdicts
 from bench.load.found import Acknowledged, StoredState
 from local.twilio.sms_log import Sms
-from skein.models.chats.chat import chat_partition
+from skein.models.chats.chat import Media, chat_partition
 from skein.models.common.storage import Item, Query
 from skein.models.delivery.sms import InboundSms
 from tests.support.builders import LINE, PHONE, TENANT, World
+from tests.support.pictures import picture
 
+PICTURE_URL = "https://api.twilio.com/2010-04-01/Accounts/AC1/Messages/MM1/Media/ME1"
 QUIET_MINUTES = 18  # after which a short conversation has been summed up
 
 Change = Callable[[list[Item], StoredState], None]
@@ -22,20 +24,30 @@ Change = Callable[[list[Item], StoredState], None]
 
 @cache
 def a_good_table() -> tuple[list[Item], StoredState]:
-    """A person has texted twice in a burst and once more, and has had two answers."""
+    """A person has texted twice in a burst, and then a picture, and has had two answers."""
     world = World()
+    world.sms.media_files = {PICTURE_URL: picture()}
     world.agent()
     world.line()
     chat_id, acknowledged = "", []
     for sid, body in (("SM-1", "one"), ("SM-2", "two"), ("SM-3", "three")):
         if sid == "SM-3":
             world.drain()
+        files = (Media(url=PICTURE_URL, content_type="image/jpeg"),) if sid == "SM-3" else ()
         posted = world.app.sms_receiver.receive(
-            InboundSms(account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body=body)
+            InboundSms(
+                account_sid="AC1",
+                message_sid=sid,
+                sender=PHONE,
+                recipient=LINE,
+                body=body,
+                media=files,
+            )
         )
         assert posted is not None
         chat_id = posted.message.chat_id
-        acknowledged.append(Acknowledged(sid, body, posted.message.seq, posted.message.id))
+        message = posted.message
+        acknowledged.append(Acknowledged(sid, body, message.seq, message.id, len(files)))
     world.drain()
     for _ in range(QUIET_MINUTES // 3):
         world.clock.advance(180)
@@ -47,6 +59,7 @@ def a_good_table() -> tuple[list[Item], StoredState]:
         Sms(sent.sid, LINE, PHONE, text.body, "delivered", "", 1, "")
         for text, sent in world.sms.taken
     ]
+    found.stored = list(world.files.contents)
     return items, found
 
 
@@ -162,6 +175,26 @@ def fail_a_delivery(items: list[Item], _: StoredState) -> None:
     of(items, "DELIVERY#")["status"] = "failed"
 
 
+def lose_a_picture(_: list[Item], found: StoredState) -> None:
+    found.stored = []
+
+
+def leave_a_picture(_: list[Item], found: StoredState) -> None:
+    found.stored = [*found.stored, "incoming/acme/chat_1/med_1"]
+
+
+def forget_a_picture(items: list[Item], _: StoredState) -> None:
+    items.remove(of(items, "FILE#"))
+
+
+def leave_a_picture_pending(items: list[Item], _: StoredState) -> None:
+    of(items, "FILE#")["state"] = "pending"
+
+
+def lose_a_description(items: list[Item], _: StoredState) -> None:
+    del of(items, "FILE#")["description"]
+
+
 def hold_a_slot(items: list[Item], _: StoredState) -> None:
     of(items, "MEMBER#agent#")["running_run"] = of(items, "RUN#")["id"]
 
@@ -204,6 +237,11 @@ def leave_something_queued(_: list[Item], found: StoredState) -> None:
         (sms_never, "every SMS has reached its phone once"),
         (lose_a_delivery, "every SMS has reached its phone once"),
         (fail_a_delivery, "every SMS has reached its phone once"),
+        (lose_a_picture, "every picture is stored once"),
+        (leave_a_picture, "every picture is stored once"),
+        (forget_a_picture, "every picture is stored once"),
+        (leave_a_picture_pending, "every picture is stored once"),
+        (lose_a_description, "every picture is stored once"),
         (hold_a_slot, "all slots are empty"),
         (leave_something_due, "no completed work is still due"),
         (leave_a_dead_letter, "queues and dead letters are empty"),
