@@ -3,6 +3,7 @@ import { Api } from "./api.js";
 import { el, fill } from "./dom.js";
 import { Frame, panel, problem, signInPanel } from "./frame.js";
 import { menu, pages } from "./pages.js";
+import { hasUnsaved } from "./parts.js";
 import { Session } from "./session.js";
 import { Tour } from "./tour.js";
 import { words } from "./words.js";
@@ -13,6 +14,7 @@ class App {
   #end = null;
   #turn = 0;
   #failure = null;
+  #stays = false; // the address goes back to the page that is shown
 
   constructor(config) {
     this.config = config;
@@ -22,7 +24,8 @@ class App {
     const shown = menu.map(([group, listed]) => [group, listed.filter((page) => page.needs !== "local" || config.local)]);
     this.frame = new Frame(shown, (page) => this.#open(page),
       () => this.#signIn(), () => this.session.end());
-    addEventListener("hashchange", () => this.show({ focus: true }));
+    addEventListener("hashchange", ({ oldURL }) => this.#go(oldURL));
+    addEventListener("beforeunload", (event) => { if (hasUnsaved()) event.preventDefault(); });
   }
 
   async start() {
@@ -34,6 +37,20 @@ class App {
     }
     this.frame.showSession(this.session);
     await this.show({ focus: false });
+  }
+
+  /** Show the page of the new address, unless the person wants to save something first. */
+  #go(oldURL) {
+    if (this.#stays) {
+      this.#stays = false;
+      return;
+    }
+    if (hasUnsaved() && !confirm(words.unsaved)) {
+      this.#stays = true;
+      location.replace(oldURL);
+      return;
+    }
+    this.show({ focus: true });
   }
 
   /** Show the page of the address. */

@@ -1,6 +1,6 @@
 // Parts that several pages show: cards, figures, tables, tabs, forms, times and bars.
 import { withQuery } from "./api.js";
-import { el, fill, shape } from "./dom.js";
+import { el, fill, set, shape } from "./dom.js";
 import { words } from "./words.js";
 
 const PAGE = 50;
@@ -65,7 +65,7 @@ export function facts(rows) {
 
 /** What a page shows that needs an agent, if there is none. */
 export function noAgent() {
-  return el("p", { class: "empty" }, said.noAgent, " ", el("a", { href: "#/home" }, said.createAgent));
+  return el("p", { class: "empty" }, said.noAgent, " ", el("a", { href: "#/agent" }, said.createAgent));
 }
 
 /** A table that scrolls by itself if it is wider than the window. */
@@ -101,12 +101,20 @@ export function action(text, run, place, given = {}) {
 /** A form whose action returns what to say, or nothing; a failure is said, too. */
 export function form(fields, label, run, given = {}) {
   const place = outcome(), submit = el("button", { class: "primary" }, label);
-  return el("form", { ...given, on: { submit: (event) => {
-    event.preventDefault();
-    attempt(submit, run, place);
-  } } }, fields, submit, place);
+  const made = el("form", { ...given, on: {
+    input: ({ target }) => { if (target.tagName === "TEXTAREA") set(made, "data-unsaved", "yes"); },
+    submit: async (event) => {
+      event.preventDefault();
+      if (await attempt(submit, run, place)) set(made, "data-unsaved", null);
+    },
+  } }, fields, submit, place);
+  return made;
 }
 
+/** Whether the page has a form with words that would be lost. */
+export function hasUnsaved() { return document.querySelector("main form[data-unsaved]") !== null; }
+
+/** Do something, and say what has come of it; return whether it has worked. */
 async function attempt(control, run, place) {
   const title = control.closest(".card, .column")?.querySelector("h2")?.textContent;
   control.disabled = true;
@@ -114,8 +122,10 @@ async function attempt(control, run, place) {
   try {
     fill(place, (await run()) ?? "");
     if (!place.isConnected) announce(said.done);
+    return true;
   } catch (error) {
     place.textContent = error.message;
+    return false;
   } finally {
     control.disabled = false;
     if (document.activeElement === document.body) refocus(control, title);
@@ -136,7 +146,7 @@ function refocus(control, title) {
 }
 
 /** Say a text to screen readers. */
-function announce(text) { document.getElementById("announcer").textContent = text; }
+export function announce(text) { document.getElementById("announcer").textContent = text; }
 
 /** A part that the person can open. */
 export function more(title, ...children) {

@@ -2,8 +2,10 @@
 import { withQuery } from "../api.js";
 import { difference } from "../diff.js";
 import { el, field, fill, select } from "../dom.js";
-import { action, card, form, lazy, outcome, part, when } from "../parts.js";
+import { action, announce, card, form, lazy, outcome, part, when } from "../parts.js";
+import { chatPicker } from "../names.js";
 import { promptCard } from "../run_view.js";
+import { toolWords } from "../tool_words.js";
 import { words } from "../words.js";
 
 const MOST_TOOLS = 200;
@@ -18,21 +20,19 @@ export async function systemPrompt(api, agent, _scope, again) {
   const mode = select([["", said.ofDeployment], ["text", said.text], ["tools", said.tools]], agent.reply_mode ?? "", () => {});
   const outsiders = select([["", said.byTools], ["quoted", said.quoted], ["none", said.noOutsiders]],
     agent.outsiders ?? "", () => {});
-  const adders = select([["", said.asListed(agent.listed)], ["anyone", said.anyone], ["operators", said.operators]],
-    agent.who_may_add ?? "", () => {});
   const versions = await api.get(`${path}/versions`);
 
   async function save() {
     Object.assign(agent, await api.patch(path, {
       system_prompt: prompt.value, model: model.value.trim() || null, reply_mode: mode.value || null, outsiders: outsiders.value || null,
-      who_may_add: adders.value || null,
     }));
     await again();
+    announce(said.saved);
   }
   return [
     card(said.promptAndModel, form([
       field(said.systemPrompt, prompt), el("div", { class: "row fields" }, field(said.model, model, said.modelHint), field(said.replyMode, mode),
-        field(said.outsiders, outsiders, said.outsidersHint), field(said.whoMayAdd, adders)),
+        field(said.outsiders, outsiders, said.outsidersHint)),
     ], said.save, save)),
     card(said.history, el("ol", { class: "items" }, versions.items.map((version, place) =>
       el("li", {}, versionOf(version, versions.items[place + 1], place === 0, restore))))),
@@ -73,6 +73,7 @@ export async function tools(api, agent, _scope, again) {
   const known = document.components.schemas.ToolName?.enum ?? [];
   const own = await api.items("/v1/tools", MOST_TOOLS);
   const names = [...new Set([...known, ...own.flatMap((tool) => tool.names), ...agent.enabled_tools])];
+  const about = new Map(own.flatMap((tool) => tool.names.map((name) => [name, tool.description])));
   const boxes = names.map((name) => el("input", { type: "checkbox", value: name, id: `tool-${name}`,
     checked: agent.enabled_tools.includes(name) }));
 
@@ -83,7 +84,8 @@ export async function tools(api, agent, _scope, again) {
   }
   return [
     card(said.enabledTools, el("p", { class: "hint" }, agent.reply_mode === "text" ? said.textMode : said.toolsHint),
-      form(el("ul", { class: "checks" }, boxes.map((box) => el("li", {}, box, el("label", { for: box.id }, box.value)))),
+      form(el("ul", { class: "checks tools" }, boxes.map((box) => el("li", {}, box,
+        el("label", { for: box.id }, box.value, el("span", { class: "hint" }, toolWords[box.value] ?? about.get(box.value)))))),
         said.save, save)),
     own.length === 0 ? null : card(said.ownTools, own.map((tool) => (tool.mcp ? server(api, tool, again) : trial(api, tool)))),
   ];
@@ -135,16 +137,16 @@ function example(schema) {
 // ---------------------------------------------------------------------- preview
 
 export async function preview(api, agent, scope) {
-  const chat = el("input", { value: scope.chat_id ?? "", autocomplete: "off" });
+  const chat = await chatPicker(api, { label: said.chat, agentId: agent.id, chosen: scope.chat_id ?? null, none: said.noChat });
   const why = el("input", { minlength: 15, maxlength: 300, autocomplete: "off" });
   const place = el("div", { class: "stack" });
 
   async function look() {
     const path = withQuery(`/v1/agents/${part(agent.id)}/context`, {
-      chat_id: chat.value.trim() || null, reason: why.value.trim() || null,
+      chat_id: chat.control.value || null, reason: why.value.trim() || null,
     });
     fill(place, promptCard(await api.get(path), said.wouldSee));
   }
   if (scope.chat_id) await look();
-  return [card(said.preview, el("p", { class: "hint" }, said.previewHint), form([field(said.chat, chat), field(said.why, why, words.reason.hint)], said.look, look)), place];
+  return [card(said.preview, el("p", { class: "hint" }, said.previewHint), form([chat.node, field(said.why, why, words.reason.hint)], said.look, look)), place];
 }

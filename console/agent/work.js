@@ -4,6 +4,7 @@ import { el, field, select } from "../dom.js";
 import { action, card, facts, form, more, outcome, part, waitUntil, when } from "../parts.js";
 import { words } from "../words.js";
 import { madeIn, pathOf } from "./items.js";
+import { cronWords, placesOf, planForm } from "./plan_form.js";
 
 const MOST = 500;
 const LENGTHS = { concern: 300, goal: 1000, deliverable: 1000, approach: 2000, progress: 2000, blocking: 500 };
@@ -19,16 +20,20 @@ export async function plans(api, agent, scope, again) {
   const found = await api.items(pathOf(agent, "plans", scope), MOST);
   const next = found.filter((plan) => plan.next_at !== null).sort((one, other) => one.next_at.localeCompare(other.next_at));
   const ended = found.filter((plan) => plan.next_at === null);
-  const save = async (plan) => {
-    await api.post(pathOf(agent, "plans", { reason: scope.reason }), plan);
+  const open = Object.keys(scope).length === 0;
+  const place = open ? await placesOf(api, agent) : null;
+  const save = (of) => async (plan, given) => {
+    const { reason = scope.reason, ...target } = given ?? of;
+    await api.post(pathOf(agent, "plans", { reason }), { ...target, ...plan });
     await again();
+    return "";
   };
   return [
     card(said.upcoming, next.length === 0 ? el("p", { class: "empty" }, said.noPlans) : [
       timelineChart(said.now, next.map((plan) => ({ label: plan.name, at: new Date(plan.next_at) }))),
       byDay(next).map(([title, items]) => [el("h3", {}, title), el("ol", { class: "timeline" }, items.map((plan) => el("li", {}, planOf(plan))))]),
     ]),
-    card(said.newPlan, planForm(null, scope, save)),
+    card(said.newPlan, planForm(null, place, save(targetOf(null, scope)))),
     ended.length === 0 ? null
       : card(said.endedPlans, el("ol", { class: "timeline" }, ended.map((plan) => el("li", {}, planOf(plan))))),
   ];
@@ -43,14 +48,27 @@ export async function plans(api, agent, scope, again) {
       el("p", { class: "moment" }, active ? [when(plan.next_at, clock), ` (${waitUntil(plan.next_at)})`] : when(plan.ended_at)),
       el("h4", {}, plan.name),
       el("p", { class: "text" }, plan.instruction),
-      el("p", { class: "hint" }, plan.cron ? said.cron(plan.cron, plan.time_zone) : said.once, ", ", said.planStates[plan.status], ", ", madeIn(plan),
+      el("p", { class: "hint" }, plan.cron ? said.cron(cronWords(plan.cron), plan.time_zone) : said.once, ", ", said.planStates[plan.status], ", ", madeIn(plan),
         plan.meaning === null ? "" : `, ${plan.meaning}`),
+      el("p", { class: "hint" }, speaks(plan, scope)),
       active ? el("div", { class: "row start" },
         action(said.cancel, cancel, place, { "aria-label": said.cancelPlan(plan.name) }),
-        more(said.change, planForm(plan, scope, save))) : null,
+        more(said.change, planForm(plan, null, save(targetOf(plan, scope))))) : null,
       place,
     ];
   }
+}
+
+/** Where a plan speaks: in its chat, to its person, or nowhere by itself. */
+function speaks({ source_chat_id: chat }, scope) {
+  if (chat) return el("a", { href: `#/transcripts/${part(chat)}` }, said.speaksInChat);
+  return scope.user_id ? said.speaksToPerson : said.speaksNowhere;
+}
+
+/** The chat or the person that a plan is for. */
+function targetOf(plan, scope) {
+  const chat = plan?.source_chat_id ?? scope.chat_id;
+  return chat ? { chat_id: chat } : { user_id: scope.user_id };
 }
 
 /** Plans by the local day on which they fire: pairs of a title and the plans. */
@@ -61,51 +79,6 @@ function byDay(plans) {
     days.set(title, [...days.get(title) ?? [], plan]);
   }
   return [...days];
-}
-
-/** A form for a plan, or for a new one. A plan of the same name is replaced. */
-function planForm(plan, scope, save) {
-  const name = el("input", { required: true, maxlength: 100, autocomplete: "off", value: plan?.name ?? "", readonly: plan !== null });
-  const instruction = el("textarea", { rows: 3, required: true, maxlength: 4000, value: plan?.instruction ?? "" });
-  const times = {
-    run_after: field(said.delay, el("input", { autocomplete: "off", value: plan?.run_after ?? "" }), said.delayHint),
-    scheduled_at: field(said.time, el("input", { type: "datetime-local", step: 1, value: localTime(plan?.scheduled_at) })),
-    cron: el("div", { class: "row fields" },
-      field(said.cronFields, el("input", { autocomplete: "off", spellcheck: "false", value: plan?.cron ?? "" }), said.cronHint),
-      field(said.zone, el("input", { autocomplete: "off", value: plan?.time_zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone }))),
-  };
-  const inputs = (kind) => [...times[kind].querySelectorAll("input")];
-  const choose = (kind) => {
-    for (const [each, node] of Object.entries(times)) {
-      node.hidden = each !== kind;
-      for (const input of inputs(each)) input.required = each === kind;
-    }
-  };
-  const kind = select(Object.keys(times).map((each) => [each, said.timings[each]]), plan?.cron ? "cron" : plan?.scheduled_at ? "scheduled_at" : "run_after", choose);
-  choose(kind.value);
-  const submit = () => {
-    const [time, zone] = inputs(kind.value).map((input) => input.value.trim());
-    return save({
-      ...of(plan, scope), name: name.value.trim(), instruction: instruction.value.trim(),
-      [kind.value]: kind.value === "scheduled_at" ? new Date(time).toISOString() : time,
-      ...(zone === undefined ? {} : { time_zone: zone }),
-    });
-  };
-  return form([field(said.name, name, plan === null ? said.nameHint : null), field(said.instruction, instruction),
-    field(said.timing, kind), Object.values(times)], plan === null ? said.create : said.save, submit);
-}
-
-/** The chat or the person that a plan is for. */
-function of(plan, scope) {
-  const chat = plan?.source_chat_id ?? scope.chat_id;
-  return chat ? { chat_id: chat } : { user_id: scope.user_id };
-}
-
-/** A time of the API as a `datetime-local` has it: in the browser's time zone. */
-function localTime(text) {
-  if (!text) return "";
-  const at = new Date(text);
-  return new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
 // ---------------------------------------------------------------------- threads

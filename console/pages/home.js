@@ -1,7 +1,7 @@
-// The first page of an operator: status, today's use, agents at work, and a new agent.
-import { el, field, fill } from "../dom.js";
+// The first page of an operator: status, today's use, agents at work, lines and waiting work.
+import { el, fill } from "../dom.js";
 import { localCall } from "../local.js";
-import { amount, card, durationOf, form, number, table, when } from "../parts.js";
+import { amount, card, durationOf, number, table, when } from "../parts.js";
 import { words } from "../words.js";
 
 const CLOCK_SECONDS = 60, MOST_NAMES = 500;
@@ -21,8 +21,8 @@ async function show(main, _args, context) {
     card(said.today, el("dl", { class: "figures" }, figures(system.today))),
     card(said.work, el("ul", { class: "plain" }, work(system.runs, names))),
     card(said.lines, lineList(lines, names)),
-    wideCard(said.backlog, backlogOf(backlog), queues === null ? null : queuesOf(queues)),
-    newAgent(context));
+    card(said.agents, el("p", {}, said.countAgents(number(agents.length))), el("p", {}, el("a", { href: "#/agent" }, said.toAgents))),
+    wideCard(said.backlog, backlogOf(backlog), queues === null ? null : queuesOf(queues)));
 }
 
 /** Whether the model answers and what to do, the last error, the live channel, and the clock. */
@@ -31,7 +31,7 @@ function status({ now, model, last_error: error }, config, names) {
   return [
     light(model.reachable, asked),
     error === null ? null : light(false, said.lastError(
-      names.get(error.agent_id) ?? error.agent_id, error.meaning ?? error.error ?? "")),
+      names.get(error.agent_id) ?? words.run.gone, error.meaning ?? error.error ?? "")),
     light(config.live, config.live ? said.liveUp : said.liveDown),
     clock(now, config.local),
   ];
@@ -48,7 +48,7 @@ function clock(now, local) {
 function work(runs, names) {
   if (runs.length === 0) return el("li", {}, said.idle);
   return runs.map((run) => el("li", {},
-    said.working(names.get(run.agent_id) ?? run.agent_id, run.meaning ?? words.runStatuses[run.status])));
+    said.working(names.get(run.agent_id) ?? words.run.gone, run.meaning ?? words.runStatuses[run.status])));
 }
 
 /** The waiting work of the tenant by kind; kinds without work are left out. */
@@ -94,40 +94,12 @@ function figures(total) {
 function lineList(lines, names) {
   if (lines.length === 0) return el("p", {}, said.noLines);
   return el("ul", { class: "plain" }, lines.map((line) =>
-    el("li", {}, said.lineOf(line.phone, names.get(line.agent_id) ?? line.agent_id))));
-}
-
-function newAgent(context) {
-  const name = el("input", { required: true, maxlength: 200, autocomplete: "off", placeholder: said.agentNamePlaceholder });
-  const purpose = el("textarea", { rows: 4, required: true, placeholder: said.purposePlaceholder });
-  const line = el("input", { type: "tel", autocomplete: "off" });
-  const made = form([
-    field(said.agentName, name), field(said.purpose, purpose, said.purposeHint), field(said.line, line, said.lineHint),
-  ], said.create, async () => {
-    const told = await create(context, name.value.trim(), purpose.value.trim(), line.value.trim());
-    made.reset();
-    return told;
-  });
-  return wideCard(said.newAgent, made);
+    el("li", {}, said.lineOf(line.phone, names.get(line.agent_id) ?? words.run.gone))));
 }
 
 /** A card over all columns. */
 function wideCard(title, ...children) {
   return el("section", { class: "card wide" }, el("h2", {}, title), children);
-}
-
-/** Create an agent and, with a number, its line; return what to say. */
-async function create({ api, config }, name, purpose, phone) {
-  const agent = await api.post("/v1/agents", { name, system_prompt: purpose, reply_mode: "text" });
-  const chat = el("a", { href: "#/chats" }, said.chat);
-  if (phone === "") return [said.created(agent.name), " ", chat];
-  try {
-    await api.post("/v1/lines", { phone, agent_id: agent.id });
-  } catch (error) {
-    return [said.withoutLine(agent.name, error.message)];
-  }
-  const text = config.local ? el("a", { href: "#/phone" }, said.text) : null;
-  return [said.created(agent.name), " ", text, text ? " " : null, chat];
 }
 
 export default { name: "home", needs: "support", show };
