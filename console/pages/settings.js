@@ -2,10 +2,13 @@
 import { withQuery } from "../api.js";
 import { el, field, fill, select } from "../dom.js";
 import { endpointsCard } from "../event_endpoints.js";
-import { action, card, form, outcome, part, table, when } from "../parts.js";
+import { action, card, form, lazy, outcome, part, when } from "../parts.js";
+import { settingField } from "../setting_fields.js";
+import { settingGroups } from "../setting_groups.js";
 import { words } from "../words.js";
 
 const said = words.pages.settings;
+const unfolded = new Set(); // titles of groups, which stay open after a change
 
 async function show(main, [agentId = null, phone = null], context) {
   const { api } = context;
@@ -22,19 +25,23 @@ async function show(main, [agentId = null, phone = null], context) {
     const owner = offered.find((each) => each.phone === chosen)?.agent_id ?? agentId;
     location.hash = `#/settings${[owner, chosen].filter(Boolean).map((each) => `/${part(each)}`).join("")}`;
   });
+  const level = levelOf(api, own, agents.find((each) => each.id === agentId), lines.find((each) => each.phone === phone), again);
   fill(main, el("h1", {}, said.name), pausesCard(api, pauses, again),
-    card(said.settings, field(said.settingsOf, agent), field(said.settingsOn, line),
-      table(said.settings, [said.setting, said.value, said.source], found.items.map((item) => [
-        [el("code", {}, item.name), el("p", { class: "hint" }, item.description)], shown(item.value), said.sources[item.source] ?? item.source,
-      ]))),
-    changeCard(api, own, found.items, again), endpoints);
+    card(said.settings, el("p", { class: "hint" }, said.changesOf(level.name)),
+      el("div", { class: "row fields" }, field(said.settingsOf, agent), field(said.settingsOn, line))),
+    groupsOf(found.items, level), endpoints);
   return null;
 }
 
-function shown(value) {
-  if (value === null) return said.unset;
-  if (typeof value === "boolean") return value ? said.yes : said.no;
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+/** The level that the page changes: a line, an agent, or the tenant. */
+function levelOf(api, own, agent, line, again) {
+  const [source, name, path, names] = line ? ["line", line.phone, `/v1/lines/${part(line.phone)}`, Object.keys(line.settings)]
+    : agent ? ["agent", agent.name, `/v1/agents/${part(agent.id)}`, Object.keys(agent.settings)] : ["tenant", said.theTenant, "/v1/settings", Object.keys(own)];
+  const change = async (setting, value) => {
+    await api.patch(path, source === "tenant" ? { [setting]: value } : { settings: { [setting]: value } });
+    await again();
+  };
+  return { source, name, names, change };
 }
 
 // ---------------------------------------------------------------------- pauses
@@ -54,35 +61,59 @@ function pausesCard(api, { tenant, stack }, again) {
   })));
 }
 
-// ---------------------------------------------------------------------- changes
+// ---------------------------------------------------------------------- settings
 
-/** Change a setting of the tenant; the value is JSON, or a text. */
-function changeCard(api, own, items, again) {
-  const value = el("input", { autocomplete: "off", spellcheck: "false" });
-  const name = select(items.map((each) => [each.name, each.name]), items[0].name, offer);
-  const entered = field(said.value, value, "");
-  function offer() {
-    const setting = items.find((each) => each.name === name.value);
-    const current = own[name.value] ?? setting.value;
-    fill(entered.querySelector(".hint"), said.types[setting.type], setting.minimum === null ? null : said.from(setting.minimum),
-      setting.maximum === null ? null : said.to(setting.maximum), said.empty);
-    value.value = current === null ? "" : typeof current === "string" ? current : JSON.stringify(current);
-  }
-  offer();
-  const save = async () => {
-    await api.patch("/v1/settings", { [name.value]: parsed(value.value) });
-    await again();
-  };
-  return card(said.change, form([field(said.setting, name), entered], said.save, save));
+/** The settings of a level in groups; each opens to a field for its value. */
+function groupsOf(items, level) {
+  const named = new Map(items.map((item) => [item.name, item]));
+  const groups = Object.entries(settingGroups).map(([group, names]) => [said.groups[group], names.flatMap((name) => named.get(name) ?? [])]);
+  return groups.filter(([, settings]) => settings.length > 0).map(([title, settings]) => {
+    const changed = settings.filter((setting) => setting.source !== "environment").length;
+    return el("details", { class: "card fold-card", open: unfolded.has(title), on: { toggle: ({ target }) => {
+      if (target.open) unfolded.add(title);
+      else unfolded.delete(title);
+    } } },
+    el("summary", {}, el("h2", {}, title), el("span", { class: "hint" }, said.count(settings.length, changed))),
+    el("ul", { class: "items settings" }, settings.map((setting) => el("li", { "data-setting": setting.name }, settingOf(setting, level)))));
+  });
 }
 
-function parsed(text) {
-  if (text.trim() === "") return null;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+function settingOf(setting, level) {
+  return [
+    el("div", { class: "setting" },
+      el("div", {}, el("h3", {}, labelOf(setting.name)), el("p", { class: "hint" }, prose(setting.description))),
+      el("div", { class: "in-force" }, el("p", {}, el("strong", {}, shown(setting.value))),
+        el("p", { class: "hint" }, said.setBy(said.sources[setting.source] ?? setting.source)))),
+    level.names.includes(setting.name) ? lazy(said.change, () => editor(setting, level)) : null,
+  ];
+}
+
+/** A form for a value; the value of this level can be taken back. */
+function editor(setting, level) {
+  const { node, read } = settingField(setting), place = outcome();
+  return [
+    form([node], said.save, () => level.change(setting.name, read())),
+    setting.source === level.source ? el("div", {}, action(said.reset, () => level.change(setting.name, null), place)) : null, place,
+    el("p", { class: "hint" }, el("code", {}, setting.name)),
+  ];
+}
+
+/** The name of a setting as people read it. */
+function labelOf(name) {
+  const text = name.replaceAll("_", " ").replace("sms", "SMS");
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+/** A description, whose parts in backticks are code. */
+function prose(text) { return text.split("`").map((piece, at) => (at % 2 === 1 ? el("code", {}, piece) : piece)); }
+
+function shown(value) {
+  if (value === null) return said.unset;
+  if (typeof value === "boolean") return value ? said.yes : said.no;
+  if (Array.isArray(value)) return value.length === 0 ? said.nothing : said.listed(value.map((each) => (typeof each === "string" ? each : each.name ?? said.entry)));
+  if (typeof value !== "object") return String(value);
+  if (value.models) return said.pricesFor(Object.keys(value.models), value.currency);
+  return value.from === value.to ? said.always(value) : said.hours(value);
 }
 
 export default { name: "settings", needs: "support", show };

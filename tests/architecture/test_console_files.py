@@ -11,6 +11,8 @@ from local.template import ROOT
 from local.timing.due_events import KINDS
 from skein.models.chats.consent import PostFailure, PostStatus
 from skein.models.chats.desk import DeskReason
+from skein.models.config.overrides import OverridableSettings
+from skein.models.directory.agent import ToolName
 from skein.models.runs.run import AnswerMark, PromptMark, RunStatus
 from skein.models.runs.trigger import TriggerType
 
@@ -168,3 +170,10 @@ def test_words_name_each_value_of_the_code(group: str, values: Sequence[str]) ->
     prefix = f"{group}."
     named = [name.removeprefix(prefix) for name in words() if name.startswith(prefix)]
     assert sorted(named) == sorted(values)
+
+
+def test_each_setting_and_each_tool_has_its_place() -> None:
+    groups = text(CONSOLE / "setting_groups.js")
+    assert sorted(re.findall(r'"(\w+)"', groups)) == sorted(OverridableSettings.model_fields)
+    tools = re.findall(r"^  (\w+):", text(CONSOLE / "tool_words.js"), re.MULTILINE)
+    assert sorted(tools) == sorted(get_args(ToolName))
