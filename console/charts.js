@@ -2,6 +2,7 @@
 import { el, shape } from "./dom.js";
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const FEWEST = 7; // columns for which there is room
 const HEIGHT = 160, LABELS = 22, GAP = 0.2;
 
 /**
@@ -12,7 +13,7 @@ const HEIGHT = 160, LABELS = 22, GAP = 0.2;
  */
 export function columnChart(series, columns) {
   const most = Math.max(1, ...columns.map((column) => sum(column.values)));
-  const wide = 100 / columns.length, each = Math.ceil(columns.length / 4);
+  const wide = 100 / Math.max(columns.length, FEWEST), each = Math.ceil(columns.length / 4);
   const drawn = columns.map((column, place) => {
     let top = HEIGHT;
     const title = shape("title", {}, `${column.label}: ${series.map((name, at) => `${name} ${column.values[at]}`).join(", ")}`);

@@ -109,7 +109,7 @@ export class HeldChat {
     this.#last = fresh.at(-1).seq;
     this.#list.append(fresh.map(itemOf));
     for (const { sender, via, text } of fresh.filter((message) => message.sender.kind !== "team")) {
-      this.#context.announce(words.conversation.announce(senderOf(sender.name || sender.id, via), text));
+      this.#context.announce(words.conversation.announce(senderOf(sender.name || words.names.unnamed, via), text));
     }
   }
 
@@ -117,7 +117,7 @@ export class HeldChat {
 
   #row(message) {
     const why = isWords(message) ? words.conversation.whyMessage(message.seq) : null;
-    return operatorRow(message, (id) => this.#names.get(id) || id, { why });
+    return operatorRow(message, (id) => this.#names.get(id) || words.names.unnamed, { why });
   }
 
   // ------------------------------------------------------------------ writing

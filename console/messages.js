@@ -27,7 +27,7 @@ export function isWords({ kind }) { return kind === "text" || kind === "team"; }
 export function operatorRow(message, nameOf, { mark = null, why = null } = {}) {
   const { sender, kind, seq } = message;
   if (kind === "deleted" || kind === "erased") return el("li", { class: "notice" }, words.conversation.gone[kind]);
-  const name = sender.name || sender.id, label = sender.kind === "agent" ? words.conversation.whyOf(name) : why;
+  const name = sender.name || words.names.unnamed, label = sender.kind === "agent" ? words.conversation.whyOf(name) : why;
   return el("li", { class: `bubble ${sender.kind === "user" ? "theirs" : "mine"}`, "data-silent": mark !== null },
     el("p", { class: "sender" }, named(senderOf(name, message.via), message)),
     el("p", { class: "text" }, message.choice?.question ?? message.text),

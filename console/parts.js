@@ -6,7 +6,10 @@ import { words } from "./words.js";
 const PAGE = 50;
 const HOUR = 3_600, DAY = 24 * HOUR;
 const said = words.parts;
+const CENT = 0.01;
 const count = new Intl.NumberFormat();
+const cents = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const micros = new Intl.NumberFormat(undefined, { maximumFractionDigits: 6 });
 const tenths = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const UNITS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
@@ -17,7 +20,7 @@ export function number(value) { return count.format(value); }
 
 /** Write an amount of money; null without prices. */
 export function amount(money) {
-  return money ? said.amount(new Intl.NumberFormat(undefined, { maximumFractionDigits: 6 }).format(money.amount), money.currency)
+  return money ? said.amount((money.amount >= CENT || money.amount === 0 ? cents : micros).format(money.amount), money.currency)
     : said.noPrices;
 }
 

@@ -1,8 +1,10 @@
-// Sign-in: OpenID Connect's code flow with PKCE. The token is kept in memory only. During the
-// redirect, the session storage of the tab has the state, the verifier and the place to return to.
+// Sign-in: OpenID Connect's code flow with PKCE. The token is kept in memory only; on a local stack, whose
+// tokens open nothing else, the session storage of the tab has it, too. During the redirect, it has the
+// state, the verifier and the place to return to.
 import { words } from "./words.js";
 
 const KEY = "skein-sign-in";
+const KEPT = "skein-local-session";
 const EARLY_MS = 5_000; // a token that ends within this time is over
 const WARN_MS = 120_000; // before the end, the person is told
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -65,7 +67,10 @@ export class Session {
   /** Finish a sign-in, if the issuer has just sent the browser back. */
   async finish() {
     const query = new URLSearchParams(location.search);
-    if (!query.has("state")) return;
+    if (!query.has("state")) {
+      this.#restore();
+      return;
+    }
     const begun = JSON.parse(sessionStorage.getItem(KEY) ?? "null");
     sessionStorage.removeItem(KEY);
     history.replaceState(null, "", `${location.pathname}${begun?.place ?? location.hash}`);
@@ -95,6 +100,7 @@ export class Session {
   end({ expired = false } = {}) {
     if (this.#token === null) return;
     for (const timer of this.#timers) clearTimeout(timer);
+    sessionStorage.removeItem(KEPT);
     this.#token = null;
     this.claims = {};
     this.ended = expired;
@@ -106,9 +112,16 @@ export class Session {
     this.ended = false;
     this.claims = claimsOf(token);
     const left = seconds ? 1000 * seconds : 1000 * (this.claims.exp ?? Infinity) - Date.now();
+    if (this.#config.local) sessionStorage.setItem(KEPT, JSON.stringify({ token, until: Date.now() + left }));
     const wait = Math.min(Math.max(0, left - EARLY_MS), MAX_TIMER_MS);
     this.#timers = [setTimeout(() => this.end({ expired: true }), wait)];
     if (wait > WARN_MS) this.#timers.push(setTimeout(() => this.#onending(), wait - WARN_MS));
+  }
+
+  /** On a local stack, go on with the token that the tab had before it was loaded again. */
+  #restore() {
+    const { token, until } = this.#config.local ? JSON.parse(sessionStorage.getItem(KEPT) ?? "{}") : {};
+    if (token && until > Date.now() + EARLY_MS) this.#begin(token, (until - Date.now()) / 1000);
   }
 
   async #discover() {

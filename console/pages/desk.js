@@ -2,7 +2,8 @@
 import { deskActions, deskPath } from "../desk_actions.js";
 import { el, fill } from "../dom.js";
 import { HeldChat } from "../held_chat.js";
-import { card, durationOf, facts, part, table, when } from "../parts.js";
+import { chatName, copyId } from "../names.js";
+import { action, card, durationOf, facts, outcome, part, table, when } from "../parts.js";
 import { askReason, reasonFor } from "../reason.js";
 import { words } from "../words.js";
 
@@ -13,7 +14,7 @@ async function show(main, [chatId], context) {
   if (chatId === undefined) return showQueue(main, context);
   const place = el("div", { class: "stack" });
   fill(main, el("p", {}, el("a", { href: "#/desk" }, said.back)),
-    el("h1", {}, said.oneChat), el("p", { class: "about" }, chatId), place);
+    el("h1", {}, said.oneChat), el("p", {}, copyId(chatId)), place);
   const chat = new DeskChat(context, chatId, place);
   await chat.start();
   return () => chat.stop();
@@ -32,7 +33,7 @@ async function showQueue(main, context) {
     const shown = JSON.stringify(items);
     if (shown === before) return;
     const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    fill(place, queue(items, names, context));
+    fill(place, queue(items, names, context, look));
     if (focused !== null) place.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
     if (before !== null) context.announce(said.waiting(items.filter((each) => each.state === "waiting").length));
     before = shown;
@@ -52,13 +53,23 @@ function following(look) {
 }
 
 /** The chats on the desk, in the order of the API: those that wait first, each group oldest first. */
-function queue(items, names, context) {
-  return table(said.queue, [said.chat, said.state, said.since, said.reason, said.answered],
+function queue(items, names, context, look) {
+  return table(said.queue, [said.chat, said.state, said.since, said.reason, said.answered, said.action],
     items.map((entry) => [
-      [el("a", { href: `#/desk/${part(entry.chat_id)}` }, entry.chat_id),
+      [el("a", { href: `#/desk/${part(entry.chat_id)}` }, chatName(entry)),
         " ", entry.visibility === "private" ? el("span", { class: "badge soft" }, said.private) : null],
-      stateOf(entry, context), when(entry.since), reasonOf(entry, names), answerTime(entry),
+      stateOf(entry, context), when(entry.since), reasonOf(entry, names), answerTime(entry), entry.holder === null ? dismissal(entry, context, look) : "",
     ]), said.none);
+}
+
+/** A button that takes a waiting chat from the desk, because nobody is needed any more. */
+function dismissal(entry, { api }, done) {
+  const place = outcome();
+  const dismiss = async () => {
+    await api.call("DELETE", deskPath(entry.chat_id), { dismiss: true });
+    await done(said.dismissed);
+  };
+  return [action(said.dismiss, dismiss, place, { "aria-label": said.dismissOf(chatName(entry)) }), place];
 }
 
 function isOwn({ holder }, { session }) { return holder !== null && holder.id === session.claims.sub; }
@@ -69,7 +80,7 @@ function stateOf(entry, context) {
 }
 
 function reasonOf({ reason_code: code, agent_id: agent }, names) {
-  return agent === null ? said.reasons[code] : said.askedBy(said.reasons[code], names.get(agent) ?? agent);
+  return agent === null ? said.reasons[code] : said.askedBy(said.reasons[code], names.get(agent) ?? words.run.gone);
 }
 
 /** The time from the request to the team's first message. */
@@ -134,13 +145,14 @@ class DeskChat {
     } else if (entry.holder !== null) {
       fill(this.#place, notice, el("p", { class: "notice", role: "alert" }, said.taken(entry.holder.name)), about);
     } else {
+      about.append(el("div", {}, dismissal(entry, this.#context, (told) => this.#look(told))));
       fill(this.#place, notice, about, this.#actions(entry.visibility === "private", true));
     }
   }
 
   #facts(entry, names) {
     return facts([
-      [said.state, stateOf(entry, this.#context)], [said.since, when(entry.since)], [said.reason, reasonOf(entry, names)],
+      [said.chat, chatName(entry)], [said.state, stateOf(entry, this.#context)], [said.since, when(entry.since)], [said.reason, reasonOf(entry, names)],
       [said.takenAt, entry.taken_at && when(entry.taken_at)], [said.answered, entry.answered_at && answerTime(entry)],
     ]);
   }
@@ -157,7 +169,7 @@ class DeskChat {
   /** The names of agents by id, if an agent has asked. */
   async #agents({ agent_id: id }) {
     if (id === null) return new Map();
-    this.#names ??= new Map([[id, await this.#context.api.get(`/v1/agents/${part(id)}`).then((agent) => agent.name, () => id)]]);
+    this.#names ??= new Map([[id, await this.#context.api.get(`/v1/agents/${part(id)}`).then((agent) => agent.name, () => words.run.gone)]]);
     return this.#names;
   }
 }

@@ -1,6 +1,7 @@
 // The people of a tenant: a list, a person's record with its sources, export, and erasure up to its proof.
 import { withQuery } from "../api.js";
 import { download, el, field, fill, select } from "../dom.js";
+import { copyId } from "../names.js";
 import { action, card, facts, form, number, outcome, part, table, when } from "../parts.js";
 import { askReason, reasonFor } from "../reason.js";
 import { words } from "../words.js";
@@ -55,7 +56,7 @@ async function erasuresOf(api) {
     const items = [...before, ...page.items], failure = outcome();
     fill(place, table(said.erasures, [said.person, said.state, said.requestedBy, said.requestedAt, said.finished],
       items.map((erasure) => [
-        el("a", { href: `#/people/${part(erasure.user_id)}/${ERASURE}/${part(erasure.id)}` }, erasure.user_id),
+        [el("a", { href: `#/people/${part(erasure.user_id)}/${ERASURE}/${part(erasure.id)}` }, said.erasedPerson), " ", copyId(erasure.user_id)],
         said.stages[erasure.stage] ?? erasure.stage, erasure.requested_by, when(erasure.requested_at), when(erasure.finished_at),
       ]), said.noErasures),
     page.next_cursor === null ? null : action(said.moreErasures, () => read(page.next_cursor, items), failure), failure);
@@ -76,8 +77,8 @@ async function find(api, text) {
 }
 
 function people(users, none) {
-  return table(said.list, [said.person, said.id, said.phones, said.zone], users.map((user) => [
-    el("a", { href: `#/people/${part(user.id)}` }, user.name || user.id), user.id, user.phones.join(", "), user.time_zone ?? "",
+  return table(said.list, [said.person, said.phones, said.zone, said.ids], users.map((user) => [
+    el("a", { href: `#/people/${part(user.id)}` }, user.name || words.names.unnamed), user.phones.join(", "), user.time_zone ?? "", copyId(user.id),
   ]), none);
 }
 
@@ -109,21 +110,36 @@ async function showPerson(main, userId, context) {
   const exported = outcome();
   fill(main,
     el("p", {}, el("a", { href: "#/people" }, said.all)),
-    el("h1", {}, user.name || user.id),
+    el("h1", {}, user.name || words.names.unnamed), el("p", {}, copyId(user.id)), optedOut(chats.items, names),
     record, undone,
-    card(said.chats, table(said.chats, [said.chat, said.agent, said.line, said.phone, said.messages], chats.items.map((chat) => [
-      el("a", { href: `#/transcripts/${part(chat.chat_id)}` }, chat.chat_id),
-      names.get(chat.agent_id) ?? chat.agent_id ?? words.parts.none, chat.line ?? "", chat.phone ?? "", number(chat.last_seq),
+    card(said.chats, table(said.chats, [said.chat, said.channel, said.line, said.phone, said.optedOut, said.messages], chats.items.map((chat) => [
+      el("a", { href: `#/transcripts/${part(chat.chat_id)}` }, said.with(names.get(chat.agent_id) ?? words.run.gone)),
+      said.channels[chat.channel] ?? said.app, chat.line ?? "", chat.phone ?? "", optOuts(chat), number(chat.last_seq),
     ])), chats.next_cursor === null ? null : el("p", { class: "hint" }, said.newestChats(PAGE))),
+    card(said.kept, el("ul", { class: "plain" }, [...new Set(chats.items.map((chat) => chat.agent_id).filter((id) => names.has(id)))].map((id) => el("li", {},
+      el("a", { href: `#/agent/${part(id)}/memories/user/${part(user.id)}` }, said.memoriesOf(names.get(id))), " ",
+      el("a", { href: `#/agent/${part(id)}/plans/user/${part(user.id)}` }, said.plansOf(names.get(id))))))),
     card(said.exporting, el("p", {}, said.aboutExport),
       action(said.export, () => exportOf(api, user, exported), exported), exported),
-    erasing(api, user));
+    erasing(api, user, names));
   return null;
+}
+
+/** Since when the person wants no messages in a chat, by channel. */
+function optOuts({ opt_outs: since }) {
+  return Object.entries(since).map(([channel, at]) => [said.since(said.channels[channel] ?? channel), " ", when(at)]);
+}
+
+/** A notice above the record of a person who has opted out. */
+function optedOut(chats, names) {
+  const out = chats.filter((chat) => Object.keys(chat.opt_outs).length > 0);
+  if (out.length === 0) return null;
+  return el("p", { class: "notice" }, said.hasOptedOut(out.map((chat) => names.get(chat.agent_id) ?? words.run.gone).join(", ")));
 }
 
 function recordOf(user) {
   const quiet = user.quiet_hours === null ? null : said.hours(user.quiet_hours.from, user.quiet_hours.to);
-  return card(said.record, facts([[said.id, user.id], [said.nameSource, said.nameSources[user.name_source]],
+  return card(said.record, facts([[said.nameSource, said.nameSources[user.name_source]],
     [said.phones, user.phones.join(", ")], [said.zone, user.time_zone], [said.quiet, quiet]]));
 }
 
@@ -147,7 +163,7 @@ function sourceOf(user, name, names) {
 function sourceText({ source }, names) {
   if (source === null) return said.byPerson;
   return [said.madeBy[source.made_by] ?? source.made_by, " ",
-    said.from(names.get(source.agent_id) ?? source.agent_id, source.seqs.join(", ")), " ",
+    said.from(names.get(source.agent_id) ?? words.run.gone, source.seqs.join(", ")), " ",
     el("a", { href: `#/transcripts/${part(source.chat_id)}` }, said.toChat),
     source.run_id === null ? null : [" ", el("a", { href: `#/why/run/${part(source.run_id)}` }, said.toRun)]];
 }
@@ -186,14 +202,14 @@ async function exportOf(api, user, place) {
 }
 
 /** The request for an erasure: its preview, the decision about named texts, and the id to confirm. */
-function erasing(api, user) {
+function erasing(api, user, names) {
   const place = el("div", { class: "stack" });
   let asked = false;
   async function open({ target }) {
     if (!target.open || asked) return;
     asked = true;
     try {
-      fill(place, erasureForm(api, user, await api.get(`/v1/users/${part(user.id)}/erasure-preview`)));
+      fill(place, erasureForm(api, user, await api.get(`/v1/users/${part(user.id)}/erasure-preview`), names));
     } catch (error) {
       asked = false;
       fill(place, el("p", { class: "notice", role: "alert" }, error.message));
@@ -203,12 +219,12 @@ function erasing(api, user) {
     el("p", {}, said.aboutErasure), place));
 }
 
-function erasureForm(api, user, preview) {
-  const id = el("input", { autocomplete: "off", required: true, spellcheck: "false" });
+function erasureForm(api, user, preview, names) {
+  const wanted = user.name || said.noNameToWrite, typed = el("input", { autocomplete: "off", required: true, spellcheck: "false" });
   let decision = "keep";
   const named = select([["keep", said.keepTexts], ["replace", said.replaceNames], ["remove", said.removeTexts]], decision, (chosen) => { decision = chosen; });
-  return [previewOf(preview), form([field(said.namedTexts, named), field(said.confirm(user.id), id)], said.eraseNow, async () => {
-    if (id.value.trim() !== user.id) return said.otherId;
+  return [previewOf(preview, names), form([field(said.namedTexts, named), field(said.confirm(wanted), typed)], said.eraseNow, async () => {
+    if (typed.value.trim() !== wanted) return said.otherName;
     const erasure = await api.delete(withQuery(`/v1/users/${part(user.id)}`, { named_texts: decision }));
     location.hash = `#/people/${part(user.id)}/${ERASURE}/${part(erasure.id)}`;
     return "";
@@ -216,7 +232,7 @@ function erasureForm(api, user, preview) {
 }
 
 /** What an erasure would do, by kind, and the texts that have the person's full name. */
-function previewOf(preview) {
+function previewOf(preview, names) {
   const rules = [preview.erased, preview.replaced, preview.made_again, preview.named];
   const kinds = [...new Set(rules.flatMap((counts) => Object.keys(counts)))].sort();
   return [
@@ -227,9 +243,9 @@ function previewOf(preview) {
     el("h3", {}, said.textsNamed),
     table(said.textsNamed, [said.kind, said.chat, said.agent, said.excerpt], preview.named_texts.map((text) => [
       text.kind,
-      text.chat_id === null ? "" : el("a", { href: `#/transcripts/${part(text.chat_id)}` }, text.seq === null ? text.chat_id
-        : said.messageIn(text.seq, text.chat_id)),
-      text.agent_id ?? "", text.excerpt ?? said.isPrivate,
+      text.chat_id === null ? "" : el("a", { href: `#/transcripts/${part(text.chat_id)}` }, text.seq === null ? said.aChat
+        : said.messageIn(text.seq)),
+      text.agent_id === null ? "" : names.get(text.agent_id) ?? words.run.gone, text.excerpt ?? said.isPrivate,
     ]), said.noTextsNamed),
   ];
 }
@@ -253,7 +269,7 @@ async function showErasure(main, userId, erasureId, { api, config, announce }) {
   }
 
   await look();
-  fill(main, el("p", {}, el("a", { href: "#/people" }, said.all)), el("h1", {}, said.erasureOf(userId)), place);
+  fill(main, el("p", {}, el("a", { href: "#/people" }, said.all)), el("h1", {}, said.erasureOf), el("p", {}, copyId(userId)), place);
   return () => {
     ended = true;
     clearTimeout(timer);
@@ -266,7 +282,7 @@ function progress(erasure, config) {
   return [
     card(done ? said.proof : said.atWork,
       el("p", { class: done ? "good" : "state" }, done ? said.isErased : said.stages[erasure.stage] ?? erasure.stage),
-      facts([[said.id, erasure.id], [said.requestedBy, erasure.requested_by], [said.requestedAt, when(erasure.requested_at)],
+      facts([[said.requestedBy, erasure.requested_by], [said.requestedAt, when(erasure.requested_at)],
         [said.sweepAgain, erasure.sweep_again_at && when(erasure.sweep_again_at)],
         [said.finished, erasure.finished_at && when(erasure.finished_at)]]),
       !done && config.local && erasure.sweep_again_at ? el("p", {}, el("a", { href: "#/time" }, said.turnClock)) : null,

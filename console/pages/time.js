@@ -158,9 +158,9 @@ function eventOf(event, wait = null) {
 function linksOf({ kind, id, agent_id: agent, agent_name: agentName, chat_id: chat, chat_name: chatName, user_id: user, user_name: userName }) {
   const tab = kind === "plan" ? "/plans" : kind === "fading" ? "/memories" : "";
   return [
-    [agent, `#/agent/${part(agent)}${tab}`, () => said.agent(agentName || agent)],
-    [chat, `#/transcripts/${part(chat)}`, () => said.chat(chatName || chat)],
-    [user, `#/people/${part(user)}`, () => said.person(userName || user)],
+    [agent, `#/agent/${part(agent)}${tab}`, () => said.agent(agentName || words.run.gone)],
+    [chat, `#/transcripts/${part(chat)}`, () => said.chat(chatName || words.names.unnamed)],
+    [user, `#/people/${part(user)}`, () => said.person(userName || words.names.unnamed)],
     [kind === "run", `#/why/run/${part(id)}`, () => said.run],
     [kind === "erasure", `#/people/${part(user)}/erasure/${part(id)}`, () => said.erasure],
   ].filter(([there]) => there).map(([, href, name]) => el("a", { href }, name()));

@@ -3,12 +3,13 @@ import { withQuery } from "../api.js";
 import { deskActions } from "../desk_actions.js";
 import { el, field, fill, select } from "../dom.js";
 import { isWords, operatorRow } from "../messages.js";
+import { chatName, copyId, personPicker } from "../names.js";
 import { action, form, more as foldout, number, outcome, part, table, when } from "../parts.js";
 import { askReason } from "../reason.js";
 import { WindowList } from "../window_list.js";
 import { words } from "../words.js";
 
-const PAGE = 50, MESSAGES = 100, MOST_AGENTS = 1000, MOST_NAMES = 5, FORBIDDEN = 403;
+const PAGE = 50, MESSAGES = 100, MOST_AGENTS = 1000, FORBIDDEN = 403;
 const AGENT = "agent";
 const said = words.pages.transcripts;
 
@@ -26,34 +27,34 @@ async function showChats(main, agentId, userId, { api }) {
   const go = (agent, user) => {
     location.hash = agent ? `#/transcripts/${AGENT}/${part(agent)}${user ? `/${part(user)}` : ""}` : "#/transcripts";
   };
-  const person = el("input", { value: userId ?? "", autocomplete: "off" });
+  const person = agentId === undefined ? null
+    : await personPicker(api, { label: said.person, chosen: userId ?? null, none: said.anyPerson, hint: said.personHint });
   fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about),
     field(said.agent, select([["", said.everyAgent], ...agents.map((each) => [each.id, each.name])], agentId ?? "", (id) => go(id, userId))),
     agentId === undefined ? null
-      : form([field(said.person, person, said.personHint)], said.list, () => go(agentId, person.value.trim()), { class: "row" }),
+      : form([person.node], said.list, () => go(agentId, person.control.value), { class: "filter" }),
     place);
   return null;
 
   async function more(cursor, before) {
     const path = agentId === undefined ? "/v1/transcripts" : `/v1/agents/${part(agentId)}/chats`;
     const page = await api.get(withQuery(path, { user_id: userId, limit: PAGE, cursor }));
-    const chats = [...before, ...page.items], failure = outcome();
+    const newest = (one, other) => (other.last_message_at ?? "").localeCompare(one.last_message_at ?? "");
+    const chats = [...before, ...page.items].sort(newest), failure = outcome();
     fill(place, table(agentId === undefined ? said.everyChat : said.chats, [said.chat, said.newest, said.kind, said.visibility, said.members, said.messages],
       chats.map((chat) => [
-        el("a", { href: `#/transcripts/${part(chat.id)}` }, chat.id), when(chat.last_message_at),
+        el("a", { href: `#/transcripts/${part(chat.id)}` }, nameOf(chat)), when(chat.last_message_at),
         said.kinds[chat.kind] ?? chat.kind, said.visibilities[chat.visibility] ?? chat.visibility,
-        membersOf(chat.members), number(chat.last_seq),
+        countOf(chat.members), number(chat.last_seq),
       ]), agentId === undefined ? said.noChat : userId ? said.noneWith : said.none),
       page.next_cursor === null ? null : action(words.parts.more, () => more(page.next_cursor, chats), failure), failure);
   }
 }
 
-/** Return the number of members, or the names of the first ones. */
-function membersOf(members) {
-  if (typeof members === "number") return number(members);
-  const names = members.slice(0, MOST_NAMES).map((member) => member.name || member.id).join(", ");
-  return members.length > MOST_NAMES ? said.andOthers(names, number(members.length - MOST_NAMES)) : names;
-}
+/** What a chat is called: by its members; in the list of an agent, which has their number, by its kind. */
+function nameOf(chat) { return Array.isArray(chat.members) ? chatName(chat) : said.kinds[chat.kind] ?? chat.kind; }
+
+function countOf(members) { return number(Array.isArray(members) ? members.length : members); }
 
 // ---------------------------------------------------------------------- one chat
 
@@ -73,7 +74,7 @@ async function showChat(main, chatId, context) {
     return "";
   }, said.read);
   fill(main, el("p", {}, el("a", { href: "#/transcripts" }, said.back)),
-    el("h1", {}, said.oneChat), el("p", { class: "about" }, chatId), ask, place);
+    el("h1", {}, said.oneChat), el("p", {}, copyId(chatId)), ask, place);
   return null;
 }
 
@@ -103,7 +104,7 @@ class Transcript {
     fill(place,
       el("h2", {}, page.title ?? said.untitled),
       el("p", { class: "hint" }, said.facts(said.kinds[page.kind] ?? page.kind, said.visibilities[page.visibility] ?? page.visibility)),
-      el("p", {}, said.with(page.members.map((member) => member.name || member.id).join(", "))),
+      el("p", {}, said.with(page.members.map((member) => member.name || words.names.unnamed).join(", "))),
       el("p", { class: "hint" }, said.audited(this.#reason)),
       foldout(words.desk.stepIn, deskActions(this.#context, this.#chat, this.#reason)),
       el("div", { class: "conversation" }, this.#list.root,
@@ -143,7 +144,7 @@ class Transcript {
   }
 
   #row({ message, silent }) {
-    return operatorRow(message, (id) => this.#names.get(id) || id,
+    return operatorRow(message, (id) => this.#names.get(id) || words.names.unnamed,
       silent ? { mark: said.silent, why: said.whySilent(message.seq) } : {});
   }
 }

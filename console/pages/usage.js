@@ -6,7 +6,7 @@ import { amount, bar, card, facts, form, number, part, table, tabs } from "../pa
 import { words } from "../words.js";
 
 const DAYS = 14, MOST_NAMES = 500, DAY_MS = 86_400_000;
-const KINDS = ["day", "agent", "user", "model"];
+const KINDS = ["day", "agent", "user", "channel", "model"];
 const said = words.pages.usage;
 
 async function show(main, [by = "day", from = null, to = null], { api }) {
@@ -27,9 +27,10 @@ async function show(main, [by = "day", from = null, to = null], { api }) {
       () => { location.hash = address(by, fromField.value, toField.value); }, { class: "filter" }),
     card(said.total, facts([[said.calls, number(report.total.calls)], [said.input, number(report.total.input_tokens)],
       [said.cached, number(report.total.cached_tokens)], [said.output, number(report.total.output_tokens)],
-      ...Object.entries(report.total.channels).map(([name, sent]) => [said.sent(name), said.units(number(sent.texts), number(sent.units))]),
+      ...Object.entries(report.total.channels).map(([name, sent]) => [said.sent(name), said.sentUnits(number(sent.texts), number(sent.units))]),
       [said.toolCalls, number(report.total.tool_calls)], [said.toolCost, number(report.total.tool_cost)], [said.money, amount(report.total.money)]])),
-    card(said.kinds[by], by === "day" && report.rows.length > 0 ? daysChart(report.rows) : null, rowsTable(report, by, names)));
+    card(said.kinds[by], by === "day" && report.rows.length > 0 ? daysChart(allDays(report.rows, first, last)) : null,
+      by === "channel" ? channelsTable(report) : rowsTable(report, by, names)));
   return null;
 }
 
@@ -37,6 +38,21 @@ function daysChart(rows) {
   return columnChart([said.fromCache, said.fresh, said.output], rows.map((row) => ({
     label: row.key.slice(5), values: [row.cached_tokens, row.input_tokens - row.cached_tokens, row.output_tokens],
   })));
+}
+
+/** The rows of all days, also of those without use. */
+function allDays(rows, first, last) {
+  const used = new Map(rows.map((row) => [row.key, row]));
+  const days = [];
+  for (let day = first; day <= last; day = dayBefore(day, -1)) days.push(used.get(day) ?? { key: day, input_tokens: 0, cached_tokens: 0, output_tokens: 0 });
+  return days;
+}
+
+function channelsTable(report) {
+  return [table(said.kinds.channel, [said.of.channel, said.texts, said.units, said.money], report.rows.map((row) => [
+    said.channels[row.key] ?? row.key, number(row.texts), number(row.channels[row.key].units),
+    row.money === null ? words.parts.none : amount(row.money),
+  ]), said.none), el("p", { class: "hint" }, said.appChannel)];
 }
 
 function rowsTable(report, by, names) {
@@ -52,8 +68,8 @@ function rowsTable(report, by, names) {
 
 function nameOf(key, by, names) {
   if (key === "") return said.nobody;
-  if (by === "agent" && names.has(key)) return el("a", { href: `#/agent/${part(key)}` }, names.get(key));
-  if (by === "user") return el("a", { href: `#/people/${part(key)}` }, names.get(key) || key);
+  if (by === "agent") return names.has(key) ? el("a", { href: `#/agent/${part(key)}` }, names.get(key)) : words.run.gone;
+  if (by === "user") return el("a", { href: `#/people/${part(key)}` }, names.get(key) || words.names.unnamed);
   return key;
 }
 

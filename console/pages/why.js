@@ -48,7 +48,7 @@ async function showSms(sid) {
 function outcomes(found, names) {
   const agents = found.agents.filter((each) => each.reason !== "own_message");
   return card(said.message,
-    facts([[said.number, found.seq], [said.sender, named(found.sender.name || found.sender.id, found)], [said.at, when(found.created_at)],
+    facts([[said.number, found.seq], [said.sender, named(found.sender.name || words.names.unnamed, found)], [said.at, when(found.created_at)],
       [said.correlation, found.correlation_id && copyId(found.correlation_id, said.correlationId)]]),
     agents.length === 0 ? null : table(said.outcomes, [said.agent, said.outcome, said.runs], agents.map((each) => [
       names.get(each.agent_id), each.meaning ?? said.answered,
@@ -59,10 +59,10 @@ function outcomes(found, names) {
         [each.meaning ?? said.delivered, each.error_codes.length > 0 ? ` (${each.error_codes.join(", ")})` : ""]])));
 }
 
-/** The names of agents by id; of a deleted one the id. */
+/** The names of agents by id; of a deleted one, words that say so. */
 async function agentNames(api, ids) {
   return new Map(await Promise.all(ids.map(async (id) => {
-    const name = await api.get(`/v1/agents/${part(id)}`).then((agent) => agent.name, () => id);
+    const name = await api.get(`/v1/agents/${part(id)}`).then((agent) => agent.name, () => words.run.gone);
     return [id, name];
   })));
 }

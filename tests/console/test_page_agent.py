@@ -165,12 +165,13 @@ def test_plan_is_created_and_changed(driver: Driver) -> None:
     new = items(driver, "New plan")
     new.get_by_label("Name").fill("Weekly look")
     new.get_by_label("What the agent does").fill("Look at the goals.")
-    new.get_by_label("When").select_option("Again and again")
+    new.get_by_label("Where it speaks").select_option("Nowhere by itself: it works in silence")
+    new.get_by_label("When").select_option("Again and again, by cron")
     new.get_by_label("Cron").fill("0 8 * * 1")
     new.get_by_label("Time zone").fill("Europe/Rome")
     new.get_by_role("button", name="Create").press("Enter")
     plan = items(driver, "What comes next").locator("li").filter(has_text="Weekly look")
-    expect(plan).to_contain_text("0 8 * * 1 in Europe/Rome")
+    expect(plan).to_contain_text("On Mondays at 08:00 in Europe/Rome")
     expect(page.locator(".axis circle")).to_have_count(2)
     plan.get_by_text("Change").press("Enter")
     plan.get_by_label("When").select_option("At a time")
@@ -269,7 +270,7 @@ def test_document_is_edited_and_a_conflict_is_told(driver: Driver) -> None:
 def test_preview_shows_what_the_agent_would_see_in_a_chat(driver: Driver) -> None:
     chat, agent = answered_chat(driver.client, [HOSTILE])
     driver.sign_in(f"#/agent/{agent}/preview")
-    driver.page.get_by_label("Id of the chat").fill(chat)
+    driver.page.get_by_label("Chat", exact=True).select_option(chat)
     driver.page.get_by_label("Reason, for a private chat").fill("The complaint 4711")
     driver.page.get_by_role("button", name="Show the prompt").press("Enter")
     driver.page.locator(".section summary").filter(has_text="CHAT HISTORY").press("Enter")
@@ -280,10 +281,10 @@ def test_items_of_a_chat_are_found_under_whose(driver: Driver) -> None:
     chat, agent = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/agent/{agent}/memories")
     driver.page.get_by_label("Whose").select_option("Of a chat")
-    driver.page.get_by_label("Id", exact=True).fill(chat)
+    driver.page.get_by_label("Chat", exact=True).select_option(chat)
     driver.page.get_by_role("button", name="Show").press("Enter")
     driver.ready()
-    expect(driver.page.get_by_label("Id", exact=True)).to_have_value(chat)
+    expect(driver.page.get_by_label("Chat", exact=True)).to_have_value(chat)
     driver.give_reason()
     expect(driver.page.get_by_role("heading", name="New memory")).to_have_count(0)
 
@@ -300,3 +301,96 @@ def test_words_of_outsiders_are_left_out_by_choice(driver: Driver) -> None:
     expect(choice).to_have_value("none")
     found = driver.client.ok("GET", f"/v1/agents/{agent}", token=driver.operator())
     assert found["outsiders"] == "none"
+
+
+def test_new_agent_needs_three_fields_and_answers_its_line(driver: Driver) -> None:
+    driver.sign_in("#/agent")
+    page = driver.page
+    page.get_by_label("Name", exact=True).fill(HOSTILE)
+    page.get_by_label("What the agent does").fill("You are a guide.")
+    page.get_by_label("Phone number (optional)").fill("+15005550031")
+    page.get_by_role("button", name="Create the agent").click()
+    expect(page.get_by_role("status")).to_contain_text("is ready.")
+    page.get_by_role("link", name="Send it an SMS").click()
+    driver.ready()
+    page.get_by_label("To the line").select_option("+15005550031")
+    driver.send("Where are you?")
+    expect(page.locator(".bubble.theirs")).to_contain_text("plank", timeout=20_000)
+
+
+def test_line_that_is_taken_leaves_the_agent_and_tells_the_reason(driver: Driver) -> None:
+    driver.sign_in("#/agent")
+    page = driver.page
+    page.get_by_label("Name", exact=True).fill("Second")
+    page.get_by_label("What the agent does").fill("You are a guide.")
+    page.get_by_label("Phone number (optional)").fill("0113 496 0000")
+    page.get_by_role("button", name="Create the agent").click()
+    expect(page.get_by_role("status")).to_contain_text("Nothing was created")
+    page.get_by_label("Phone number (optional)").fill("+15005550006")
+    page.get_by_role("button", name="Create the agent").click()
+    expect(page.get_by_role("status")).to_contain_text("has no line")
+    page.get_by_role("link", name="Open Second").click()
+    expect(page.locator("h1")).to_have_text("Second")
+
+
+def test_head_renames_gives_a_line_and_access_and_deletes(driver: Driver) -> None:
+    agent = make_agent(driver)
+    driver.sign_in(f"#/agent/{agent}")
+    page, head = driver.page, driver.page.get_by_role("region", name="The agent", exact=True)
+    head.get_by_text("Rename").click()
+    head.get_by_label("Name").fill("Renamed")
+    head.get_by_role("button", name="Save").click()
+    expect(page.locator("h1")).to_have_text("Renamed")
+    head.get_by_text("Lines", exact=True).last.click()
+    head.get_by_label("Phone number").fill("+15005550072")
+    head.get_by_role("button", name="Add the line").click()
+    expect(head.locator(".facts")).to_contain_text("+15005550072")
+    head.get_by_text("Access").click()
+    head.get_by_label("People find it").check()
+    head.get_by_label("Who may add it").select_option("operators")
+    driver.check_looks()
+    head.get_by_role("button", name="Save").last.click()
+    expect(head.locator(".facts")).to_contain_text("Listed")
+    shown = driver.client.ok("GET", f"/v1/agents/{agent}", token=driver.operator())
+    assert (shown["name"], shown["who_may_add"], shown["listed"]) == ("Renamed", "operators", True)
+    head.get_by_text("Lines", exact=True).last.click()
+    head.get_by_role("button", name="Remove the line").click()
+    expect(head.locator(".facts")).to_contain_text("None")
+    head.get_by_text("Delete", exact=True).click()
+    head.get_by_label("To confirm").fill("Renamed")
+    head.get_by_role("button", name="Delete the agent").click()
+    expect(page.locator("h1")).to_have_text("Agents")
+
+
+def test_words_that_are_not_saved_are_guarded(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}/prompt")
+    page, answers = driver.page, [False, True]
+    page.on("dialog", lambda shown: shown.accept() if answers.pop(0) else shown.dismiss())
+    prompt = page.get_by_label("System prompt", exact=True)
+    prompt.fill("You are new.")
+    page.get_by_role("link", name="Tools").click()
+    expect(prompt).to_have_value("You are new.")
+    assert page.url.endswith("/prompt")
+    page.get_by_role("link", name="Tools").click()
+    expect(page.get_by_label("recall")).to_be_visible()
+    assert [error.partition(":")[0] for error in driver.errors] == ["dialog", "dialog"]
+    driver.errors.clear()
+
+
+def test_plan_says_where_it_speaks_and_reaches_a_person(driver: Driver) -> None:
+    client, operator = driver.client, driver.operator()
+    client.ok("POST", "/v1/users", {"id": "usr_planned", "name": "Zoe Planned"}, token=operator)
+    _, agent = answered_chat(client, ["Hello"], person="usr_planned")
+    driver.sign_in(f"#/agent/{agent}/plans")
+    new = items(driver, "New plan")
+    new.get_by_label("Name").fill("Weekly look")
+    new.get_by_label("What the agent does").fill("Say hello.")
+    new.get_by_label("Person", exact=True).select_option(label="Zoe Planned")
+    new.get_by_label("Reason").fill("The complaint 4711")
+    new.get_by_label("When").select_option("Each day or week")
+    new.get_by_label("On which days").select_option("On Mondays")
+    new.get_by_role("button", name="Create").press("Enter")
+    expect(new.get_by_label("Name")).to_have_value("")
+    query = "user_id=usr_planned&reason=The+complaint+4711"
+    [plan] = client.ok("GET", f"/v1/agents/{agent}/plans?{query}", token=operator)["items"]
+    assert (plan["name"], plan["cron"]) == ("Weekly look", "0 8 * * 1")

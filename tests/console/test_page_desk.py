@@ -25,7 +25,8 @@ def hand_back(driver: Driver, chat: str, who: str) -> None:
 
 
 def row_of(driver: Driver, chat: str) -> Locator:
-    return driver.page.locator("tbody tr").filter(has_text=chat)
+    link = driver.page.locator(f'a[href="#/desk/{chat}"]')
+    return driver.page.locator("tbody tr").filter(has=link)
 
 
 def test_holder_takes_a_private_chat_over_answers_and_hands_it_back(driver: Driver) -> None:
@@ -90,6 +91,16 @@ def test_queue_is_live_and_only_one_person_holds_a_chat(driver: Driver) -> None:
     page.get_by_role("button", name="Take over").click()
     expect(page.get_by_role("alert")).to_contain_text("Eve holds this chat")
     hand_back(driver, chat, "eve")
+
+
+def test_chat_that_waits_is_dismissed(driver: Driver) -> None:
+    chat, _ = answered_chat(driver.client, ["Hello"], person=PERSON)
+    driver.client.ok("POST", f"/v1/chats/{chat}/desk{REASON}", {}, token=driver.operator())
+    driver.sign_in("#/desk")
+    row = row_of(driver, chat)
+    expect(row).to_contain_text("Coach")
+    row.get_by_role("button", name="Dismiss").click()
+    expect(row).to_have_count(0)
 
 
 def test_words_of_the_agent_that_asks_are_shown_to_the_holder_only(

@@ -1,10 +1,10 @@
-"""The page Home: status, use, agents at work, and a new agent."""
+"""The page Home: status, use, agents at work, and waiting work."""
 
 from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Route, expect
 
-from tests.console.driver import HOSTILE, Driver
+from tests.console.driver import Driver
 
 
 def test_home_shows_status_use_and_lines(driver: Driver) -> None:
@@ -57,31 +57,6 @@ def test_home_shows_waiting_work_and_the_queues_of_the_machine(driver: Driver) -
         driver.check_looks()
     finally:
         client.ok("DELETE", f"{path}/{made['id']}", token=token)
-
-
-def test_new_agent_needs_three_fields_and_answers_its_line(driver: Driver) -> None:
-    driver.sign_in("#/home")
-    page = driver.page
-    page.get_by_label("Name", exact=True).fill(HOSTILE)
-    page.get_by_label("What the agent does").fill("You are a guide.")
-    page.get_by_label("Phone number (optional)").fill("+15005550031")
-    page.get_by_role("button", name="Create the agent").click()
-    expect(page.get_by_role("status")).to_contain_text("is ready.")
-    page.get_by_role("link", name="Send it an SMS").click()
-    driver.ready()
-    page.get_by_label("To the line").select_option("+15005550031")
-    driver.send("Where are you?")
-    expect(page.locator(".bubble.theirs")).to_contain_text("plank", timeout=20_000)
-
-
-def test_line_that_is_taken_leaves_the_agent_and_tells_the_reason(driver: Driver) -> None:
-    driver.sign_in("#/home")
-    page = driver.page
-    page.get_by_label("Name", exact=True).fill("Second")
-    page.get_by_label("What the agent does").fill("You are a guide.")
-    page.get_by_label("Phone number (optional)").fill("+15005550006")
-    page.get_by_role("button", name="Create the agent").click()
-    expect(page.get_by_role("status")).to_contain_text("has no line")
 
 
 def test_home_needs_the_scope_admin(driver: Driver) -> None:

@@ -12,45 +12,87 @@ from tests.console.driver import HOSTILE, Driver
 @pytest.fixture(autouse=True)
 def _own_settings(driver: Driver) -> Iterator[None]:
     yield
-    body = {"context_reset_phrases": None, "sms_answer_characters": None}
+    body = dict.fromkeys(["sms_answer_characters", *TYPED])
     driver.client.ok("PATCH", "/v1/settings", body, token=driver.operator())
     driver.client.ok("DELETE", "/v1/pauses/background", token=driver.operator())
 
 
 def row(driver: Driver, name: str) -> Locator:
-    return driver.page.locator("tbody tr").filter(has=driver.page.get_by_text(name, exact=True))
+    return driver.page.locator(f"[data-setting={name}]")
 
 
-def test_setting_is_changed_and_taken_back_with_its_source(driver: Driver) -> None:
+def unfold(driver: Driver, group: str) -> None:
+    driver.page.locator("summary").filter(has_text=group).first.click()
+
+
+def test_setting_is_changed_in_place_and_taken_back_with_its_source(driver: Driver) -> None:
     driver.sign_in("#/settings")
-    page = driver.page
+    unfold(driver, "Answers and messages")
     setting = row(driver, "sms_answer_characters")
-    expect(setting).to_contain_text("the deployment")
-    page.get_by_label("Setting", exact=True).select_option("sms_answer_characters")
-    expect(page.get_by_label("Value")).to_have_value("480")
-    expect(page.get_by_text("A whole number from 70 to 20000")).to_be_visible()
-    page.get_by_label("Value").fill("300")
-    page.get_by_role("button", name="Save").press("Enter")
+    expect(setting).to_contain_text("set by the deployment")
+    setting.get_by_text("Change").click()
+    expect(setting.get_by_label("Value")).to_have_value("480")
+    expect(setting).to_contain_text("From 70 to 20000")
+    setting.get_by_label("Value").fill("300")
+    setting.get_by_role("button", name="Save").press("Enter")
     expect(setting).to_contain_text("300")
-    expect(setting).to_contain_text("the tenant")
-    page.get_by_label("Setting", exact=True).select_option("sms_answer_characters")
-    page.get_by_label("Value").fill("")
-    page.get_by_role("button", name="Save").press("Enter")
-    expect(setting).to_contain_text("the deployment")
+    expect(setting).to_contain_text("set by the tenant")
+    setting.get_by_text("Change").click()
+    setting.get_by_role("button", name="Take this value back").press("Enter")
+    expect(setting).to_contain_text("set by the deployment")
 
 
-def test_setting_that_does_not_fit_says_why(driver: Driver) -> None:
+TYPED = {
+    "context_reset_phrases": (
+        "What a model is shown",
+        {"Value": "again\nreset"},
+        ["again", "reset"],
+    ),
+    "quiet_hours": (
+        "Answers and messages",
+        {"From": "22:00", "To": "07:00"},
+        {"from": "22:00", "to": "07:00"},
+    ),
+    "prices": (
+        "Money",
+        {"A segment of SMS": "0.0079"},
+        {
+            "currency": "USD",
+            "models": {"gpt-4.1-mini": {"input": 0.4, "cached": 0.1, "output": 1.6}},
+            "channels": {"sms": 0.0079},
+        },
+    ),
+    "operators_read_chats": ("Privacy", {"Value": "yes"}, True),
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_setting_has_a_field_of_its_type(driver: Driver, name: str) -> None:
+    group, given, expected = TYPED[name]
     driver.sign_in("#/settings")
-    driver.page.get_by_label("Setting", exact=True).select_option("sms_answer_characters")
-    driver.page.get_by_label("Value").fill("many")
-    driver.page.get_by_role("button", name="Save").click()
-    expect(driver.page.locator("form .outcome")).not_to_be_empty()
+    unfold(driver, group)
+    setting = row(driver, name)
+    setting.get_by_text("Change", exact=True).click()
+    if name == "prices":
+        setting.get_by_label("Add a known model").select_option("gpt-4.1-mini")
+    for label, value in given.items():
+        control = setting.get_by_label(label, exact=True)
+        if control.evaluate("control => control.tagName") == "SELECT":
+            control.select_option(value)
+        else:
+            control.fill(value)
+    driver.check_looks()
+    setting.get_by_role("button", name="Save").press("Enter")
+    expect(setting).to_contain_text("set by the tenant")
+    saved = driver.client.ok("GET", "/v1/settings", token=driver.operator())
+    assert saved[name] == expected
 
 
 def test_setting_of_an_agent_has_the_agent_as_its_source(driver: Driver) -> None:
     body = {"name": HOSTILE[:60], "settings": {"context_reset_phrases": [HOSTILE[:90]]}}
     agent = driver.client.ok("POST", "/v1/agents", body, token=driver.operator())["id"]
     driver.sign_in(f"#/settings/{agent}")
+    unfold(driver, "What a model is shown")
     setting = row(driver, "context_reset_phrases")
     expect(setting).to_contain_text("the agent")
     expect(setting).to_contain_text(HOSTILE[:20])
@@ -66,6 +108,7 @@ def test_setting_of_a_line_has_the_line_as_its_source(driver: Driver) -> None:
     try:
         driver.sign_in("#/settings")
         driver.page.get_by_label("Channel").select_option(phone)
+        unfold(driver, "Answers and messages")
         setting = row(driver, "sms_answer_characters")
         expect(setting).to_contain_text("333")
         expect(setting).to_contain_text("the line")

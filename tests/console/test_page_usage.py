@@ -14,15 +14,18 @@ def test_usage_by_day_has_a_chart_and_a_table(driver: Driver) -> None:
     driver.check_looks()
 
 
-@pytest.mark.parametrize("by", ["agent", "user", "model"])
+@pytest.mark.parametrize("by", ["agent", "user", "channel", "model"])
 def test_usage_by_other_things_names_them_as_text(driver: Driver, by: str) -> None:
     answered_chat(driver.client, ["Hello"], agent={"name": HOSTILE[:60]})
+    sms = {"from": "+15005550189", "to": "+15005550006", "body": "Hello"}
+    driver.client.ok("POST", "/local/sms", sms)
+    driver.client.ok("POST", "/local/drain")
     driver.sign_in("#/usage")
-    tab = {"agent": "By agent", "user": "By person", "model": "By model"}[by]
+    tab = "By person" if by == "user" else f"By {by}"
     driver.page.get_by_role("link", name=tab).press("Enter")
     driver.ready()
     rows = driver.page.locator("main tbody th")
-    expected = {"agent": HOSTILE[:60], "user": "operator", "model": "gpt"}[by]
+    expected = {"agent": HOSTILE[:60], "user": "operator", "channel": "SMS", "model": "gpt"}[by]
     expect(rows.filter(has_text=expected).first).to_be_visible()
     driver.check_inert()
     driver.check_looks()

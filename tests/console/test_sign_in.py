@@ -1,7 +1,7 @@
 """Sign-in: one click, the token in memory only, and the place kept."""
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Route, expect
 
 from tests.console.driver import HOSTILE, Driver
 
@@ -12,9 +12,19 @@ def stored(driver: Driver) -> str:
     return str(driver.page.evaluate(script))
 
 
+def as_a_deployment(driver: Driver) -> None:
+    """Let the console take its stack for a deployment, whose tokens it keeps in memory only."""
+
+    def change(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "local": False})
+
+    driver.page.route("**/console/config", change)
+
+
 def test_sign_in_returns_to_the_page_and_stores_no_token(
     driver: Driver, context: BrowserContext
 ) -> None:
+    as_a_deployment(driver)
     driver.sign_in("#/chats")
     assert driver.page.url.endswith("/console/#/chats")
     expect(driver.page.locator("h1")).to_have_text("Chats")
@@ -23,7 +33,14 @@ def test_sign_in_returns_to_the_page_and_stores_no_token(
     assert context.cookies() == []
 
 
-def test_reload_asks_to_sign_in_again(driver: Driver) -> None:
+def test_reload_asks_to_sign_in_again_except_on_a_local_stack(driver: Driver) -> None:
+    driver.sign_in("#/chats")
+    driver.page.reload()
+    driver.ready()
+    expect(driver.page.locator("h1")).to_have_text("Chats")
+    driver.page.get_by_role("button", name="Sign out").click()
+    assert "ey" not in stored(driver)
+    as_a_deployment(driver)
     driver.sign_in("#/chats")
     driver.page.reload()
     driver.ready()
