@@ -258,7 +258,9 @@ def test_document_is_edited_and_a_conflict_is_told(driver: Driver) -> None:
     text.fill("new text")
     page.get_by_role("button", name="Save").press("Enter")
     expect(page.locator(".items .outcome").first).not_to_be_empty()
+    page.once("dialog", lambda shown: shown.accept())
     page.reload()
+    assert driver.errors.pop().startswith("dialog"), "the browser asks before words are lost"
     driver.sign_in_again()
     page.get_by_text("plan.md").press("Enter")
     text.fill("new text")
@@ -338,7 +340,7 @@ def test_head_renames_gives_a_line_and_access_and_deletes(driver: Driver) -> Non
     driver.sign_in(f"#/agent/{agent}")
     page, head = driver.page, driver.page.get_by_role("region", name="The agent", exact=True)
     head.get_by_text("Rename").click()
-    head.get_by_label("Name").fill("Renamed")
+    head.get_by_label("Name", exact=True).fill("Renamed")
     head.get_by_role("button", name="Save").click()
     expect(page.locator("h1")).to_have_text("Renamed")
     head.get_by_text("Lines", exact=True).last.click()

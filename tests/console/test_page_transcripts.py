@@ -105,7 +105,7 @@ def test_new_messages_are_read_on_demand_and_end_a_silence(
 
 
 def test_open_and_private_chats_of_an_agent_are_listed(driver: Driver) -> None:
-    chat, agent = answered_chat(driver.client, ["Hello"], agent={"name": HOSTILE[:60]})
+    _, agent = answered_chat(driver.client, ["Hello"], agent={"name": HOSTILE[:60]})
     token = driver.operator()
     group = {"kind": "group", "title": HOSTILE, "members": [{"kind": "agent", "id": agent}]}
     opened = driver.client.ok("POST", "/v1/chats", group | {"visibility": "open"}, token=token)
