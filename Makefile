@@ -71,7 +71,7 @@ test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (fi
 	@$(BIN)/python -m pytest tests/console -m browser $(or $(ARGS),-n 2)
 
 .PHONY: screenshots
-screenshots: $(DEVELOPMENT) $(FILES) ## Write the console's screenshots: docs/images (needs chromium)
+screenshots: $(DEVELOPMENT) $(FILES) ## Write the console's screenshots: docs/images, and .cache/screenshots in all forms (needs chromium)
 	@SKEIN_SCREENSHOTS=1 $(BIN)/python -m pytest tests/console -m browser -k screenshot $(ARGS)
 
 .PHONY: test-kills

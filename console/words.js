@@ -759,7 +759,7 @@ export const words = {
       erasedPerson: "An erased person",
       noNameToWrite: "ERASE",
       record: "Record",
-      nameSource: "Name",
+      nameSource: "Source of the name",
       nameSources: {
         given: "Given by the token, an operator or Skein",
         chosen: "Chosen by the person; others see a tag",

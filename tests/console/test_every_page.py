@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import date, timedelta
+from itertools import product
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from tests.e2e.client import Client
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 IMAGES = ROOT / "docs" / "images"
+LOOKED_AT = ROOT / ".cache" / "screenshots"  # of each page, for the eyes of who changes it
 SECONDS = 1.0
 MOST_CONTROLS = 100  # before the first control of a page
 WIDE: ViewportSize = {"width": 1120, "height": 800}
@@ -139,6 +141,26 @@ def test_screenshot_of_the_page(
         place.open(driver)
         fill_page(driver, place)
         driver.page.screenshot(path=IMAGES / f"console-{picture}.png")
+
+
+@pytest.mark.skipif("SKEIN_SCREENSHOTS" not in os.environ, reason="only `make screenshots` writes")
+@every_page
+def test_screenshots_of_the_page_in_both_themes_and_two_widths(
+    browser: Browser, client: Client, model: ScriptedOpenAI, place: Place
+) -> None:
+    model.default = Answer("Try the plank, three times a minute.", usage=(400, 12), cached=300)
+    LOOKED_AT.mkdir(parents=True, exist_ok=True)
+    name = place.address.removeprefix("#/").replace("/", "-")
+    with browser.new_context(viewport=WIDE, reduced_motion="reduce", locale="en-GB") as context:
+        driver = Driver(context.new_page(), client)
+        place.open(driver)
+        fill_page(driver, place)
+        for theme, width in product(("light", "dark"), (1440, 390)):
+            driver.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+            driver.page.set_viewport_size({"width": width, "height": 900})
+            driver.check_width()
+            path = LOOKED_AT / f"{name}-{width}-{theme}.png"
+            driver.page.screenshot(path=path, full_page=True)
 
 
 def test_pictures_of_the_docs_are_those_that_are_written() -> None:

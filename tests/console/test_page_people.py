@@ -191,7 +191,7 @@ def test_preview_of_an_erasure_shows_named_texts_and_asks_what_happens_to_them(
     page.get_by_label("What happens to these texts").select_option("replace")
     page.get_by_label("To confirm, write").fill(HOSTILE)
     page.get_by_role("button", name="Erase for ever").click()
-    expect(page.locator("h1")).to_have_text("Erasure of usr_named")
+    expect(page.locator("h1")).to_have_text("Erasure of a person")
     path = page.url.partition("/erasure/")[2]
     erasure = client.ok("GET", f"/v1/erasures/{path}", token=driver.operator())
     assert erasure["named_texts"] == "replace"
