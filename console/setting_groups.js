@@ -8,9 +8,9 @@ export const settingGroups = {
   memory: ["auto_summary", "summary_message_threshold", "consolidate", "consolidation_idle_seconds", "background_tokens_per_day"],
   money: ["prices"],
   limits: ["user_messages_per_minute", "user_tokens_per_day", "user_concurrent_runs", "user_chat_changes_per_hour", "user_reads_per_minute",
-    "user_segments_per_day", "new_number_segments_per_day", "user_first_contacts_per_day", "line_segments_per_day", "line_first_contacts_per_day",
+    "user_uploads_per_day", "user_segments_per_day", "new_number_segments_per_day", "user_first_contacts_per_day", "line_segments_per_day", "line_first_contacts_per_day",
     "long_code_segments_per_minute", "toll_free_segments_per_minute", "tenant_messages_per_minute", "tenant_tokens_per_day", "tenant_concurrent_runs"],
   desk: ["team_name", "desk_hours", "desk_late_minutes", "desk_silence_minutes", "desk_due_work", "desk_words", "desk_failed_answers",
     "desk_on_tool_failure", "desk_notice", "desk_notice_closed"],
-  privacy: ["operators_read_chats", "message_days", "run_days"],
+  privacy: ["operators_read_chats", "message_days", "media_days", "run_days"],
 };

@@ -2,6 +2,7 @@
 export const toolWords = {
   send_message: "Write in a chat: in this one, or in another of its chats.",
   ask_choice: "Ask one person a question with buttons. The answer starts a new run.",
+  ask_someone: "Take a question to somebody in another chat, and bring the answer back.",
   ask_a_person: "Ask your team to take the chat over.",
   enter_chat: "Go into another of its chats and read it.",
   read_messages: "Read older messages of its chats.",
