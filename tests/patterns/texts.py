@@ -3,11 +3,14 @@
 import pytest
 
 from skein.errors import Ambiguous
-from skein.models.outbox.jobs import DeliveryJob
+from skein.models.outbox.jobs import DeliveryJob, OutreachJob
+from skein.outreach.api import NewOutreach
+from skein.outreach.outreaches import Outreaches
 from skein.services.delivery.policy import LOOK_UP_PAUSE
 from tests.fakes.sms import Fault
 from tests.patterns.meter import Meter, Patterns
-from tests.support.builders import World
+from tests.support.builders import TENANT, World
+from tests.support.first_contact import contact, reachable
 from tests.support.sms import TIME_OUT, Texting
 
 patterns = Patterns()
@@ -76,3 +79,26 @@ def _opted_out(meter: Meter) -> None:
     world.deliver(job)
     with meter(world):
         world.report(job, "failed", code=21610)
+
+
+@patterns.named("open a chat for a first contact")
+def _open_contact(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    world.line()
+    reachable(world)
+    with meter(world):
+        contact(world)
+
+
+@patterns.named("write to a person of an outreach")
+def _reach_out(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    world.line()
+    sarah = reachable(world)
+    new = NewOutreach(people=(sarah.id,), agent_id="agt_a", text="Hello", asked_by="Alice")
+    outreach = world.app.get(Outreaches).create(TENANT, "usr_op", new)
+    world.drain()
+    with meter(world):
+        world.handle(OutreachJob(tenant=TENANT, outreach_id=outreach.id, user_id=sarah.id))

@@ -192,6 +192,15 @@ def test_start_consents_and_stop_revokes() -> None:
     assert consents(here) == {}
 
 
+def test_stop_after_the_chat_was_opened_keeps_the_text_back() -> None:
+    here = world()
+    chat = contact(here)
+    text_in(here, "STOP")
+    with pytest.raises(Conflict):
+        say(here, chat)
+    assert here.texts(chat.chat_id) == ["STOP"]
+
+
 def test_consent_does_not_outlive_the_number() -> None:
     here = world()
     here.app.phone_links.unlink(TENANT, SARAH, PHONE)

@@ -141,20 +141,33 @@ class FirstContact:
         self._not_opted_out(self._way(parties), parties)
 
     def charges(self, contact: Contact) -> tuple[Write, ...]:
-        """Return the writes that charge a contact to its person and its line.
+        """Return the writes that charge a contact and check its consent, for the text's commit.
 
-        They fail if another writer has charged one of them since (optimistic lock).
+        They fail if another writer has charged the person or the line since, or has changed the
+        consents (optimistic lock). So no text is posted after a consent was revoked.
 
         Raises:
+            Conflict: The person has revoked the consent, or lost the number.
             NotNow: A limit of the day is used up.
         """
+        item = self.table.get(AddressOwner.key_of(contact.tenant, contact.route.person))
+        owner = AddressOwner.from_item(item) if item is not None else None
+        if (
+            owner is None
+            or owner.user_id != contact.person.id
+            or owner.reassigned
+            or contact.route.channel not in owner.consents
+        ):
+            raise _no_consent(contact.person.id)
         limits, now = self._limits(contact.tenant, contact.person.id, contact.route), self._now
-        return tuple(
-            allowance.changed(now, contacts_full_at=rate.after(allowance.contacts_full_at, 1, now))[
-                1
-            ]
-            for allowance, rate in limits
-            if rate.limited
+        return (
+            owner.still_consents(),
+            *(
+                allowance.changed(now, contacts_full_at=full_at)[1]
+                for allowance, rate in limits
+                if rate.limited
+                for full_at in (rate.after(allowance.contacts_full_at, 1, now),)
+            ),
         )
 
     def _open_once(
@@ -253,11 +266,7 @@ class FirstContact:
         owners = [AddressOwner.from_item(found[key]) for key in keys if key in found]
         consenting = [each for each in owners if each.user_id == user.id and each.consents]
         if not consenting:
-            raise Conflict(
-                "the person has not consented to texts",
-                details={"user_id": user.id},
-                reason=Reason.NO_CONSENT,
-            )
+            raise _no_consent(user.id)
         today, days = self._now.date(), self.settings.number_silence_days
         proven = [
             each
@@ -387,3 +396,11 @@ class FirstContact:
         for name, value in {"agent": parties.agent.name, "asker": asker, "stop": stop}.items():
             words = words.replace(f"{{{name}}}", value)
         return words
+
+
+def _no_consent(user_id: str) -> Conflict:
+    return Conflict(
+        "the person has not consented to texts",
+        details={"user_id": user_id},
+        reason=Reason.NO_CONSENT,
+    )
