@@ -13,7 +13,7 @@ from skein.models.config.overrides import TenantSettings
 from skein.models.config.templates import MessageTemplate
 from skein.models.directory.line import Line
 from skein.ports import Table
-from skein.services.delivery.templates import templates_of
+from skein.services.config.message_templates import templates_of
 from skein.services.directory.assigned_numbers import AssignedNumbers
 
 
