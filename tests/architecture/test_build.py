@@ -165,6 +165,7 @@ def test_aws_services_are_those_of_the_deployed_code(tmp_path: Path) -> None:
     assert layer.aws_services() == [
         "apigatewaymanagementapi",
         "dynamodb",
+        "s3",
         "secretsmanager",
         "sns",
         "sqs",
@@ -200,7 +201,11 @@ def test_pruning_keeps_imported_files(tmp_path: Path) -> None:
         file(tmp_path / "openai" / "types" / "chat" / "message.py"),
         file(tmp_path / "openai-1.dist-info" / "METADATA"),
         file(tmp_path / "mcp" / "client" / "session.py"),
+        file(tmp_path / "PIL" / "_webp.cpython-313-aarch64-linux-gnu.so"),
+        file(tmp_path / "pillow.libs" / "libwebp-1.so"),
     ]
+    file(tmp_path / "PIL" / "_avif.cpython-313-aarch64-linux-gnu.so")
+    file(tmp_path / "pillow.libs" / "libavif-1.so")
     file(tmp_path / "mcp" / "server" / "session.py")
     file(tmp_path / "mcp" / "client" / "auth" / "oauth2.py")
     file(tmp_path / "twilio" / "rest" / "voice" / "v1.py")

@@ -48,6 +48,12 @@ OPENAI_FOLDERS = {
 # requirements/overrides-layer.pip; see `skein/adapters/mcp_client.py`.
 MCP_FOLDERS: dict[str, tuple[str, ...]] = {"": ("client", "shared"), "client": ()}
 
+# Pillow reads neither AVIF nor fonts here; the libraries of these two parts are of no use to others.
+PILLOW_FILES = {
+    "PIL": ("_avif*.so", "_imagingft*.so", "_imagingtk*.so"),
+    "pillow.libs": ("libavif*", "libfreetype*", "libharfbuzz*", "libbrotli*", "libpng16*"),
+}
+
 # Lambda's own SDK may be too old for the vector index.
 NEEDED_OPERATION = ("dynamodb", "SearchVectors")
 
@@ -98,6 +104,10 @@ def prune(site: Path) -> None:
         keep_folders(site / "openai" / part, kept)
     for part, kept in MCP_FOLDERS.items():
         keep_folders(site / "mcp" / part, kept)
+    for part, patterns in PILLOW_FILES.items():
+        for pattern in patterns:
+            for file in list((site / part).glob(pattern)):
+                file.unlink()
 
 
 def keep_folders(parent: Path, names: Collection[str]) -> None:

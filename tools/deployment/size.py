@@ -12,7 +12,7 @@ from local.template import Template
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
-LIMIT = 110_000_000
+LIMIT = 150_000_000
 
 
 def folder_bytes(folder: Path) -> int:
