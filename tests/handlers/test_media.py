@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skein.models.chats.media import MediaFile
+from skein.models.common.storage import Update
 from tests.support.api_client import Client, operator
 from tests.support.builders import World, bot, person
 from tests.support.pictures import picture
@@ -159,6 +160,25 @@ def test_operator_gets_a_link_as_they_read_the_chat(world: World, husam: Client)
     link = replace(operator(world), scope="privacy").get(path, reason=WHY)
     assert world.files.download(link.body["url"])[0] == 200
     assert replace(operator(world), scope="privacy").get(path).status == 422
+
+
+def test_picture_of_release_0_2_0_was_not_stored_and_is_not_shown(
+    world: World, husam: Client
+) -> None:
+    husam.post(MESSAGES, {"text": "My knee", "client_id": "1"})
+    old = [{"url": "https://api.twilio.com/ME1", "content_type": "image/jpeg"}]
+    world.table.write(Update(world.messages()[0].key, set={"media": old}))
+    assert world.messages()[0].media[0].content_type == "image/jpeg"
+    assert husam.get(MESSAGES).body["items"][0]["media"] == []
+
+
+def test_message_with_files_can_be_read_by_release_0_2_0(world: World, husam: Client) -> None:
+    """That release wants a URL in `media`, and ignores attributes that it does not know."""
+    post(husam, uploaded(world, husam))
+    stored = world.table.get(world.messages()[0].key)
+    assert stored is not None
+    assert stored["media"] == []
+    assert stored["files"]
 
 
 def test_export_has_files_with_links(world: World, husam: Client) -> None:

@@ -48,7 +48,7 @@ OPENAI_FOLDERS = {
 # requirements/overrides-layer.pip; see `skein/adapters/mcp_client.py`.
 MCP_FOLDERS: dict[str, tuple[str, ...]] = {"": ("client", "shared"), "client": ()}
 
-# Pillow reads neither AVIF nor fonts here; the libraries of these two parts are of no use to others.
+# Pillow reads neither AVIF nor fonts here. Nothing else uses the libraries of these two parts.
 PILLOW_FILES = {
     "PIL": ("_avif*.so", "_imagingft*.so", "_imagingtk*.so"),
     "pillow.libs": ("libavif*", "libfreetype*", "libharfbuzz*", "libbrotli*", "libpng16*"),
@@ -92,9 +92,7 @@ def prune(site: Path) -> None:
     for name in DEAD_FOLDERS:
         for folder in list(site.rglob(name)):
             shutil.rmtree(folder, ignore_errors=True)
-    for pattern in DEAD_FILES:
-        for file in list(site.rglob(pattern)):
-            file.unlink()
+    delete_files(site.rglob(pattern) for pattern in DEAD_FILES)
     for info in site.glob("*.dist-info"):
         for name in DEAD_METADATA:
             (info / name).unlink(missing_ok=True)
@@ -105,9 +103,14 @@ def prune(site: Path) -> None:
     for part, kept in MCP_FOLDERS.items():
         keep_folders(site / "mcp" / part, kept)
     for part, patterns in PILLOW_FILES.items():
-        for pattern in patterns:
-            for file in list((site / part).glob(pattern)):
-                file.unlink()
+        delete_files((site / part).glob(pattern) for pattern in patterns)
+
+
+def delete_files(found: Iterable[Iterable[Path]]) -> None:
+    """Delete files that several searches find."""
+    for files in found:
+        for file in list(files):
+            file.unlink(missing_ok=True)
 
 
 def keep_folders(parent: Path, names: Collection[str]) -> None:

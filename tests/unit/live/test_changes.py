@@ -5,13 +5,18 @@ from typing import Any
 import pytest
 
 from skein.models.api.chats import ChatChange
+from skein.models.chats.chat import Media
 from skein.models.common.storage import Put
 from skein.models.outbox.jobs import MAX_LIVE_EVENTS, PushJob
+from skein.services.chats.post_message import NewMessage
+from skein.services.chats.posted_media import sent_files
 from tests.support.agents import settle
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.choices import answer, ask
 from tests.support.feed import source
 from tests.support.live import connect
+from tests.support.pictures import picture
+from tests.support.template import running
 
 DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
 
@@ -52,6 +57,29 @@ def test_answered_question_is_pushed_as_changed(world: World) -> None:
     assert [frame["message"]["seq"] for frame in frames(world, "Tom", "message")][:2] == [1, 2]
     shown = frames(world, "Tom", "changed")[-1]["message"]
     assert (shown["seq"], shown["choice"]["status"]) == (1, "answered")
+
+
+def test_picture_is_pushed_as_pending_and_as_ready(world: World) -> None:
+    sent = Media(id="med_1", content_type="image/jpeg", url="https://api.twilio.com/ME1")
+    world.sms.media_files = {sent.url: picture()}
+    now = world.clock.now()
+    with running("MobileApi"):
+        world.app.chats.post_message(
+            NewMessage(
+                tenant=TENANT,
+                chat_id="chat_1",
+                sender=DANA.ref,
+                text="Look",
+                client_id="1",
+                media=(sent.model_copy(update={"url": ""}),),
+            ),
+            extra_writes=lambda snapshot: tuple(sent_files([sent], snapshot, DANA.ref, now)),
+        )
+    world.drain()
+    [shown] = frames(world, "Tom", "message")[0]["message"]["media"]
+    assert shown["id"] == "med_1"
+    [shown] = frames(world, "Tom", "changed")[-1]["message"]["media"]
+    assert (shown["state"], shown["width"]) == ("ready", 64)
 
 
 def test_invited_person_is_told_of_the_invitation_and_its_end_only(world: World) -> None:
