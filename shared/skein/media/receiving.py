@@ -73,7 +73,9 @@ class MediaReceiver:
         elif file.seq is not None:
             if file.state == "pending":
                 self._settle(file, self._result(file, tries=int(item.get("due_tries", 0))))
-            self._end_waits(file)  # also after a worker that died before it
+            # Both are repeated after a worker that died before them.
+            self.files.delete(file.incoming_name)
+            self._end_waits(file)
 
     def _result(self, file: MediaFile, *, tries: int) -> dict[str, Any]:
         """Store the checked file, and return what its item says from now on."""
@@ -133,7 +135,6 @@ class MediaReceiver:
             if self.table.get(file.key) is None:
                 self.deletion.delete_stored(file.job)
             return
-        self.files.delete(file.incoming_name)
         logger.info("file received", extra={**_named(file), "state": result["state"]})
 
     def _end_waits(self, file: MediaFile) -> None:
