@@ -9,12 +9,14 @@ from skein.bootstrap.ports import load_adapters
 from skein.desk.returning import Returns
 from skein.desk.waiting import WaitingStays
 from skein.errands.errand_work import ErrandWorker
+from skein.errands.meeting_work import MeetingWorker
 from skein.models.outbox.jobs import (
     ConsentJob,
     DeskJob,
     ErrandJob,
     InvitationJob,
     Job,
+    MeetingJob,
     OutreachJob,
     RunJob,
 )
@@ -26,7 +28,7 @@ from skein.services.choices.invitations import Invitations
 load_adapters("model", "tokens", "secrets")
 
 
-@for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob, ErrandJob, OutreachJob)
+@for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob, ErrandJob, MeetingJob, OutreachJob)
 def handler(job: Job, deadline: datetime) -> None:
     """Work on a run, on what follows from a choice, on an errand, on the desk or on outreach."""
     if isinstance(job, RunJob):
@@ -37,6 +39,8 @@ def handler(job: Job, deadline: datetime) -> None:
         service(Invitations).ask(job)
     elif isinstance(job, ErrandJob):
         service(ErrandWorker).look(job)
+    elif isinstance(job, MeetingJob):
+        service(MeetingWorker).look(job)
     elif isinstance(job, DeskJob):
         service(WaitingStays).look(job)
         service(Returns).look(job)

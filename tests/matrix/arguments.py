@@ -96,6 +96,12 @@ OWN: dict[str, dict[str, Any]] = {
     "send_message": {"text": "Hello there", "also_in": None},  # each as a chat_id
     "ask_choice": {"question": "Tea?", "options": ["Yes", "No"], "person": "Ben"},
     "ask_someone": {"person": "Ann", "question": "Tea?", "until": "1 day", "also_ask": None},
+    "find_time": {
+        "topic": "Tea",
+        "earliest": "2026-03-02T08:00",
+        "latest": "2026-03-06T20:00",
+        "until": "1 day",
+    },
     "forget": {"query": Ref("word", harmless=True)},  # it finds nothing of another place
     "set_plan": {"name": "New"},
     "cancel_plan": {"name": PLAN},

@@ -25,6 +25,7 @@ from skein.adapters.tokens import Tokens
 from skein.desk.returning import Returns
 from skein.desk.waiting import WaitingStays
 from skein.errands.errand_work import ErrandWorker
+from skein.errands.meeting_work import MeetingWorker
 from skein.events.sending import EventSender
 from skein.invocations import FailedItems
 from skein.media.receiving import MediaReceiver
@@ -56,6 +57,7 @@ from skein.models.outbox.jobs import (
     InvitationJob,
     Job,
     MediaJob,
+    MeetingJob,
     NumberCodeJob,
     OutreachJob,
     PushJob,
@@ -321,14 +323,7 @@ class World:
             match job:
                 case RunJob():
                     self.app.turns.take(job, deadline=deadline)
-                case (
-                    ConsentJob()
-                    | InvitationJob()
-                    | ForgettingJob()
-                    | DeskJob()
-                    | ErrandJob()
-                    | OutreachJob()
-                ):
+                case ConsentJob() | InvitationJob() | ForgettingJob() | DeskJob():
                     self._follow(job)
                 case DeliveryJob():
                     self.app.deliveries.deliver(job, deadline=deadline)
@@ -342,14 +337,31 @@ class World:
                     self.app.eraser.continue_erasure(job, deadline=long)
                 case RecallJob():
                     self.app.recall_worker.take(job, deadline=long)
-                case EventJob() | PushJob() | MediaJob():
+                case (
+                    ErrandJob() | MeetingJob() | OutreachJob() | EventJob() | PushJob() | MediaJob()
+                ):
                     self._tell(job, long)
                 case _:
                     raise AssertionError(f"no worker for {job}")
 
-    def _tell(self, job: EventJob | PushJob | MediaJob, deadline: datetime) -> None:
-        """Play a job that tells others what has happened, or of a file."""
-        if isinstance(job, MediaJob):
+    def _reach(self, job: ErrandJob | MeetingJob | OutreachJob) -> None:
+        """Play a job that writes to people first."""
+        if isinstance(job, ErrandJob):
+            self.app.get(ErrandWorker).look(job)
+        elif isinstance(job, MeetingJob):
+            self.app.get(MeetingWorker).look(job)
+        else:
+            self.app.get(OutreachSender).take(job)
+
+    def _tell(
+        self,
+        job: ErrandJob | MeetingJob | OutreachJob | EventJob | PushJob | MediaJob,
+        deadline: datetime,
+    ) -> None:
+        """Play a job that writes to people, tells others what has happened, or is of a file."""
+        if isinstance(job, ErrandJob | MeetingJob | OutreachJob):
+            self._reach(job)
+        elif isinstance(job, MediaJob):
             self.app.get(MediaReceiver).take(job)
             self.app.descriptions.describe(job, deadline=deadline)
         elif isinstance(job, EventJob):
@@ -357,19 +369,12 @@ class World:
         else:
             self.app.pushes.push(job)
 
-    def _follow(
-        self,
-        job: ConsentJob | InvitationJob | ForgettingJob | DeskJob | ErrandJob | OutreachJob,
-    ) -> None:
-        """Play a job that follows from a choice, or of the desk, an errand or outreach."""
-        if isinstance(job, OutreachJob):
-            self.app.get(OutreachSender).take(job)
-        elif isinstance(job, ConsentJob):
+    def _follow(self, job: ConsentJob | InvitationJob | ForgettingJob | DeskJob) -> None:
+        """Play a job that follows from a choice, or of the desk."""
+        if isinstance(job, ConsentJob):
             self.app.consents.post(job, audit=self.app.audit.add_consent)
         elif isinstance(job, ForgettingJob):
             self.app.get(Forgettings).carry_out(job)
-        elif isinstance(job, ErrandJob):
-            self.app.get(ErrandWorker).look(job)
         elif isinstance(job, DeskJob):
             self.app.get(WaitingStays).look(job)
             self.app.get(Returns).look(job)

@@ -122,7 +122,7 @@ class ScriptedModel:
         elif request.answer_schema is not None and "title" in str(request.answer_schema):
             self.title_requests.append(request)
             said = self.titles.popleft() if self.titles else NO_TITLE
-        elif request.answer_schema is not None:
+        elif request.answer_schema is not None and "'times'" not in str(request.answer_schema):
             self.summary_requests.append(request)
             said = self.summaries.popleft() if self.summaries else NOTHING_NEW
         else:

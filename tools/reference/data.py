@@ -18,6 +18,7 @@ from skein.models.chats import (
     forgetting,
     idempotency,
     media,
+    meeting,
     membership,
     person_choices,
 )
@@ -113,7 +114,7 @@ KINDS = {
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
     "choice": (
-        "`Consent`, `Forgetting`, `PersonChoices`, `Errand`",
+        "`Consent`, `Forgetting`, `PersonChoices`, `Errand`, `Meeting`",
         "the consequence of a yes, an invitation or an errand is late, or an errand is at its end",
     ),
     "pause": (
@@ -133,6 +134,7 @@ ADDRESS = Address.model_construct(kind=KIND, address="{address}")
 LINE = Address.model_construct(kind=KIND, address="{line}")
 PERSON = MemberRef(kind="user", id="{id}")
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
+MEETING = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{meeting}")
 ERRAND = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{errand}")
 
 
@@ -320,6 +322,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         ),
         "`Errand`": Row(errand.Errand.key_of(TENANT, ERRAND), errand.Errand),
         "`OpenErrand`": Row(errand.OpenErrand.key_of(TENANT, ERRAND), errand.OpenErrand),
+        "`Meeting`": Row(meeting.Meeting.key_of(TENANT, MEETING), meeting.Meeting),
         "revision": Row(agent_item.revision_key(TENANT, AGENT, None), agent_item.revision_key),
         "effect": Row(ownership.effect_key(TENANT, AGENT, None, "{effect}"), ownership.effect_key),
         "`Posting`": Row(stored.Posting.key_of(TENANT, AGENT, None, "{stem}"), stored.Posting),

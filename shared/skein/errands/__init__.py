@@ -1,7 +1,8 @@
 """Errands: an agent asks a person something for somebody, and brings back the words of the answer.
 
-Others use `errand_work.ErrandWorker` and `views.ErrandViews`. The record is in the core
-(`models/chats/errand.py`), because the answer to a choice writes it.
+Others use `errand_work.ErrandWorker`, `meeting_work.MeetingWorker` and `views.ErrandViews`. The
+records are in the core (`models/chats/errand.py`, `meeting.py`), because the answer to a choice
+writes them.
 """
 
-__all__ = ["api", "errand_work", "sections", "tools", "views"]
+__all__ = ["api", "errand_work", "meeting_work", "sections", "tools", "views"]

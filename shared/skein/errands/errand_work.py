@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from skein.errands.times import TimesAnswer, TimesReader
 from skein.errors import (
     ConditionFailed,
     Conflict,
@@ -21,6 +22,7 @@ from skein.errors import (
     Rejected,
 )
 from skein.models.chats.errand import Errand, ErrandRef
+from skein.models.chats.meeting import Meeting, wake
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.reason import Reason
@@ -28,6 +30,7 @@ from skein.models.common.storage import Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ErrandJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot
@@ -38,12 +41,14 @@ from skein.services.choices.asking import Asking, NewChoice
 from skein.services.common.optimistic import revise
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.directory.time_zones import quiet_until
+from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.disclosure import made_for_all
 from skein.settings import Settings
 
 ANOTHER_TRY = timedelta(hours=1)  # when the person has as many open questions as allowed
 HELD_FOR = timedelta(minutes=5)  # between two looks at a home chat that the team holds
 NO_ANSWER = "no answer"
+ASK_BACK = "Which times, for example Tuesday 18:00 to 21:00? Or none."
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +70,8 @@ class ErrandWorker:
     first_contact: FirstContact
     asking: Asking
     chats: Chats
+    times: TimesReader
+    dispatch: Dispatch
     settings: Settings
 
     def look(self, job: ErrandJob) -> None:
@@ -74,7 +81,9 @@ class ErrandWorker:
             return
         now = self.clock.now()
         try:
-            if errand.answer is not None or now >= errand.until:
+            if errand.meeting is not None and (errand.answer is not None or now >= errand.until):
+                self._read_times(errand, errand.meeting, now)
+            elif errand.answer is not None or now >= errand.until:
                 self._tell(errand)
             elif errand.choice_seq is None:
                 self._ask(errand, now)
@@ -173,22 +182,71 @@ class ErrandWorker:
             charges = self.first_contact.charges(where.contact) if where.contact else ()
             return (write, *charges)
 
-        self.asking.ask(
-            NewChoice(
-                tenant=errand.tenant,
-                chat_id=where.chat_id,
-                agent=MemberRef(kind="agent", id=errand.agent_id),
-                client_id=f"errand:{errand.id}",
-                addressee=errand.asked.id,
-                question=errand.text,
-                purpose="errand",
-                authors=errand.authors,
-                traced_to=errand.asked_by.id,
-                expires_at=errand.until,
-                errand=errand.ref,
-            ),
-            extra_writes=recorded,
+        self.asking.ask(self._question(errand, where, errand.text), extra_writes=recorded)
+
+    @staticmethod
+    def _question(errand: Errand, where: _QuestionChat, text: str, again: str = "") -> NewChoice:
+        return NewChoice(
+            tenant=errand.tenant,
+            chat_id=where.chat_id,
+            agent=MemberRef(kind="agent", id=errand.agent_id),
+            client_id=":".join(filter(None, ["errand", errand.id, again])),
+            addressee=errand.asked.id,
+            question=text,
+            purpose="errand",
+            authors=errand.authors,
+            traced_to=errand.asked_by.id,
+            expires_at=errand.until,
+            errand=errand.ref,
         )
+
+    # ------------------------------------------------------------------ times
+
+    def _read_times(self, errand: Errand, ref: ErrandRef, now: datetime) -> None:
+        """Read the times in the answer, or ask back once; then the meeting goes on.
+
+        A person without an answer, or whose second answer is unclear, too, has no times.
+        """
+        answer = self._times_of(errand, ref, now)
+        if answer is None:
+            self._look_again(errand, now + ANOTHER_TRY)
+            return
+        if not answer.clear and not errand.asked_back and now < errand.until:
+            self._ask_back(errand)
+            return
+        _, read = revise(errand, {"times": answer.times, "ended_at": now}, also=NOT_DUE)
+        self.table.transact([read, wake(errand.tenant, ref, now)])
+        self.dispatch.send([Meeting.job_of(errand.tenant, ref)])
+
+    def _times_of(self, errand: Errand, ref: ErrandRef, now: datetime) -> TimesAnswer | None:
+        """Return the times of an answer; None if the model is to be asked later."""
+        item = self.table.get(Meeting.key_of(errand.tenant, ref))
+        if errand.answer is None or item is None:
+            return TimesAnswer(clear=True)
+        try:
+            return self.times.read(errand, Meeting.from_item(item))
+        except Rejected as error:
+            logger.info("times not read", extra={"errand_id": errand.id, "why": str(error.code)})
+            return None if now < errand.until else TimesAnswer(clear=True)
+
+    def _ask_back(self, errand: Errand) -> None:
+        """Ask once more; the new question replaces the answer."""
+
+        def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
+            again = {
+                "answer": None,
+                "answered_at": None,
+                "asked_back": True,
+                "choice_seq": snapshot.chat.last_seq + 1,
+            }
+            return (revise(errand, again, also=errand.due(errand.until))[1],)
+
+        where = _QuestionChat(str(errand.choice_chat_id))
+        question = self._question(errand, where, ASK_BACK, "back")
+        try:
+            self.asking.ask(question, extra_writes=recorded)
+        except Rejected:
+            self._look_again(errand, self.clock.now() + ANOTHER_TRY)
 
     # ------------------------------------------------------------------ telling
 

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
-from skein.errors import ConditionFailed, Correctable, Failed, Forbidden
+from skein.errors import ConditionFailed, Correctable, Failed, Forbidden, Unprocessable
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.errand import Errand, ErrandOrder
+from skein.models.chats.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef
+from skein.models.chats.meeting import Meeting
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.chats.names import folded
 from skein.models.common.audience import NOBODY, Audience, may_show
 from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.ownership import effect_id
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.runs.run import Run
@@ -55,6 +58,17 @@ class OrderOutcome(NamedTuple):
     errands: tuple[Errand, ...] = ()
     question: Message | None = None
     audience: Audience = NOBODY
+
+
+class MeetingWish(NamedTuple):
+    """The time that a group looks for; see `Meeting`."""
+
+    topic: str
+    earliest: datetime
+    latest: datetime
+    minutes: int
+    zone: str
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +129,7 @@ class ErrandOrders:
             LostLease, ExtraWriteFailed: Another worker has taken the run over.
         """
         run = claim.run
-        if run.chat_id is None or run.trigger.user_id is None:
-            raise Forbidden(NOBODY_ASKS)
-        chat = read_snapshot(self.table, run.tenant, run.chat_id).chat
-        asker_id = chat.formerly.get(run.trigger.user_id, run.trigger.user_id)
-        asker = next((one for one in chat.roster if one.id == asker_id), None)
-        if asker is None:
-            raise Forbidden(NOBODY_ASKS)
+        chat, asker = self._home(run)
         words = words_to_post(question)
         order = ErrandOrder(
             agent_id=run.agent_id,
@@ -141,6 +149,82 @@ class ErrandOrders:
         if outsiders or not may_affect(run, recipients):
             return self._asked_first(claim, order, asker, cause)
         return OrderOutcome(self._ordered(claim, order, cause))
+
+    def find_time(self, claim: Claim, wish: MeetingWish, *, cause: str) -> Meeting:
+        """Ask all people of a run's chat for their times (idempotent by `cause`).
+
+        Raises:
+            Forbidden: The run has no group or no person who asks, or may not pass on what it holds.
+            Unprocessable: The group has too many people, or the topic is too long.
+            LostLease: Another worker has taken the run over.
+        """
+        run = claim.run
+        chat, asker = self._home(run)
+        people = tuple(member for member in chat.roster if member.kind == "user")
+        if not 2 <= len(people) <= MAX_ASKED:  # noqa: PLR2004 - a meeting has at least two people
+            raise Unprocessable(f"a time is found for 2 to {MAX_ASKED} people of a chat")
+        if not may_affect(run, chat.readers) or run.held is None or run.held.outsiders:
+            raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
+        topic, now = words_to_post(wish.topic), self.clock.now()
+        ref = ErrandRef(
+            agent_id=run.agent_id, scope=chat.scope, id=f"mtg_{effect_id(run.tenant, cause)}"
+        )
+        present = audience_of(chat, since_seq=chat.last_seq + 1)
+        order = ErrandOrder(
+            agent_id=run.agent_id,
+            chat_id=chat.id,
+            scope=chat.scope,
+            asked_by=asker,
+            asked=people,
+            question=topic,
+            text=text_for_times(topic, wish, asker),
+            readers=chat.readers,
+            audience=present,
+            authors=run.words,
+            until=wish.until,
+        )
+        errands = Errand.ordered(run.tenant, order, cause=cause, at=now, meeting=ref)
+        meeting = Meeting(
+            tenant=run.tenant,
+            id=ref.id,
+            agent_id=run.agent_id,
+            scope=chat.scope,
+            chat_id=chat.id,
+            asked_by=asker,
+            errands=tuple(errand.ref for errand in errands),
+            topic=topic,
+            earliest=wish.earliest,
+            latest=wish.latest,
+            minutes=wish.minutes,
+            zone=wish.zone,
+            audience=present,
+            authors=run.words,
+            until=wish.until,
+            created_at=now,
+        )
+        due = now + OUTBOX_GRACE
+        writes = [*meeting.created(), *(w for errand in errands for w in errand.created(due))]
+        try:
+            transact_guarded(self.table, writes, claim.guard)
+        except ConditionFailed:
+            return meeting  # an earlier attempt has ordered it
+        self.dispatch.send([errand.job for errand in errands])
+        return meeting
+
+    def _home(self, run: Run) -> tuple[Chat, NamedMember]:
+        """Read the run's chat, and the person in it who asks.
+
+        Raises:
+            Forbidden: The run has no chat, or nobody in it asks.
+        """
+        if run.chat_id is None or run.trigger.user_id is None:
+            raise Forbidden(NOBODY_ASKS)
+        chat = read_snapshot(self.table, run.tenant, run.chat_id).chat
+        asker_id = chat.formerly.get(run.trigger.user_id, run.trigger.user_id)
+        asker = next((one for one in chat.roster if one.id == asker_id), None)
+        if asker is None:
+            raise Forbidden(NOBODY_ASKS)
+        return chat, asker
 
     def _ordered(self, claim: Claim, order: ErrandOrder, cause: str) -> tuple[Errand, ...]:
         now = self.clock.now()
@@ -210,3 +294,14 @@ def _named(known: dict[str, NamedMember], name: str) -> NamedMember:
     if not found:
         raise Correctable(UNKNOWN.format(name=name))
     raise Correctable(SEVERAL.format(name=name, ids=", ".join(sorted(one.id for one in found))))
+
+
+def text_for_times(topic: str, wish: MeetingWish, asker: NamedMember) -> str:
+    """Return the text that asks a person of a group for their times."""
+    zone = ZoneInfo(wish.zone)
+    first, last = wish.earliest.astimezone(zone), wish.latest.astimezone(zone)
+    span = f"{wish.minutes} minutes, {first:%a %d %b %H:%M} to {last:%a %d %b %H:%M}, {wish.zone}"
+    return (
+        f"{asker.name} looks for a time for {topic} ({span}). "
+        "The group learns only a time that suits all."
+    )

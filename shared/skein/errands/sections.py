@@ -50,6 +50,7 @@ def errands(given: SectionInput) -> Section | None:
     lines = []
     for errand in given.reading.of(Errands).errands:
         until = errand.until.astimezone(given.context.zone)
-        name, question = quoted(errand.asked.name), quoted(errand.question)
-        lines.append(f"  - {name} was asked {question}, open until {until:%Y-%m-%d %H:%M %Z}")
+        name = quoted(errand.asked.name) if errand.asked is not None else "each person here"
+        asked = f"{name} was asked {quoted(errand.question)}"
+        lines.append(f"  - {asked}, open until {until:%Y-%m-%d %H:%M %Z}")
     return listing("ERRANDS", lines, given.list_limit, given.counter) if lines else None

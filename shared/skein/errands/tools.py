@@ -1,21 +1,23 @@
-"""The tool `ask_someone`, which takes a question to a person who is elsewhere."""
+"""The tools `ask_someone`, for a person who is elsewhere, and `find_time`, for a group."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from skein.errands.orders import ErrandOrders, OrderOutcome
-from skein.errors import ExtraWriteFailed, LostLease
-from skein.interface.arguments import TEXT, Id, Moment
+from skein.errands.orders import ErrandOrders, MeetingWish, OrderOutcome
+from skein.errors import Correctable, ExtraWriteFailed, LostLease
+from skein.interface.arguments import LINE, TEXT, Id, Moment
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, content_of, readers_of
 from skein.models.chats.choice import MAX_PROPOSED
 from skein.models.chats.errand import MAX_ASKED
+from skein.models.common.json_types import NUMBER
 from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
-from skein.services.common.schedule import deadline_of
+from skein.services.common.schedule import deadline_of, moment_of
 from skein.services.runs.policy import MAX_WAIT
 
 ASKED = (
@@ -25,6 +27,11 @@ ASKED = (
 TO_AGREE = (
     "not asked yet: the person here is asked in msg:{seq} whether {names} may be asked exactly "
     "this. Do not say that they were asked"
+)
+
+TIMES_ASKED = (
+    "each person here is asked alone for times. This chat is told a time that suits all, or that "
+    "there is none, by itself; you learn nothing before, and must not ask for times here"
 )
 
 QuestionText = Annotated[str, Field(min_length=1, max_length=MAX_PROPOSED), TEXT]
@@ -49,6 +56,32 @@ def ask_someone(
         asked = orders.find(run, readers_of(call), names)
         ordered = orders.order(call.activation.claim, asked, question, deadline, cause=call.effect)
     return result_of(call, ordered, ", ".join(one.name for one in asked))
+
+
+@tool(effect="send")
+def find_time(
+    call: ToolContext,
+    topic: Annotated[str, Field(min_length=1, max_length=100), LINE],
+    earliest: Annotated[Moment, Field(description="Such as 2026-02-18T17:00.")],
+    latest: Moment,
+    until: Annotated[Moment, Field(description="When answers must be there, such as 1 day.")],
+    minutes: Annotated[int, Field(ge=15, le=1_440), NUMBER] = 60,
+) -> str:
+    """Ask each person of this group, alone, for times, and propose the first that suits all."""
+    now, zone = call.clock.now(), ZoneInfo(call.reading.zone)
+    with orders_as_tool_errors(call):
+        wish = MeetingWish(
+            topic=topic,
+            earliest=moment_of(earliest, zone, now),
+            latest=moment_of(latest, zone, now),
+            minutes=minutes,
+            zone=call.reading.zone,
+            until=deadline_of(until, zone, now, MAX_WAIT),
+        )
+        if wish.latest - wish.earliest < timedelta(minutes=minutes):
+            raise Correctable("latest: the meeting must fit between earliest and latest")
+        call.service(ErrandOrders).find_time(call.activation.claim, wish, cause=call.effect)
+    return TIMES_ASKED
 
 
 @contextmanager

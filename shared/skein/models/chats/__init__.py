@@ -12,6 +12,7 @@ __all__ = [
     "forgetting",
     "idempotency",
     "media",
+    "meeting",
     "membership",
     "names",
     "outreach",

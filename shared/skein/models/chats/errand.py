@@ -45,12 +45,24 @@ deadline, and then without an answer."""
 MAX_ASKED = 10  # people of one order
 
 
+class Slot(Value):
+    """A span of time."""
+
+    start: Instant
+    end: Instant
+
+
 class ErrandRef(Value):
-    """The place of an errand."""
+    """The place of an errand, or of a meeting.
+
+    Attributes:
+        times: Whether the person is asked for times.
+    """
 
     agent_id: Identifier
     scope: str | None = None
     id: Identifier
+    times: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
     def key(self, tenant: str) -> Key:
         """Return the key of the errand."""
@@ -97,7 +109,13 @@ class Errand(Stored):
         choice_seq: The message of the question.
         answer: The words of the answer; None without one.
         answered_at: When the person answered.
-        ended_at: When the home chat was told; nothing is left to be done then.
+        ended_at: When the home chat was told, or the times were read; nothing is left to be done
+            then, unless the person is to confirm a time.
+        meeting: For a person who is asked for times, the meeting. Its group is not told the answer.
+        times: The times that were read from the answer; None before.
+        asked_back: Whether an unclear answer was asked back.
+        confirm_seq: The message that asks the person to confirm the proposed time.
+        confirmed: Whether the person confirms it; None without an answer.
         version: The optimistic lock: every change raises it.
     """
 
@@ -123,18 +141,30 @@ class Errand(Stored):
     answer: str | None = None
     answered_at: Instant | None = None
     ended_at: Instant | None = None
+    meeting: Annotated[ErrandRef | None, Field(exclude_if=lambda value: value is None)] = None
+    times: Annotated[tuple[Slot, ...] | None, Field(exclude_if=lambda value: value is None)] = None
+    asked_back: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
+    confirm_seq: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
+    confirmed: Annotated[bool | None, Field(exclude_if=lambda value: value is None)] = None
     version: int = 1
     created_at: Instant
 
     @classmethod
     def ordered(
-        cls, tenant: str, order: ErrandOrder, *, cause: str, at: datetime
+        cls,
+        tenant: str,
+        order: ErrandOrder,
+        *,
+        cause: str,
+        at: datetime,
+        meeting: ErrandRef | None = None,
     ) -> tuple[Self, ...]:
         """Return the errands of an order, one for each person.
 
         Args:
             cause: What ordered them; the same cause makes the same errands.
             at: The time of the order.
+            meeting: The meeting for which the people are asked.
         """
         shared = {name: getattr(order, name) for name in ErrandOrder.model_fields}
         del shared["asked"]
@@ -145,6 +175,7 @@ class Errand(Stored):
                 id=f"err_{effect_id(tenant, cause, person.id)}",
                 group_id=group,
                 asked=person,
+                meeting=meeting,
                 created_at=at,
                 **shared,
             )
@@ -160,7 +191,8 @@ class Errand(Stored):
     @property
     def ref(self) -> ErrandRef:
         """The place of this errand."""
-        return ErrandRef(agent_id=self.agent_id, scope=self.scope, id=self.id)
+        times = self.meeting is not None
+        return ErrandRef(agent_id=self.agent_id, scope=self.scope, id=self.id, times=times)
 
     @property
     def key(self) -> Key:
@@ -196,30 +228,43 @@ class Errand(Stored):
         return ended, Delete(OpenErrand.key_of(self.tenant, self.ref))
 
     def created(self, due_at: datetime) -> Iterator[Write]:
-        """Yield the writes that store a new errand, its due pointer and its links."""
+        """Yield the writes that store a new errand, its due pointer and its links.
+
+        One for times is listed for nobody, so that nobody learns who has answered.
+        """
         listed = {
             "gsi1pk": errands_relation(self.tenant),
             "gsi1sk": f"{rfc3339(self.created_at)}#{self.id}",
         }
         due = due_pointer("choice", self.key, due_at)
+        if self.meeting is not None:
+            yield Put(self.key, self.attributes() | due, Missing())
+            yield self._link("asked", self.asked)
+            return
         yield Put(self.key, self.attributes() | listed | due, Missing())
         shown = {name: getattr(self, name) for name in OpenErrand.model_fields}
         yield Put(OpenErrand.key_of(self.tenant, self.ref), OpenErrand(**shown).attributes())
-        for role, user_id in (("asker", self.asked_by.id), ("asked", self.asked.id)):
-            link = ErrandLink(
-                tenant=self.tenant,
-                user_id=user_id,
-                role=role,
-                errand=self.ref,
-                created_at=self.created_at,
-            )
-            yield Put(link.key, link.attributes())
+        yield self._link("asker", self.asked_by)
+        yield self._link("asked", self.asked)
+
+    def _link(self, role: Literal["asker", "asked"], person: NamedMember) -> Write:
+        link = ErrandLink(
+            tenant=self.tenant,
+            user_id=person.id,
+            role=role,
+            errand=self.ref,
+            created_at=self.created_at,
+        )
+        return Put(link.key, link.attributes())
 
 
 class OpenErrand(Stored):
     """An errand as prompts of its home chat show it until that chat is told.
 
     It stands among the items that each prompt reads in one query (`agent/reading/owned_items.py`).
+
+    Attributes:
+        asked: The person; None if everybody in the chat is asked.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("OPEN_ERRAND#")
@@ -227,7 +272,7 @@ class OpenErrand(Stored):
     id: Identifier
     tenant: Tenant
     chat_id: Identifier
-    asked: NamedMember
+    asked: NamedMember | None = None
     question: str
     audience: Audience
     authors: StoredAuthors = NO_AUTHORS

@@ -33,6 +33,7 @@ ToolName = Literal[
     "ask_choice",
     "ask_a_person",
     "ask_someone",
+    "find_time",
     "enter_chat",
     "read_messages",
     "recall",

@@ -87,6 +87,17 @@ class ErrandJob(Job):
     errand_id: Identifier
 
 
+class MeetingJob(Job):
+    """A time for a meeting may have to be proposed, confirmed or told."""
+
+    queue = "turns"
+
+    kind: Literal["meeting"] = "meeting"
+    agent_id: Identifier
+    scope: str | None = None
+    meeting_id: Identifier
+
+
 class DeskJob(Job):
     """A chat on the desk may have to go back to its agents, or people may have to be told so."""
 

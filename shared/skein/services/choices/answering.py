@@ -24,6 +24,7 @@ from skein.models.chats.choice import NO, YES, Choice, ChoiceAnswer
 from skein.models.chats.consent import Consent
 from skein.models.chats.errand import Errand, ErrandRef
 from skein.models.chats.forgetting import Forgetting
+from skein.models.chats.meeting import Meeting, wake
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
@@ -251,6 +252,10 @@ class Answering:
         """
         item = self.table.get(errand.key(given.tenant))
         stored = Errand.from_item(item) if item is not None else None
+        if stored is not None and stored.meeting is not None and stored.confirm_seq == given.seq:
+            _, write = revise(stored, {"confirmed": given.option == YES})
+            woken = wake(given.tenant, stored.meeting, now)
+            return Consequence([write, woken], [Meeting.job_of(given.tenant, stored.meeting)])
         if stored is None or stored.state(now) != "open":
             raise Conflict("the question has expired", details={"status": "expired"})
         changes = {"answer": given.text, "answered_at": now}

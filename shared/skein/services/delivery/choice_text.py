@@ -10,6 +10,7 @@ from skein.models.chats.person_choices import OpenChoice
 
 WORDS = "To answer, reply {code} and then your words."
 ERRAND = "Reply {code} and your answer."
+TIMES = "Reply {code} and your times."
 
 
 def choice_text(choice: Choice, listed: OpenChoice) -> str:
@@ -25,6 +26,8 @@ def choice_text(choice: Choice, listed: OpenChoice) -> str:
     agents_own = choice.purpose == "question"
     question = plain_text(choice.question) if agents_own else choice.question
     in_words = ERRAND if choice.purpose == "errand" else WORDS
+    if choice.errand is not None and choice.errand.times:
+        in_words = TIMES
     answers = [
         f"{option.label}: reply {listed.codes[option.id]}."
         for option in choice.options

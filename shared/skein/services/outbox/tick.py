@@ -18,6 +18,7 @@ from functools import partial
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.chats.errand import Errand
 from skein.models.chats.forgetting import Forgetting
+from skein.models.chats.meeting import Meeting
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.storage import Item
 from skein.models.outbox.due import DueKind, due_time
@@ -55,6 +56,8 @@ def _choice_job(item: Item) -> Job:
     """Return the job of a consent, a forgetting, an errand, or of a person's invitations."""
     if Errand.PREFIX.holds(item):
         return Errand.from_item(item).job
+    if Meeting.PREFIX.holds(item):
+        return Meeting.from_item(item).job
     tenant, user_id = item["tenant"], item["user_id"]
     if key_of(item) == PersonChoices.key_of(tenant, user_id):
         return InvitationJob(tenant=tenant, user_id=user_id)

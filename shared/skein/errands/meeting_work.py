@@ -1,0 +1,214 @@
+"""Find a time: propose the first time that suits all, have it confirmed, and tell the group.
+
+The group hears of a proposal as soon as all have named times that have one in common. That there is
+none, it hears at the deadline only, so that nobody learns who is the reason.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from skein.errors import (
+    ConditionFailed,
+    Conflict,
+    ExtraWriteFailed,
+    NotFound,
+    RateLimited,
+    Rejected,
+)
+from skein.models.chats.errand import Errand, ErrandRef, OpenErrand
+from skein.models.chats.meeting import Meeting, first_common
+from skein.models.common.base import MemberRef
+from skein.models.common.provenance import Authors
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Delete, Is, Item, Update, Write, all_of
+from skein.models.outbox.due import NOT_DUE, still_due
+from skein.models.outbox.jobs import MeetingJob
+from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.choices.asking import Asking, NewChoice
+from skein.services.choices.wording import YES_NO
+from skein.services.common.optimistic import revise
+from skein.services.common.pagination import read_items
+from skein.services.outbox.dispatch import Dispatch
+
+READ_WITHIN = timedelta(minutes=10)  # after the deadline, until the last answers are read
+CONFIRM_WITHIN = timedelta(days=1)
+ANOTHER_TRY = timedelta(minutes=10)
+HELD_FOR = timedelta(minutes=5)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeetingWorker:
+    """The service that finds a time for a group."""
+
+    table: Table
+    clock: Clock
+    chats: Chats
+    asking: Asking
+    dispatch: Dispatch
+
+    def look(self, job: MeetingJob) -> None:
+        """Do the next step of a meeting (idempotent)."""
+        ref = ErrandRef(agent_id=job.agent_id, scope=job.scope, id=job.meeting_id)
+        item = self.table.get(Meeting.key_of(job.tenant, ref))
+        meeting = Meeting.from_item(item) if item is not None else None
+        if item is None or meeting is None:
+            return
+        try:
+            self._look_once(meeting, item)
+        except (ConditionFailed, ExtraWriteFailed):
+            logger.info("another worker was faster", extra={"meeting_id": meeting.id})
+
+    def _look_once(self, meeting: Meeting, item: Item) -> None:
+        now, errands = self.clock.now(), self._errands(meeting)
+        if meeting.stage == "ended":
+            if "gsi2sk" in item:
+                self.table.write(Update(meeting.key, set=NOT_DUE, condition=still_due(item)))
+        elif meeting.stage == "collecting":
+            self._collect(meeting, item, errands, now)
+        else:
+            self._confirm(meeting, item, errands, now)
+
+    def _errands(self, meeting: Meeting) -> list[Errand]:
+        """Read the errands of the meeting; those of people who were erased are gone."""
+        keys = [ref.key(meeting.tenant) for ref in meeting.errands]
+        found = read_items(self.table, keys)
+        return [Errand.from_item(found[key]) for key in keys if key in found]
+
+    def _look_again(self, meeting: Meeting, item: Item, at: datetime) -> None:
+        """Make the meeting due again, unless an answer has just made it due."""
+        as_read = all_of(Is("version", meeting.version), still_due(item))
+        self.table.write(Update(meeting.key, set=meeting.due(at), condition=as_read))
+
+    # ------------------------------------------------------------------ proposing
+
+    def _collect(
+        self, meeting: Meeting, item: Item, errands: Sequence[Errand], now: datetime
+    ) -> None:
+        read = [errand.times for errand in errands if errand.times is not None]
+        complete = len(read) == len(meeting.errands)
+        start = None
+        if complete:
+            earliest = max(meeting.earliest, now)
+            start = first_common(read, earliest, meeting.latest, meeting.length)
+        if start is not None:
+            self._propose(meeting, start, now)
+        elif now >= meeting.until and (complete or now >= meeting.until + READ_WITHIN):
+            self._conclude(meeting, None)
+        else:
+            later = now + timedelta(minutes=2) if now >= meeting.until else meeting.until
+            self._look_again(meeting, item, later)
+
+    def _propose(self, meeting: Meeting, start: datetime, now: datetime) -> None:
+        text = f"Proposal for {meeting.topic}: {_time(meeting, start)}. Each of you is asked alone."
+        proposed = {
+            "stage": "confirming",
+            "start": start,
+            "confirm_until": min(now + CONFIRM_WITHIN, start),
+        }
+        self._post(meeting, text, "proposal", proposed, also=meeting.due(now))
+        self.dispatch.send([meeting.job])
+
+    # ------------------------------------------------------------------ confirming
+
+    def _confirm(
+        self, meeting: Meeting, item: Item, errands: Sequence[Errand], now: datetime
+    ) -> None:
+        start, until = meeting.start, meeting.confirm_until
+        if start is None or until is None:
+            return
+        everybody = len(errands) == len(meeting.errands)
+        if everybody and all(errand.confirmed for errand in errands):
+            self._conclude(meeting, start)
+        elif now >= until:
+            self._conclude(meeting, None)
+        else:
+            asked = [self._asked(meeting, errand, start, until) for errand in errands]
+            self._look_again(meeting, item, until if all(asked) else min(now + ANOTHER_TRY, until))
+
+    def _asked(self, meeting: Meeting, errand: Errand, start: datetime, until: datetime) -> bool:
+        """Ask a person to confirm the proposal, once; return whether that need not be repeated."""
+        if errand.confirm_seq is not None or errand.choice_chat_id is None:
+            return True
+
+        def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
+            return (revise(errand, {"confirm_seq": snapshot.chat.last_seq + 1})[1],)
+
+        new = NewChoice(
+            tenant=meeting.tenant,
+            chat_id=errand.choice_chat_id,
+            agent=MemberRef(kind="agent", id=meeting.agent_id),
+            client_id=f"errand:{errand.id}:confirm",
+            addressee=errand.asked.id,
+            question=f"{meeting.topic}: {_time(meeting, start)}. Can you come then?",
+            options=YES_NO,
+            purpose="errand",
+            authors=meeting.authors,
+            traced_to=meeting.asked_by.id,
+            expires_at=until,
+            errand=errand.ref,
+        )
+        try:
+            self.asking.ask(new, extra_writes=recorded)
+        except RateLimited:
+            return False
+        except ExtraWriteFailed:
+            return False
+        except Rejected as error:
+            extra = {"errand_id": errand.id, "why": type(error).__name__}
+            logger.info("person of a meeting not asked to confirm", extra=extra)
+        return True
+
+    # ------------------------------------------------------------------ telling
+
+    def _conclude(self, meeting: Meeting, start: datetime | None) -> None:
+        text = f"No time for {meeting.topic} suits all."
+        if start is not None:
+            text = f"{meeting.topic}: {_time(meeting, start)}. Everybody has confirmed."
+        over = Delete(OpenErrand.key_of(meeting.tenant, meeting.ref))
+        self._post(meeting, text, "end", {"stage": "ended"}, over, also=NOT_DUE)
+
+    def _post(
+        self,
+        meeting: Meeting,
+        text: str,
+        step: str,
+        changes: dict[str, Any],
+        *more: Write,
+        also: dict[str, Any],
+    ) -> None:
+        """Tell the group, and record the step in the same transaction."""
+        _, write = revise(meeting, changes, also=also)
+        new = NewMessage(
+            tenant=meeting.tenant,
+            chat_id=meeting.chat_id,
+            sender=MemberRef(kind="agent", id=meeting.agent_id),
+            text=text,
+            client_id=f"meeting:{meeting.id}:{step}",
+            depth=1,
+            authors=Authors.in_digests([meeting.asked_by.id]).joined(meeting.authors),
+            traced_to=meeting.asked_by.id,
+            errand_id=meeting.id,
+        )
+        try:
+            self.chats.post_message(new, extra_writes=lambda _: (write, *more))
+        except (NotFound, Conflict) as error:
+            if error.reason == Reason.DESK:
+                held = revise(meeting, {}, also=meeting.due(self.clock.now() + HELD_FOR))[1]
+                self.table.write(held)
+                return
+            self.table.write(revise(meeting, {"stage": "ended"}, also=NOT_DUE)[1])
+
+
+def _time(meeting: Meeting, start: datetime) -> str:
+    """Return the span of a proposal on the clocks of the group."""
+    zone = ZoneInfo(meeting.zone)
+    begin, end = start.astimezone(zone), (start + meeting.length).astimezone(zone)
+    return f"{begin:%A %Y-%m-%d %H:%M} to {end:%H:%M} ({meeting.zone})"

@@ -1,0 +1,157 @@
+"""Meetings: a time that suits all people of a group, found by errands to each of them.
+
+Each person is asked for their times alone. The group learns only a time that suits all: the words,
+and the times that were read from them, are stored on the person's errand and shown to nobody.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from skein.models.chats.errand import ErrandRef, OpenErrand, Slot
+from skein.models.common.audience import Audience
+from skein.models.common.base import Identifier, Instant, NamedMember, Stored, Tenant, key_part
+from skein.models.common.ownership import StoredAuthors, owned_partition
+from skein.models.common.provenance import NO_AUTHORS
+from skein.models.common.storage import Is, Key, Missing, Put, SortKeyPrefix, Update, Write
+from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import MeetingJob
+
+MeetingStage = Literal["collecting", "confirming", "ended"]
+
+
+class Meeting(Stored):
+    """A search for a time.
+
+    Attributes:
+        id: `mtg_<digest>`, which follows from the call that ordered it.
+        errands: The errands of the people, one each.
+        earliest: When the meeting may begin at the earliest.
+        latest: When it must have ended.
+        zone: The IANA time zone in which times are told.
+        until: The deadline for times.
+        start: When the proposed meeting begins; None before a proposal.
+        confirm_until: The deadline for the confirmations.
+        version: The optimistic lock: every change raises it.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("MEETING#")
+
+    tenant: Tenant
+    id: Identifier
+    agent_id: Identifier
+    scope: str | None = None
+    chat_id: Identifier
+    asked_by: NamedMember
+    errands: tuple[ErrandRef, ...]
+    topic: str
+    earliest: Instant
+    latest: Instant
+    minutes: int
+    zone: str
+    audience: Audience
+    authors: Annotated[StoredAuthors, Field()] = NO_AUTHORS
+    until: Instant
+    stage: MeetingStage = "collecting"
+    start: Instant | None = None
+    confirm_until: Instant | None = None
+    version: int = 1
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, ref: ErrandRef) -> Key:
+        """Return the key of a meeting."""
+        pk = owned_partition(tenant, ref.agent_id, ref.scope)
+        return Key(pk, f"{Meeting.PREFIX}{key_part(ref.id)}")
+
+    @property
+    def ref(self) -> ErrandRef:
+        """The place of this meeting."""
+        return ErrandRef(agent_id=self.agent_id, scope=self.scope, id=self.id)
+
+    @property
+    def key(self) -> Key:
+        """The key of this meeting."""
+        return self.key_of(self.tenant, self.ref)
+
+    @property
+    def job(self) -> MeetingJob:
+        """The job that proposes a time, has it confirmed, and tells the group."""
+        return self.job_of(self.tenant, self.ref)
+
+    @staticmethod
+    def job_of(tenant: str, ref: ErrandRef) -> MeetingJob:
+        """Return the job of the meeting at a place."""
+        return MeetingJob(tenant=tenant, agent_id=ref.agent_id, scope=ref.scope, meeting_id=ref.id)
+
+    @property
+    def length(self) -> timedelta:
+        """How long the meeting takes."""
+        return timedelta(minutes=self.minutes)
+
+    def due(self, at: datetime) -> dict[str, Any]:
+        """Return the due pointer at `at`."""
+        return due_pointer("choice", self.key, at) | {"due_tries": None}
+
+    def created(self) -> Iterator[Write]:
+        """Yield the writes that store a new meeting, with its line in prompts of the group."""
+        due = due_pointer("choice", self.key, self.until)
+        yield Put(self.key, self.attributes() | due, Missing())
+        shown = OpenErrand(
+            tenant=self.tenant,
+            id=self.id,
+            chat_id=self.chat_id,
+            question=f"which times for {self.topic}?",
+            audience=self.audience,
+            authors=self.authors,
+            until=self.until,
+            created_at=self.created_at,
+        )
+        yield Put(OpenErrand.key_of(self.tenant, self.ref), shown.attributes())
+
+
+def wake(tenant: str, ref: ErrandRef, at: datetime) -> Update:
+    """Return the write that makes a meeting due, in the transaction that ends a step of an errand.
+
+    It fails if the meeting is gone.
+    """
+    key = Meeting.key_of(tenant, ref)
+    due = due_pointer("choice", key, at) | {"due_tries": None}
+    return Update(key, set=due, condition=Is("id", ref.id))
+
+
+def first_common(
+    times: Sequence[Sequence[Slot]], earliest: datetime, latest: datetime, length: timedelta
+) -> datetime | None:
+    """Return the begin of the first span of a length that suits all; None if there is none.
+
+    Args:
+        times: The times of each person.
+        earliest: When the span may begin.
+        latest: When the span must have ended.
+        length: The length of the span.
+    """
+    common = [Slot(start=earliest, end=latest)]
+    for own in times:
+        common = [
+            Slot(start=max(one.start, other.start), end=min(one.end, other.end))
+            for one in common
+            for other in merged(own)
+            if min(one.end, other.end) > max(one.start, other.start)
+        ]
+    fitting = (slot.start for slot in common if slot.end - slot.start >= length)
+    return min(fitting, default=None)
+
+
+def merged(times: Sequence[Slot]) -> list[Slot]:
+    """Return times in order, in which those that touch are one."""
+    joined: list[Slot] = []
+    for slot in sorted(times, key=lambda each: each.start):
+        if joined and slot.start <= joined[-1].end:
+            end = max(joined[-1].end, slot.end)
+            joined[-1] = joined[-1].model_copy(update={"end": end})
+        else:
+            joined.append(slot)
+    return joined

@@ -1,0 +1,107 @@
+"""A group looks for a time: who can be asked, which time is first, and what the group may see."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from skein.models.chats.errand import Slot
+from skein.models.chats.meeting import first_common
+from tests.support.agents import results_of
+from tests.support.api_client import Client, operator
+from tests.support.builders import NOON
+from tests.support.errands import ALICE, HOME, TEAM, Errands
+from tests.support.fakes import calls
+
+WISH = {
+    "topic": "dinner",
+    "earliest": "2026-02-20T12:00",
+    "latest": "2026-02-21T12:00",
+    "until": "1 day",
+}
+
+
+def _found(chat_id: str = TEAM, **change: Any) -> tuple[Errands, str]:
+    """Alice has the agent find a time; the world, and what the model is told."""
+    world = Errands()
+    world.model.script.append(calls(("find_time", WISH | change)))
+    world.asks(chat_id=chat_id)
+    return world, results_of(world, world.runs(chat_id)[-1])[0].content
+
+
+def test_each_person_of_the_group_is_asked_alone() -> None:
+    world, result = _found()
+    assert "each person here is asked alone" in result
+    assert sorted(errand.asked.name for errand in world.errands) == ["Alice", "Sarah"]
+    [body] = world.bodies
+    assert "The group learns only a time that suits all. Reply " in body
+    assert body.endswith(" and your times.")
+    assert "Alice looks for a time for dinner" in world.texts(HOME)[-1]
+
+
+def test_nothing_tells_the_group_who_has_answered() -> None:
+    world, _ = _found()
+    before = _seen(world)
+    code = world.bodies[-1].split("Reply ")[-1].split()[0]
+    world.model.default = '{"clear": true, "times": []}'
+    world.texts_in(f"{code} I cannot, my knee hurts")
+    assert _seen(world) == before
+    assert "knee" not in str(operator(world).get("/v1/errands").body)
+
+
+def _seen(world: Errands) -> Any:
+    """What Alice sees, and what a prompt of the group would hold of errands."""
+    world.post("Hm", ALICE, chat_id=TEAM, client_id=f"hm-{len(world.model.requests)}")
+    world.drain()
+    prompt = world.model.requests[-1].messages[0].content
+    lines = [line for line in prompt.splitlines() if "was asked" in line]
+    return lines, world.told(TEAM), Client(world, sub=ALICE.id).get("/v1/me/errands").body
+
+
+@pytest.mark.parametrize(
+    ("change", "chat_id", "error"),
+    [
+        ({}, HOME, "2 to 10 people"),
+        ({"latest": "2026-02-20T12:30"}, TEAM, "must fit between"),
+        ({"until": "9 days"}, TEAM, "at most 7 days"),
+    ],
+)
+def test_wish_that_cannot_be_met_is_refused(
+    change: dict[str, Any], chat_id: str, error: str
+) -> None:
+    assert error in _found(chat_id, **change)[1]
+
+
+def test_group_hears_of_no_time_at_the_deadline_only() -> None:
+    world, _ = _found()
+    for _ in range(3):
+        world.passes(7 * 3_600)
+    assert world.told(TEAM) == []
+    for _ in range(4):
+        world.passes(2 * 3_600)
+    assert world.told(TEAM) == ["No time for dinner suits all."]
+    assert not [key for key in world.table.all_keys() if key.sk.startswith("OPEN_ERRAND#")]
+
+
+def _slots(*hours: tuple[int, int]) -> list[Slot]:
+    day = NOON.replace(hour=0)
+    return [
+        Slot(start=day + timedelta(hours=first), end=day + timedelta(hours=last))
+        for first, last in hours
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "hour"),
+    [
+        ([_slots((9, 12)), _slots((11, 13))], 11),
+        ([_slots((9, 10), (10, 12)), _slots((9, 12))], 9),  # those that touch are one
+        ([_slots((9, 12)), _slots((12, 14))], None),
+        ([_slots((9, 12)), _slots()], None),
+        ([_slots((16, 18), (9, 11)), _slots((8, 20))], 9),
+    ],
+)
+def test_first_common_time_suits_all(times: list[list[Slot]], hour: int | None) -> None:
+    day = NOON.replace(hour=0)
+    start = first_common(times, day, day + timedelta(days=1), timedelta(hours=1))
+    assert start == (None if hour is None else day + timedelta(hours=hour))
