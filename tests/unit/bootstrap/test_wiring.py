@@ -181,5 +181,5 @@ def test_services_of_every_function_can_be_built(path: Path) -> None:
 
 
 def test_services_of_functions_are_found() -> None:
-    assert len(services_in(FUNCTIONS / "run_worker.py")) == 8
+    assert len(services_in(FUNCTIONS / "run_worker.py")) == 9
     assert len(services_in(FUNCTIONS / "tick.py")) == 3
