@@ -35,6 +35,7 @@ from skein.services.outbox.dispatch import Dispatch
 
 GIVE_UP_AFTER = timedelta(days=1)
 MMS_TYPES = frozenset({"image/jpeg", "image/png"})
+CHECK_SECONDS = 60.0
 MAX_TRIES = 8  # of the tick; a file that ends its worker each time is given up
 
 logger = logging.getLogger(__name__)
@@ -82,9 +83,14 @@ class MediaReceiver:
         if tries >= MAX_TRIES:
             return _failed(file, "unreadable")
         try:
-            checked = self.reader().check(self._content(file), file.content_type)
+            content, reader = self._content(file), self.reader()
+            checked = self.clock.within(
+                CHECK_SECONDS, lambda: reader.check(content, file.content_type)
+            )
         except MediaRefused as refused:
             return _failed(file, refused.reason)
+        except TimeoutError:  # a file that is made to keep its reader busy
+            return _failed(file, "unreadable")
         self.files.put(file.file_name, checked.content, checked.content_type)
         if checked.text:
             self.files.put(file.text_name, checked.text.encode(), "text/plain; charset=utf-8")

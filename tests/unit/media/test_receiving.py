@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from skein.adapters.media_reader import LibraryMediaReader
 from skein.errors import Unavailable
 from skein.media.deleting import MediaDeletion
-from skein.media.receiving import MAX_TRIES
+from skein.media.receiving import CHECK_SECONDS, MAX_TRIES
 from skein.models.chats.chat import Media, chat_partition
 from skein.models.chats.media import MediaFile
 from skein.models.common.reason import Reason
@@ -165,6 +166,16 @@ def test_file_that_ends_each_worker_is_given_up() -> None:
     [file] = files_in(world, chat_id)
     world.table.write(Update(file.key, set={"due_tries": MAX_TRIES}))
     world.handle(job)
+    assert [file.reason for file in files_in(world, chat_id)] == ["unreadable"]
+
+
+def test_file_that_keeps_its_reader_busy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of(document("Rest"))
+    chat_id = text(world)
+    monkeypatch.setattr(
+        LibraryMediaReader, "check", lambda *_: world.clock.advance(CHECK_SECONDS + 1)
+    )
+    world.drain()
     assert [file.reason for file in files_in(world, chat_id)] == ["unreadable"]
 
 
