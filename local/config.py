@@ -14,6 +14,7 @@ DEFAULT_PORT = 8787
 DEFAULT_DATA_DIR = ".data"
 LARGEST_PORT = 65_535
 PREFIX = "SKEIN_"
+API_KEY = "_API_KEY"
 ORIGIN = re.compile(r"https?://[^,/ *]+")
 
 
@@ -34,6 +35,8 @@ class Config:
         openai_api_key: Key of the OpenAI API. Without this key and without `openai_base_url`, the
             stack uses the local model.
         openai_base_url: URL of an OpenAI-compatible API; None for OpenAI's own.
+        provider_keys: Keys of further providers of models, by the provider's name; that of `azure`
+            is in `AZURE_API_KEY`.
         cors_origins: The origins whose pages may call the API; the stack's own if empty.
         settings: Skein's own settings, as environment variables.
         template: The path of the CloudFormation template.
@@ -46,6 +49,7 @@ class Config:
     data_dir: Path = ROOT / DEFAULT_DATA_DIR
     openai_api_key: str | None = None
     openai_base_url: str | None = None
+    provider_keys: Mapping[str, str] = field(default_factory=dict)
     cors_origins: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     template: Path = TEMPLATE
@@ -79,6 +83,11 @@ class Config:
             data_dir=data_dir.expanduser().resolve(),
             openai_api_key=environment.get("OPENAI_API_KEY") or None,
             openai_base_url=base_url,
+            provider_keys={
+                name.removesuffix(API_KEY).lower(): value
+                for name, value in environment.items()
+                if name.endswith(API_KEY) and value
+            },
             cors_origins=_origins(environment.get("SKEIN_CORS_ORIGINS") or ""),
             settings={
                 name: value for name, value in environment.items() if name.startswith(PREFIX)

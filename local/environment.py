@@ -37,6 +37,7 @@ CHOOSABLE = {
     "SKEIN_DEFAULT_MODEL": "DefaultModel",
     "SKEIN_LIGHT_MODEL": "LightModel",
     "SKEIN_EMBEDDINGS_MODEL": "EmbeddingsModel",
+    "SKEIN_MODEL_PROVIDERS": "ModelProviders",
     "SKEIN_TRACE_PERCENT": "TracePercent",
     "SKEIN_CONSOLE_ISSUER": "JwtIssuer",
     "SKEIN_CONSOLE_AUDIENCE": "JwtAudience",

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -82,6 +83,7 @@ from local.web.token_signer import TokenSigner
 from skein import bootstrap
 from skein.adapters.identity_provider import OpenIdProvider
 from skein.adapters.openai.model import LIBRARIES, OpenAIModel
+from skein.adapters.openai.providers import ProviderModels
 from skein.ports import Clock, LanguageModel, ModelList, Sockets
 from skein.services.chats.message_reasons import ReasonViews
 from skein.services.directory.assigned_numbers import AssignedNumbers
@@ -403,7 +405,11 @@ class Stack:
         permissions = Permissions.of(self.template)
         table = PermittedTable(MessageLog(adapters.table, twilio_account), permissions)
         secrets = PermittedSecrets(LocalSecrets(adapters.secrets, key), permissions, SECRETS)
-        reporting = self._wrapped_model(ReportingModel(model, api))
+        others = {
+            name: partial(self._provider, name, url, settings)
+            for name, url in settings.model_providers.items()
+        }
+        reporting = self._wrapped_model(ReportingModel(ProviderModels(model, others), api))
 
         def use_new_app() -> None:
             app = bootstrap.build_app(
@@ -425,6 +431,13 @@ class Stack:
             bootstrap.use(app)
 
         return use_new_app
+
+    def _provider(self, name: str, base_url: str, settings: Settings) -> LanguageModel:
+        """Return the models of a further provider."""
+        key = self.config.provider_keys.get(name, NO_KEY)
+        return OpenAIModel(
+            api_key=lambda: key, base_url=base_url, reasoning_tokens=settings.reasoning_tokens
+        )
 
     def _poller(
         self,

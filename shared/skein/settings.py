@@ -23,6 +23,7 @@ from skein.models.config.overrides import (
 
 PREFIX = "SKEIN_"
 NO_QUEUES: Mapping[str, str] = {}
+NO_PROVIDERS: Mapping[str, str] = {}
 
 
 class BadSettings(SkeinError):
@@ -116,6 +117,13 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     openai_base_url: Annotated[
         str | None, Field(description="Base URL of an OpenAI-compatible API; unset for OpenAI's.")
     ] = None
+    model_providers: Annotated[
+        Mapping[str, str],
+        Field(
+            description="Base URLs of further providers, by the name with which the names of their "
+            "models begin (JSON)."
+        ),
+    ] = NO_PROVIDERS
     default_model: Annotated[
         str, Field(description="Model of agents that name no model.", min_length=1)
     ] = "gpt-4.1-mini"

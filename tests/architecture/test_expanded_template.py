@@ -39,6 +39,8 @@ OTHER = {
     "TwilioApiUrl": "https://api.dublin.ie1.twilio.com",
     "OpenaiSecretArn": "arn:aws:secretsmanager:us-east-1:1:secret:openai-a",
     "OpenaiBaseUrl": "https://models.example/v1",
+    "ModelProviders": '{"bedrock": "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1"}',
+    "Bedrock": "on",
     "DefaultModel": "big",
     "LightModel": "small",
     "EmbeddingsModel": "vectors",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -228,7 +228,13 @@ class Ports:
     @lazy
     def model(self) -> LanguageModel:
         """The language model."""
-        return self.openai
+        providers = self.settings.model_providers
+        if not providers:
+            return self.openai
+        from skein.adapters.openai.providers import ProviderModels
+
+        others = {name: partial(self._provider, name, url) for name, url in providers.items()}
+        return ProviderModels(self.openai, others)
 
     @lazy
     def model_list(self) -> ModelList:
@@ -238,12 +244,32 @@ class Ports:
     @lazy
     def openai(self) -> OpenAIModel:
         """The client of the model's API."""
+        return self._provider("api_key", self.settings.openai_base_url)
+
+    def _provider(self, secret_field: str, base_url: str | None) -> OpenAIModel:
+        """Return the client of one provider.
+
+        Args:
+            secret_field: The field of the models' secret with the provider's key. Without it, the
+                function's role signs in to Bedrock.
+            base_url: The provider's address; None for OpenAI.
+        """
+        from skein.adapters.openai.bedrock_tokens import bedrock_region, bedrock_token
         from skein.adapters.openai.model import OpenAIModel
 
+        secret, region = self.settings.openai_secret, bedrock_region(base_url)
+
+        def api_key() -> str:
+            fields = self.secrets.get(secret) if secret else {}
+            if region is not None and secret_field not in fields:
+                return bedrock_token(self.aws, region)
+            return fields[secret_field]
+
         return OpenAIModel(
-            api_key=lambda: self.secrets.get(self.settings.openai_secret)["api_key"],
-            base_url=self.settings.openai_base_url,
+            api_key=api_key,
+            base_url=base_url,
             reasoning_tokens=self.settings.reasoning_tokens,
+            key_expires=region is not None,
             tokens=lambda: self.tokens,
         )
 

@@ -27,6 +27,12 @@ class Aws:
         self._endpoint_url = settings.aws_endpoint_url
         self._lock = threading.Lock()
 
+    def credentials(self) -> Any:
+        """Return the current credentials, which the SDK renews; None if there are none."""
+        with self._lock:
+            found = self._session.get_credentials()
+        return found.get_frozen_credentials() if found is not None else None
+
     def client(
         self,
         service: str,

@@ -98,6 +98,7 @@ class OpenAIModel:
         base_url: The base URL of a compatible API; None for OpenAI's own.
         reasoning_tokens: The tokens that a reasoning model may use before its answer. They are
             added to the limit of the answer, which they would otherwise use up.
+        key_expires: Whether the key is for one call, so that each call needs a new one.
         tokens: Returns the counter that estimates the tokens of a streamed answer, if the provider
             does not count them; None counts 0.
     """
@@ -108,11 +109,13 @@ class OpenAIModel:
         api_key: Callable[[], str],
         base_url: str | None,
         reasoning_tokens: int = 0,
+        key_expires: bool = False,
         tokens: Callable[[], ModelTokens] | None = None,
     ) -> None:
         self._api_key = api_key
         self._base_url = base_url
         self._reasoning_tokens = reasoning_tokens
+        self._key_expires = key_expires
         self._tokens = tokens
         self._connection: _Connection | None = None
         self._lock = threading.Lock()
@@ -381,7 +384,7 @@ class OpenAIModel:
         }
         http_client = DefaultHttpxClient(event_hooks=hooks)
         client = OpenAI(
-            api_key=api_key,
+            api_key=self._api_key if self._key_expires else api_key,
             base_url=self._base_url,
             max_retries=SDK_RETRIES,
             http_client=http_client,

@@ -32,6 +32,8 @@ class ModelWarnings:
         There is no warning if the provider lists no models or cannot be asked.
         """
         name = agent.model or self.settings.default_model
+        if name.partition("/")[0] in self.settings.model_providers:
+            return ()  # the list is that of the default provider
         listed = self._current_list()
         if not listed or name in listed:
             return ()
