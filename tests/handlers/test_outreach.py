@@ -272,6 +272,27 @@ def test_team_name_is_who_asks_if_nobody_is_named(club: Club) -> None:
     assert club.begin(asked_by=None).body["asked_by"] == "Acme"
 
 
+def test_text_by_whatsapp_goes_by_the_named_template(club: Club) -> None:
+    texts = {"Hello: {{1}}": "1", "A note: {{1}}": "2"}
+    templates = [
+        {"content_sid": f"HX{number:0>32}", "text": text, "approved": True}
+        for text, number in texts.items()
+    ]
+    change = TenantOverridesChange.model_validate({"message_templates": templates})
+    TenantSettingsService(table=club.table, clock=club.clock).change(TENANT, change)
+    club.line(channels=("whatsapp",))
+    reachable(club, "usr_ann", "Ann", PHONES["ann"], channel="whatsapp")
+    named = templates[1]["content_sid"]
+
+    club.begin(people=PEOPLE[:1], text="Which evenings?", instruction=None, template=named)
+    club.minutes_pass(2)
+
+    [(sms, _)] = club.sms.taken
+    assert sms.content is not None
+    assert sms.content.sid == named
+    assert sms.body == f"A note: {INTRODUCTION} Which evenings?"
+
+
 def test_limit_of_a_person_defers_outreach() -> None:
     club = Club(
         settings=Settings(user_first_contacts_per_day=1),
