@@ -8,5 +8,4 @@ __all__ = [
     "rest",
     "sender",
     "state",
-    "templates",
 ]
