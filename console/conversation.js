@@ -2,6 +2,7 @@
 import { choiceView, postAnswer } from "./choices.js";
 import { button, el, fill } from "./dom.js";
 import { Live } from "./live.js";
+import { Attachments, fileAt, mediaView, upload } from "./media.js";
 import { isWords, named, senderOf } from "./messages.js";
 import { WindowList } from "./window_list.js";
 import { words } from "./words.js";
@@ -52,10 +53,11 @@ export class Conversation {
       rows: 2, maxlength: 32000, placeholder: said.placeholder, "aria-label": said.compose,
       on: { keydown: (event) => this.#key(event), input: () => this.#typing() },
     });
+    this.attachments = new Attachments();
     this.form = el("form", { class: "composer", on: { submit: (event) => this.#submit(event) } },
-      this.text, el("button", { class: "primary" }, said.send));
+      this.attachments.input, this.attachments.button, this.text, el("button", { class: "primary" }, said.send));
     this.#list.root.append(this.activity); // scrolls with the messages, so that drafts move nothing else
-    this.root = el("div", { class: "conversation" }, this.state, this.#list.root, this.form);
+    this.root = el("div", { class: "conversation" }, this.state, this.#list.root, this.attachments.list, this.form);
   }
 
   /** Read the newest messages and follow the chat; the root must be in the page. */
@@ -253,11 +255,17 @@ export class Conversation {
     }
     return el("li", { class: `bubble ${mine ? "mine" : "theirs"}` },
       mine && !message.via ? null : el("p", { class: "sender" }, named(senderOf(mine ? said.you : sender, message.via), message)),
-      el("p", { class: "text" }, message.text),
+      message.text === "" ? null : el("p", { class: "text" }, message.text),
+      mediaView(message.media, (file) => this.#file(file)),
       el("p", { class: "meta" },
         message.state ?? el("time", { datetime: message.created_at }, timeOf(message.created_at)),
         message.again ? button(said.again, message.again, { class: "link" }) : null,
         this.#whyOf(message)));
+  }
+
+  #file(file) {
+    const path = `/v1/chats/${encodeURIComponent(this.#chat.id)}/media/${encodeURIComponent(file.id)}`;
+    return fileAt(this.#api, path, file);
   }
 
   #isMine({ sender }) { return sender.kind === "user" && sender.id === this.#me; }
@@ -309,14 +317,14 @@ export class Conversation {
   #submit(event) {
     event.preventDefault();
     const text = this.text.value.trim();
-    if (text === "") return;
+    if (text === "" && this.attachments.empty) return;
     this.text.value = "";
     for (const agent of this.#agents.values()) agent.reason = null;
     this.#showActivity();
-    this.#send(text, crypto.randomUUID());
+    this.#send(text, crypto.randomUUID(), this.attachments.take());
   }
 
-  async #send(text, clientId) {
+  async #send(text, clientId, files) {
     const item = { key: clientId, message: this.#own(text, said.sending) };
     this.#pending.set(clientId, item);
     this.#list.remove(clientId);
@@ -324,12 +332,15 @@ export class Conversation {
     this.#list.toEnd();
     try {
       const path = `/v1/chats/${encodeURIComponent(this.#chat.id)}/messages`;
-      const message = await this.#api.post(path, { text, client_id: clientId });
+      const media = [];
+      for (const file of files) media.push(await upload(this.#api, this.#chat.id, file));
+      const given = text === "" ? { media } : media.length === 0 ? { text } : { text, media };
+      const message = await this.#api.post(path, { ...given, client_id: clientId });
       if (message.seq === this.#last + 1) this.#add([message]);
       else await this.#catchUp();
     } catch (error) {
       if (!this.#pending.has(clientId)) return;
-      item.message = this.#own(text, said.failed(error.message), () => this.#send(text, clientId));
+      item.message = this.#own(text, said.failed(error.message), () => this.#send(text, clientId, files));
       this.#list.update(item);
       this.#context.announce(item.message.state);
     }

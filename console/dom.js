@@ -101,9 +101,24 @@ export function button(text, action, given = {}) {
   return made;
 }
 
+const PICTURES = new Set(["image/jpeg", "image/png", "image/webp", "image/gif"]);
+
+/** Make a picture of bytes that the page has loaded; nothing else can load one. */
+export function picture(blob, label) {
+  if (!PICTURES.has(blob.type)) throw new Error(`no picture of the type ${blob.type}`);
+  const made = document.createElement("img");
+  made.alt = label;
+  made.src = URL.createObjectURL(blob);
+  made.addEventListener("load", () => URL.revokeObjectURL(made.src), { once: true });
+  return made;
+}
+
 /** Save a text as a file of the person's computer. */
-export function download(name, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+export function download(name, text) { saveFile(name, new Blob([text], { type: "application/json" })); }
+
+/** Save bytes as a file of the person's computer. */
+export function saveFile(name, blob) {
+  const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;

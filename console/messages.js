@@ -1,6 +1,7 @@
 // Messages as people and operators see them: who sent them, and the mark of the team.
 import { choiceView } from "./choices.js";
 import { el } from "./dom.js";
+import { mediaView } from "./media.js";
 import { when } from "./parts.js";
 import { words } from "./words.js";
 
@@ -22,15 +23,17 @@ export function isWords({ kind }) { return kind === "text" || kind === "team"; }
  *
  * @param {object} message The message.
  * @param {(id: string) => string} nameOf Returns the name of a person.
- * @param {{mark?: string|null, why?: string|null}} more A hint below, and the label of the link to Why.
+ * @param {object} more A hint below (`mark`), the label of the link to Why (`why`), and how to load a
+ *   file (`load`).
  */
-export function operatorRow(message, nameOf, { mark = null, why = null } = {}) {
+export function operatorRow(message, nameOf, { mark = null, why = null, load = null } = {}) {
   const { sender, kind, seq } = message;
   if (kind === "deleted" || kind === "erased") return el("li", { class: "notice" }, words.conversation.gone[kind]);
   const name = sender.name || words.names.unnamed, label = sender.kind === "agent" ? words.conversation.whyOf(name) : why;
   return el("li", { class: `bubble ${sender.kind === "user" ? "theirs" : "mine"}`, "data-silent": mark !== null },
     el("p", { class: "sender" }, named(senderOf(name, message.via), message)),
     el("p", { class: "text" }, message.choice?.question ?? message.text),
+    load === null ? null : mediaView(message.media, load),
     message.choice ? choiceView(message.choice, null, nameOf) : null,
     el("p", { class: "meta" }, when(message.created_at), mark === null ? null : el("span", {}, mark),
       label === null ? null : el("a", { href: `#/why/${encodeURIComponent(message.chat_id)}/${seq}`, "aria-label": label }, words.conversation.why)));

@@ -2,6 +2,7 @@
 import { withQuery } from "./api.js";
 import { difference } from "./diff.js";
 import { el, field, fill } from "./dom.js";
+import { fileAt, mediaView } from "./media.js";
 import { copyId, peopleNames } from "./names.js";
 import { action, amount, bar, card, facts, form, lazy, number, outcome, part, table, took, verbatim, when } from "./parts.js";
 import { askReason, reasonFor } from "./reason.js";
@@ -32,11 +33,24 @@ async function cards(api, runId, reason, show) {
   const names = await peopleNames(api, run.held?.readers.people ?? []);
   return [
     summary(run, agent, names),
+    await filesCard(api, run, reason),
     run.prompt === null ? card(said.prompt, el("p", { class: "empty" }, said.noPrompt)) : promptCard(run.prompt, said.prompt),
     stepsCard(run),
     run.prompt === null ? null : comparison(api, run, reason),
     run.prompt === null ? null : replay(api, run, agent, reason),
   ];
+}
+
+/** The pictures and files that the run was asked about, if the operator may see them. */
+async function filesCard(api, { chat_id: chat, trigger }, reason) {
+  if (!chat || !trigger.seq) return null;
+  const path = `/v1/transcripts/${part(chat)}`, why = { reason: reason ?? said.defaultReason };
+  const first = trigger.from_seq ?? trigger.seq;
+  const query = { ...why, after: first - 1, limit: trigger.seq - first + 1 };
+  const { items } = await api.get(withQuery(path, query)).catch(() => ({ items: [] }));
+  const media = items.flatMap((message) => message.media);
+  return media.length === 0 ? null : card(said.files,
+    mediaView(media, (file) => fileAt(api, withQuery(`${path}/media/${part(file.id)}`, why), file)));
 }
 
 function pathOf(runId, rest, reason) {

@@ -10,6 +10,7 @@ export class WindowList {
   #end = 0;
   #loading = false;
   #complete = false;
+  #follows = true; // whether the person saw the end before something grew
   #render;
   #older;
 
@@ -25,6 +26,8 @@ export class WindowList {
     this.root = el("div",
       { class: "scroller", tabindex: 0, role: "region", "aria-label": label, on: { scroll: () => this.#scrolled() } },
       this.list);
+    // A picture makes its node higher when it has loaded; `load` does not bubble.
+    this.root.addEventListener("load", () => { if (this.#follows) this.toEnd(); }, true);
   }
 
   get items() { return this.#items; }
@@ -85,9 +88,11 @@ export class WindowList {
     this.#start = Math.max(0, this.#end - MAX_NODES);
     this.#draw();
     this.root.scrollTop = this.root.scrollHeight;
+    this.#follows = true;
   }
 
   #scrolled() {
+    this.#follows = this.atEnd;
     const { scrollHeight, scrollTop, clientHeight } = this.root;
     if (scrollTop < NEAR_PX) this.#up();
     else if (scrollHeight - scrollTop - clientHeight < NEAR_PX) this.#down();

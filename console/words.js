@@ -90,6 +90,8 @@ export const words = {
     read: "Show the private content",
   },
   run: {
+    files: "Pictures and files",
+    defaultReason: "To see why an agent answered",
     why: "Why do you read this private run?",
     withheld: "This run is private: only its status, times and reasons are shown. The rest takes the role privacy and a reason, which the audit log keeps.",
     notShown: "You lack the role privacy, or your tenant does not show prompts to operators.",
@@ -1117,6 +1119,23 @@ export const words = {
       discarded: "The chat was discarded.",
       too_late: "It was too late.",
       deleted: "You deleted the words.",
+    },
+  },
+  media: {
+    attach: "Attach pictures or files",
+    chosen: "Chosen files",
+    remove: (name) => `Remove ${name}`,
+    removeShort: "Remove",
+    picture: "Picture",
+    loading: "Loading the picture...",
+    lost: "The file could not be loaded.",
+    notUploaded: (name) => `${name} could not be uploaded.`,
+    kinds: { "application/pdf": "PDF", "text/plain": "text", "text/vcard": "contact" },
+    save: (kind) => `Save the file (${kind})`,
+    fileName: (type) => `file.${{ "application/pdf": "pdf", "text/plain": "txt", "text/vcard": "vcf" }[type] ?? "bin"}`,
+    states: {
+      pending: (image) => image ? "A picture, not loaded yet." : "A file, not loaded yet.",
+      failed: (image) => image ? "A picture that was not accepted, or is gone." : "A file that was not accepted, or is gone.",
     },
   },
   conversation: {

@@ -1,6 +1,7 @@
 """Handler that serves the console: the files of `console/`, and where to sign in."""
 
 import json
+import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -42,7 +43,7 @@ SOURCES = (
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    "img-src 'self'",
+    "img-src 'self' blob:",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -98,8 +99,18 @@ def config(settings: Settings) -> dict[str, Any]:
 def content_security_policy(settings: Settings) -> str:
     """Return the policy: own files only, and calls to the API, the issuer and the live channel."""
     addresses = (settings.console_issuer, settings.live_url, *settings.console_origins)
-    origins = dict.fromkeys(_origin(address) for address in addresses if address)
+    origins = dict.fromkeys(
+        [*(_origin(address) for address in addresses if address), *_bucket(settings)]
+    )
     return "; ".join((*SOURCES, " ".join(("connect-src", "'self'", *origins))))
+
+
+def _bucket(settings: Settings) -> tuple[str, ...]:
+    """Return the origin of signed addresses of pictures and files; none on a local stack."""
+    region = os.environ.get("AWS_REGION")
+    if settings.local or region is None:
+        return ()
+    return (f"https://{settings.media_bucket}.s3.{region}.amazonaws.com",)
 
 
 def _origin(address: str) -> str:

@@ -4,6 +4,7 @@ import { AppPhone } from "../app_phone.js";
 import { timeOf } from "../conversation.js";
 import { el, field, fill, select } from "../dom.js";
 import { localCall, operatorApi, phoneSms } from "../local.js";
+import { Attachments, blobAt, inBase64, mediaView } from "../media.js";
 import { noAgent } from "../parts.js";
 import { segmentsOf } from "../sms.js";
 import { WindowList } from "../window_list.js";
@@ -77,9 +78,10 @@ class TextPhone {
       rows: 2, placeholder: said.placeholder, "aria-label": said.composes[channel], "aria-describedby": "segments",
       on: { input: () => this.#counted(), keydown: (event) => this.#key(event) },
     });
+    this.attachments = new Attachments();
     this.form = el("form", { class: "composer", on: { submit: (event) => this.#submit(event) } },
-      this.text, el("button", { class: "primary" }, said.send));
-    this.root = el("div", { class: "conversation" }, this.#list.root, this.status, this.form, this.count);
+      this.attachments.input, this.attachments.button, this.text, el("button", { class: "primary" }, said.send));
+    this.root = el("div", { class: "conversation" }, this.#list.root, this.status, this.attachments.list, this.form, this.count);
   }
 
   /** Follow the SMS of the number until the page ends. */
@@ -131,7 +133,7 @@ class TextPhone {
       this.#known.set(sms.sid, sms);
       const item = { key: sms.sid, sms };
       if (before === undefined) fresh.push(item);
-      else if (before.status !== sms.status) this.#list.update(item);
+      else if (before.status !== sms.status || before.media.length !== sms.media.length) this.#list.update(item);
     }
     const arrived = new Set(items.map((sms) => sms.sid));
     for (const item of this.#pending.filter((each) => arrived.has(each.sms.sid))) this.#list.remove(item.key);
@@ -170,20 +172,20 @@ class TextPhone {
   #submit(event) {
     event.preventDefault();
     const text = this.text.value.trim();
-    if (text === "") return;
+    if (text === "" && this.attachments.empty) return;
     this.text.value = "";
     this.#counted();
-    this.#write(text);
+    this.#write(text, undefined, this.attachments.take());
   }
 
   /** Answer with a quick reply. */
   #tap({ title, id }) { this.#write(title, id); }
 
-  #write(text, button) {
+  #write(text, button, files = []) {
     const sid = `SM${crypto.randomUUID().replaceAll("-", "")}`;
     const { segments } = segmentsOf(text);
     const sms = { sid, body: text, direction: "inbound", status: "sending", segments, created_at: new Date().toISOString() };
-    const item = { key: `pending ${sid}`, sms };
+    const item = { key: `pending ${sid}`, sms, files };
     this.#pending.push(item);
     this.#list.append([item]);
     this.#list.toEnd();
@@ -192,9 +194,10 @@ class TextPhone {
     this.#sending = this.#sending.then(() => this.#post(item, to));
   }
 
-  async #post({ key, sms }, to) {
+  async #post({ key, sms, files }, to) {
     try {
-      const { status } = await localCall("POST", "sms", { ...to, body: sms.body, message_sid: sms.sid });
+      const media = await Promise.all(files.map(inBase64));
+      const { status } = await localCall("POST", "sms", { ...to, body: sms.body, media, message_sid: sms.sid });
       if (status >= 400) throw new ApiError(status, "", said.refused(status));
     } catch (error) {
       this.status.textContent = error.message;
@@ -207,7 +210,8 @@ function bubble({ sms }, channel, tap) {
   const state = said.states[sms.status] ?? sms.status;
   const mine = sms.direction === "inbound";
   return el("li", { class: `bubble ${mine ? "mine" : "theirs"}`, "data-status": sms.status },
-    el("p", { class: "text" }, sms.body),
+    sms.body === "" ? null : el("p", { class: "text" }, sms.body),
+    mediaView(sms.media, ({ url, type }) => blobAt(url, type)),
     sms.buttons?.length > 0 ? el("p", { class: "row" },
       ...sms.buttons.map((button) => el("button", { type: "button", on: { click: () => tap(button) } }, button.title))) : null,
     el("p", { class: "meta" },

@@ -2,6 +2,7 @@
 import { withQuery } from "../api.js";
 import { deskActions } from "../desk_actions.js";
 import { el, field, fill, select } from "../dom.js";
+import { fileAt } from "../media.js";
 import { isWords, operatorRow } from "../messages.js";
 import { chatName, copyId, personPicker } from "../names.js";
 import { action, form, more as foldout, number, outcome, part, table, when } from "../parts.js";
@@ -144,8 +145,9 @@ class Transcript {
   }
 
   #row({ message, silent }) {
+    const load = (file) => fileAt(this.#context.api, withQuery(`${this.#path}/media/${part(file.id)}`, { reason: this.#reason }), file);
     return operatorRow(message, (id) => this.#names.get(id) || words.names.unnamed,
-      silent ? { mark: said.silent, why: said.whySilent(message.seq) } : {});
+      silent ? { load, mark: said.silent, why: said.whySilent(message.seq) } : { load });
   }
 }
 

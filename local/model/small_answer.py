@@ -19,6 +19,13 @@ DESK_TOOL = "ask_a_person"
 CANNOT_KNOW = "The small model of this demo can't tell: set OPENAI_API_KEY for one that can."
 CANNOT_DO = "That takes a better model than the small one of this demo: set OPENAI_API_KEY."
 CAN_DO = "Ask me something short! With OPENAI_API_KEY set, I also remember, plan and use tools."
+SEES_NOTHING = (
+    "Thanks for the picture! The small model of this demo can't see it: set OPENAI_API_KEY for one "
+    "that can. Write SEND IT BACK, and it comes back."
+)
+READS_NOTHING = "Thanks for the file! The small model of this demo can't read it."
+PICTURE_BACK = "Here is your picture."
+NO_PICTURE = "Send me a picture first, and I send it back."
 SEE_A_DOCTOR = "I can't judge that from here. Take it easy, and see a doctor if it gets no better."
 BE_KIND = "I'm sorry to hear that. Be kind to yourself, and take one small step at a time."
 ENGLISH_ONLY = "The small model of this demo knows English only: set OPENAI_API_KEY for another."
@@ -130,6 +137,11 @@ WANTS_PERSON = _patterns(
     rf"\b(?:talk|speak|write|chat) (?:to|with) {SOMEBODY}\b",
     rf"^(?:(?:please )?(?:get|give) me |i (?:want|need) )?{SOMEBODY}(?:,? please)?\W*$",
 )
+# Requests for the last picture of the chat.
+WANTS_PICTURE = _patterns(
+    r"\b(?:send|give|show|text)\b.{0,30}\b(?:picture|photo|image|pic)\b",
+    r"\bsend (?:it|that|this|them) back\b",
+)
 # Sentences that claim what the model cannot know or do.
 CLAIMS = _patterns(
     r"\b\d{1,2}[:.]\d\d\b",
@@ -164,6 +176,12 @@ def gym_day(question: str) -> str | None:
     if found is None or not re.search(r"\bgym\b.*\bopen\b|\bopen\b.*\bgym\b", text):
         return None
     return found[0].removesuffix("s")
+
+
+def wants_picture(question: str) -> bool:
+    """Tell whether a message asks for the last picture of the chat."""
+    text = question.translate(PLAIN)
+    return any(pattern.search(text) for pattern in WANTS_PICTURE)
 
 
 def wants_person(question: str) -> bool:

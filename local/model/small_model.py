@@ -10,10 +10,15 @@ from typing import Any
 from local.model.small_answer import (
     DESK_TOOL,
     GYM_TOOL,
+    NO_PICTURE,
+    PICTURE_BACK,
+    READS_NOTHING,
+    SEES_NOTHING,
     gym_day,
     known_answer,
     shaped,
     wants_person,
+    wants_picture,
 )
 from local.model.small_prompt import Conversation, conversation_of
 
@@ -69,7 +74,7 @@ class SmallModel:
         acted = bool(messages) and messages[-1].get("role") == "tool"
         due = conversation.instruction
         looked_up = GYM_ANSWER.match(str(messages[-1].get("content"))) if acted else None
-        call = _call_for(request, question) if question is not None and not acted else None
+        call = _call_for(request, conversation) if question is not None and not acted else None
         if call is not None:
             return self._completion({"content": None, "tool_calls": [call]}, None)
         if looked_up is not None:
@@ -91,6 +96,11 @@ class SmallModel:
         return self._completion({"content": text}, used)
 
     def _said(self, conversation: Conversation, question: str) -> tuple[str, Continuation | None]:
+        last = conversation.last
+        if wants_picture(question):
+            return NO_PICTURE, None
+        if last is not None and (last.pictures or last.file):
+            return SEES_NOTHING if last.pictures else READS_NOTHING, None
         known = known_answer(question, name=conversation.name)
         if known is not None:
             return known, None
@@ -141,8 +151,11 @@ def chunks_of(completion: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _call_for(request: Mapping[str, Any], question: str) -> dict[str, Any] | None:
-    """Return the call of a tool that a message needs; None for none."""
+def _call_for(request: Mapping[str, Any], conversation: Conversation) -> dict[str, Any] | None:
+    """Return the call of a tool that the last message needs; None for none."""
+    question = conversation.question or ""
+    if conversation.picture is not None and _offers(request, SEND) and wants_picture(question):
+        return _call(SEND, text=PICTURE_BACK, media=[conversation.picture])
     day = gym_day(question) if _offers(request, GYM_TOOL) else None
     if day is not None:
         return _call(GYM_TOOL, day=day)
@@ -180,7 +193,7 @@ def _offers(request: Mapping[str, Any], tool: str) -> bool:
     return any(one.get("function", {}).get("name") == tool for one in offered)
 
 
-def _call(tool: str, **arguments: str) -> dict[str, Any]:
+def _call(tool: str, **arguments: str | list[str]) -> dict[str, Any]:
     return {
         "id": f"call_{time.monotonic_ns():x}",
         "type": "function",

@@ -8,7 +8,7 @@ conversation in which the model speaks next.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skein.prompts import render
@@ -30,8 +30,11 @@ TURN = re.compile(r"\[[^\[\]]+ \((?:human|agent)\)[^\[\]]*\] (?P<text>.*)", re.D
 QUOTED = r'"(?:[^"\\]|\\.)*"'
 ENTRY = re.compile(
     r"^  \[msg:\d+ [^\]]+\] (?:(?P<own>You)|[^\"\n]+?)(?: \([^()\"\n]+\))?: "
-    rf"(?:\[sent because .+? asked {QUOTED} in {QUOTED}\] )?(?P<text>{QUOTED})",
+    rf"(?:\[sent because .+? asked {QUOTED} in {QUOTED}\] )?(?P<text>{QUOTED})(?P<files>[^\n]*)",
     re.MULTILINE,
+)
+CAPTION = re.compile(
+    rf"\s*\[(?P<kind>picture|file) (?P<number>\d+\.\d+)(?P<more>(?:{QUOTED}|[^\"\[\]])*)\]"
 )
 PLAN = re.compile(
     rf"^TRIGGER:\n  Your plan {QUOTED}[^\n]* was due at [^\n]+\n  instruction: (?P<text>{QUOTED})",
@@ -46,10 +49,22 @@ class Turn:
 
     Attributes:
         own: Whether the agent said it.
+        pictures: The numbers of its pictures, such as 12.1.
+        file: Whether it has other files, or pictures that were not loaded.
     """
 
     own: bool
     text: str
+    pictures: tuple[str, ...] = ()
+    file: bool = False
+
+    @classmethod
+    def of(cls, text: str, captions: str = "", *, own: bool) -> "Turn":
+        """Return the turn of a text; the captions of its files are in it or stand apart."""
+        found = list(CAPTION.finditer(f"{text} {captions}"))
+        loaded = [one["kind"] == "picture" and "not loaded" not in one["more"] for one in found]
+        pictures = tuple(one["number"] for one, is_one in zip(found, loaded, strict=True) if is_one)
+        return cls(own, CAPTION.sub("", text), pictures, not all(loaded))
 
 
 @dataclass(frozen=True)
@@ -77,6 +92,17 @@ class Conversation:
         return self.turns[-1].text
 
     @property
+    def last(self) -> Turn | None:
+        """The last message; None if there is none."""
+        return self.turns[-1] if self.turns else None
+
+    @property
+    def picture(self) -> str | None:
+        """The number of the newest picture; None if there is none."""
+        numbers = (number for turn in self.turns for number in turn.pictures)
+        return next(reversed(list(numbers)), None)
+
+    @property
     def prompt(self) -> str:
         """The text that the model continues."""
         lines = (f"{self.name if turn.own else PERSON}: {turn.text}" for turn in self.turns)
@@ -101,15 +127,18 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Conversation:
     name = json.loads(found["name"]) if found else SOMEBODY
     character = found["character"] if found else system
     plan = PLAN.search(system) if found and NO_CHAT not in system else None
-    timeline = [Turn(bool(one["own"]), json.loads(one["text"])) for one in ENTRY.finditer(system)]
+    timeline = [
+        Turn.of(json.loads(one["text"]), one["files"], own=bool(one["own"]))
+        for one in ENTRY.finditer(system)
+    ]
     turns = timeline or list(_turns(messages))
     return Conversation(
         name=_on_one_line(name, MAX_TURN) or SOMEBODY,
         character=_on_one_line(character, MAX_CHARACTER),
         turns=tuple(
-            Turn(turn.own, line)
+            replace(turn, text=line)
             for turn in turns[-MAX_TURNS:]
-            if (line := _on_one_line(turn.text, MAX_TURN))
+            if (line := _on_one_line(turn.text, MAX_TURN) or _wordless(turn))
         ),
         by_tool=found is not None and _only_tools_reach_people(system),
         instruction=_on_one_line(json.loads(plan["text"]), MAX_TURN) if plan else None,
@@ -120,10 +149,15 @@ def _turns(messages: Iterable[Mapping[str, Any]]) -> Iterable[Turn]:
     for message in messages:
         text = _text(message)
         if message.get("role") == "assistant":
-            yield Turn(own=True, text=text)
+            yield Turn.of(text, own=True)
         elif message.get("role") == "user" and text != render("timeline_nudge"):
             found = TURN.fullmatch(text)
-            yield Turn(own=False, text=found["text"] if found else text)
+            yield Turn.of(found["text"] if found else text, own=False)
+
+
+def _wordless(turn: Turn) -> str:
+    """Return the words of a turn that has only files; none if it has nothing."""
+    return "A picture." if turn.pictures else "A file." if turn.file else ""
 
 
 def _only_tools_reach_people(system: str) -> bool:

@@ -107,6 +107,7 @@ OTHERS = {
     "services/chats/post_message.py": "the message that was posted before, for whoever posted it",
     "services/runs/claim.py": "the run that a worker is to carry on",
     "services/outbox/pause_scanner.py": "which job resumes a run; nothing is passed on",
+    "media/copies.py": "whether a message still has a file; the tool checks who may see it",
     "services/delivery/media_links.py": "whether a message still has the file of a link",
     "services/delivery/rest.py": "the rest of a text, for the phone that got its beginning",
     "services/delivery/sender.py": "the text, for the phone it is meant for",

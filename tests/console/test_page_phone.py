@@ -1,14 +1,23 @@
 """The page Phone: SMS as any number, and chats as any local person."""
 
+import io
 import itertools
 import re
 
+from PIL import Image
 from playwright.sync_api import Route, expect
 
 from tests.console.driver import HOSTILE, Driver
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 numbers = itertools.count(200)
+
+
+def png() -> bytes:
+    """Return a small picture."""
+    made = io.BytesIO()
+    Image.new("RGB", (40, 30), "teal").save(made, "PNG")
+    return made.getvalue()
 
 
 def become_another_number(driver: Driver) -> str:
@@ -87,6 +96,37 @@ def test_sms_arrive_in_the_order_in_which_they_were_written(driver: Driver) -> N
     received = driver.page.locator(".bubble.mine[data-status=received]")
     expect(received).to_have_count(3, timeout=20_000)
     expect(received.locator(".text")).to_have_text(["STOP", "Are you there?", "START"])
+
+
+def test_picture_goes_to_the_agent_and_is_shown_on_the_phone_in_chats_and_in_why(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    picture = {"name": "lake.png", "mimeType": "image/png", "buffer": png()}
+    driver.open("#/phone/app")
+    model.say("A lake.")
+    driver.page.locator("input[type=file]").set_input_files([picture])
+    expect(driver.page.locator(".chosen")).to_contain_text("lake.png")
+    driver.send("Look")
+    expect(driver.page.locator(".chosen")).to_be_hidden()
+    expect(driver.page.locator(".bubble.mine img")).to_be_visible(timeout=20_000)
+    expect(driver.page.locator(".bubble.theirs")).to_contain_text("A lake.", timeout=30_000)
+    driver.check_accessibility()
+
+    driver.open("#/phone")
+    become_another_number(driver)
+    driver.page.locator("input[type=file]").set_input_files([picture])
+    model.say("Another lake.")
+    driver.send("Look")
+    expect(driver.page.locator(".bubble.mine img")).to_be_visible(timeout=20_000)
+    expect(driver.page.locator(".bubble.theirs")).to_contain_text("lake", timeout=30_000)
+    driver.check_accessibility()
+
+    driver.sign_in("#/why")
+    driver.page.locator("main .items a").first.click()
+    driver.give_reason()
+    shown = driver.page.locator(".card", has_text="Pictures and files").locator("img")
+    expect(shown.first).to_be_visible(timeout=20_000)
+    driver.check_accessibility()
 
 
 def test_composer_counts_segments_as_carriers_do(driver: Driver) -> None:

@@ -100,7 +100,8 @@ def test_console_file_is_compressed_for_callers_that_read_gzip() -> None:
 def test_console_policy_allows_own_files_and_known_origins_only() -> None:
     found = directives(get("/console/", console_origins=("https://login.example",)))
     assert found["default-src"] == "'none'"
-    assert found["script-src"] == found["style-src"] == found["img-src"] == "'self'"
+    assert found["script-src"] == found["style-src"] == "'self'"
+    assert found["img-src"] == "'self' blob:"
     assert found["frame-ancestors"] == found["base-uri"] == found["form-action"] == "'none'"
     assert found["require-trusted-types-for"] == "'script'"
     assert found["connect-src"].split() == [

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from local.model.server import MAX_WAITING, MODEL_NAME, SLOTS, make_server
+from local.model.small_answer import NO_PICTURE, READS_NOTHING, SEES_NOTHING
 from local.model.small_model import DUE, NO_REPLY, Continuation, SmallModel
 from skein.adapters.openai.model import OpenAIModel
 from skein.memory.extraction import SCHEMA as MEMORY_SCHEMA
@@ -72,6 +73,47 @@ def test_agent_that_speaks_by_tools_sends_its_answer_and_is_then_done() -> None:
     results = [{**said}, {"role": "tool", "tool_call_id": call["id"], "content": "sent"}]
     after = message_of(model().complete({"messages": messages + results, "tools": tools}))
     assert after == {"role": "assistant", "content": NO_REPLY}
+
+
+@pytest.mark.parametrize(
+    ("text", "media"),
+    [
+        ("Look [picture 3.1, not shown]", None),
+        ("[picture 3.1, not shown]", None),
+        ('Look [picture 3.1, not shown: "A \\"lake\\" [blue]"]', None),
+        ("Send it back [picture 3.1, not shown]", ["3.1"]),
+        ("Send me the photo", ["1.2"]),
+    ],
+)
+def test_picture_is_acknowledged_and_comes_back_on_request(
+    text: str, media: list[str] | None
+) -> None:
+    messages = [
+        {"role": "user", "content": "Two [picture 1.1, not shown] [picture 1.2, not shown]"},
+        {"role": "assistant", "content": "Thanks!"},
+        {"role": "user", "content": text},
+    ]
+    tools = [{"type": "function", "function": {"name": "send_message"}}]
+    said = message_of(model().complete({"messages": messages, "tools": tools}))
+    if media is None:
+        assert said["content"] == SEES_NOTHING
+    else:
+        [call] = said["tool_calls"]
+        assert json.loads(call["function"]["arguments"])["media"] == media
+    assert not PROMPTS
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Send me a picture", NO_PICTURE),
+        ("My plan [file 3.1: text/plain, 12 characters]", READS_NOTHING),
+        ("[picture 3.1, not loaded: too large]", READS_NOTHING),
+    ],
+)
+def test_what_cannot_be_shown_gets_a_fixed_answer(text: str, answer: str) -> None:
+    said = message_of(model().complete({"messages": [{"role": "user", "content": text}]}))
+    assert said["content"] == answer
 
 
 def test_request_for_a_person_is_a_call_and_then_silence() -> None:

@@ -99,10 +99,26 @@ api -X PATCH $URL/v1/settings -d '{"message_templates": [
 The local stack takes any ids of this form. Its line +15005550006 speaks WhatsApp, too: [`POST
 /local/sms`](local.md#post-localsms) and the console's phone.
 
+## Pictures and files
+
+MMS and WhatsApp bring up to ten files. What models see is in
+[context](context.md#pictures-and-files).
+
+`send_message` takes `media`: files of the active chat, such as `12.1`, or documents by name. The
+message gets copies, with the authors of the originals: whoever is erased takes the copies along. A
+file goes only where words may go, and a person's yes, which is for words, never sends one.
+
+- The first picture goes with the text, each other file alone. A picture that is too large for an
+  MMS is sent smaller. An SMS with a file counts as `mms` in usage and `prices`, and as three
+  segments in limits.
+- What a channel does not carry is sent as a link. It works for five minutes, while its person is in
+  the chat and the message is there; others to whom the person passes it on can open it, too.
+- After 20 seconds, a text goes without a file that is not ready, and says so.
+- Outside of WhatsApp's window, a reply of MORE gets the files.
+
 ## Not a channel
 
-Groups by SMS or WhatsApp, RCS and voice are not supported. Pictures and files are kept as links
-of the provider, and agents do not see them.
+Groups by SMS or WhatsApp, RCS and voice are not supported.
 
 ## Add a channel
 

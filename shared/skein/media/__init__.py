@@ -3,4 +3,4 @@
 Each is an item, `MediaFile`, with a file in the bucket. `texts` is for the tools.
 """
 
-__all__ = ["api", "deleting", "describing", "receiving", "texts", "uploads"]
+__all__ = ["api", "copies", "deleting", "describing", "receiving", "texts", "uploads"]

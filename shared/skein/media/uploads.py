@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound, TooLarge, Unprocessable
+from skein.media.posting import UNUSED_FOR, PostWithMedia
 from skein.models.chats.chat import Message
 from skein.models.chats.media import MAX_BYTES, MEDIA_TYPES, MediaFile
 from skein.models.chats.membership import Membership
@@ -19,7 +20,7 @@ from skein.models.common.storage import Absent, Exists, Is, Key, Missing, Put, U
 from skein.models.outbox.due import due_pointer
 from skein.ports import Clock, Files, Ids, Table
 from skein.services.chat_state.snapshot import ChatSnapshot
-from skein.services.chats.post_message import ExtraWrites, NewMessage
+from skein.services.chats.post_message import NewMessage
 from skein.services.chats.posted_media import media_kept_until
 from skein.services.chats.views import ChatViews
 from skein.services.outbox.dispatch import OUTBOX_GRACE
@@ -27,7 +28,6 @@ from skein.services.quotas.rate_limits import RateLimiter
 
 UPLOAD_SECONDS = 600
 LINK_SECONDS = 300
-UNUSED_FOR = timedelta(days=1)  # after which an upload that no message has is deleted
 
 
 class BegunUpload(NamedTuple):
@@ -43,13 +43,6 @@ class FileLink(NamedTuple):
 
     url: str
     ends_at: datetime
-
-
-class PostWithMedia(NamedTuple):
-    """A message with the files that it names, and the writes that put them into it."""
-
-    new: NewMessage
-    writes: ExtraWrites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,7 +114,7 @@ def test_provider_with_prefix_cache_serves_most_of_a_direct_chat() -> None:
 def test_the_schemas_of_every_tool_are_charged_once() -> None:
     asked = conversation("direct", SYSTEM_PROMPT, tokens(), tools=EVERY_TOOL, turns=8)
     offered = {tool.name for tool in asked[0].request.tools}
-    alone = {"send_message", "enter_chat", "borrow_context", "end_run", "resume_run"}
+    alone = {"enter_chat", "borrow_context", "end_run", "resume_run"}
     assert offered == {*EVERY_TOOL} - alone
     assert all(one.request.tools == asked[0].request.tools for one in asked)
     assert shares(asked, tokens())["openai"] >= 0.9

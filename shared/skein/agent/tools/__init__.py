@@ -18,6 +18,7 @@ from skein.agent.tools import send_message as messages
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run, get_my_runs, resume_run, stop_run
 from skein.agent.tools.send_message import send_message, variant
+from skein.agent.tools.sent_files import may_send_files
 from skein.desk import tools as desk
 from skein.errands import tools as errands
 from skein.interface.reading import Reading
@@ -120,12 +121,13 @@ def _built_in(reading: Reading) -> tuple[Tool, ...]:
     tools = [each for each in enabled(reading.agent.enabled_tools) if _has_ids(each.name, reading)]
     in_text = reading.chat is not None and speaks_in_text(reading)
     asks = bool(askable_elsewhere(reading))
-    if not in_text and not asks:
+    files = may_send_files(reading)
+    if not in_text and not asks and not files:
         return tuple(tools)
     others = any(may_show(reading.destination, chat.readers) for chat in listed_elsewhere(reading))
-    speaks = asks or others or not in_text
+    speaks = asks or others or files or not in_text
     instead: dict[str, Sequence[Tool]] = {
-        send_message.name: [variant(elsewhere=in_text, asks=asks)] if speaks else (),
+        send_message.name: [variant(elsewhere=in_text, asks=asks, files=files)] if speaks else (),
     }
     if in_text:
         instead |= {enter_chat.name: (), end_run.name: ()}

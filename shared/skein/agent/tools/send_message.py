@@ -14,6 +14,7 @@ from skein.agent.sections.participants import speakers_in
 from skein.agent.sections.trigger import ShownTrigger
 from skein.agent.sections.your_chats import others_listed
 from skein.agent.spoken_text import spoken
+from skein.agent.tools.sent_files import originals_named
 from skein.errors import (
     Conflict,
     Correctable,
@@ -29,14 +30,17 @@ from skein.interface.arguments import NOT_SHOWN, TEXT, Id, MessageNumber, Moment
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import Tool, tool
 from skein.interface.tool_context import ToolContext
+from skein.media.copies import CopiedFiles, Original
 from skein.models.chats.chat import MAX_TEXT, Message
 from skein.models.chats.choice import MAX_DESTINATIONS
+from skein.models.chats.media import MAX_PER_MESSAGE
 from skein.models.common.audience import NOBODY, Audience, Origin
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Write
 from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.services.chat_state.audience import audience_of, destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.own_chats import OwnChats
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.choices.proposals import Proposals
 from skein.services.common.quoting import quoted, quoted_id
@@ -49,7 +53,9 @@ MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), TEXT]
 
 ORIGIN_CHARACTERS = 200
 ELSEWHERE = "Post a message in another of your chats."
+ELSEWHERE_OR_FILES = "Post a message in another of your chats, or one with files in this chat."
 MORE_CHATS = "More chats for this text."
+FILES = "Pictures or files of this chat, such as 12.1, or documents by name."
 TEXT_GOES_HERE = (
     "nothing was sent: in this chat, say it with the text of your answer; send_message is for your "
     "other chats, by chat_id"
@@ -64,6 +70,10 @@ WAIT = (
     f"{WAIT_SECONDS // 60} minutes. Call it last."
 )
 WAITS_IN_ONE = "nothing was sent: a run waits for a reply in one chat only, so leave also_in out"
+WAITS_WITHOUT_FILES = "nothing was sent: a message with files cannot wait for a reply"
+FILES_STAY = (
+    "refused: people who could not see the file can read that chat; say that you cannot pass it on"
+)
 ANOTHER_WAIT = "; this run already waits for another question of the same step"
 ASKED = (
     "not posted: the person is asked in msg:{seq} whether to post exactly this text. Do not say "
@@ -92,38 +102,51 @@ def send_message(
         list[Id] | None,
         Field(max_length=MAX_DESTINATIONS, json_schema_extra={NOT_SHOWN: True}),
     ] = None,
+    media: Annotated[
+        list[Id] | None, Field(max_length=MAX_PER_MESSAGE, json_schema_extra={NOT_SHOWN: True})
+    ] = None,
 ) -> str:
     """Post a message in the active chat, or in another by chat_id."""
     target = call.target(chat_id)
-    if speaks_in_text(call.reading) and call.reading.chat and call.reading.chat.id == target:
+    here = call.reading.chat is not None and call.reading.chat.id == target
+    if speaks_in_text(call.reading) and here and not media:
         raise Correctable(TEXT_GOES_HERE)
     words = spoken(text, speakers_in(call.reading))
     if not words:
         raise Correctable(NOTHING_TO_SAY)
     if wait and also_in:
         raise Correctable(WAITS_IN_ONE)
+    if wait and media:
+        raise Correctable(WAITS_WITHOUT_FILES)
     targets = list(dict.fromkeys([target, *(also_in or ())]))
     first = _message(call, words, target, reply_to=reply_to, expects_reply=bool(wait))
     messages = [first, *(_message(call, words, other) for other in targets[1:])]
     with _errors_for_model(call):
-        return _post(call, messages, wait=bool(wait), until=_waits_until(call, until))
+        originals = originals_named(call, media or ())
+        return _post(call, messages, originals, wait=bool(wait), until=_waits_until(call, until))
 
 
 @cache
-def variant(*, elsewhere: bool, asks: bool) -> Tool:
+def variant(*, elsewhere: bool, asks: bool, files: bool = False) -> Tool:
     """Return `send_message` as a situation needs it; `send_message` carries out the calls.
 
     Args:
         elsewhere: Whether the model's text goes to the active chat, so that it must name another.
         asks: Whether a person may be asked about posts elsewhere. One question may name more chats.
+        files: Whether there may be files to send, also in the active chat.
     """
     shown: dict[str, Any] = {}
-    if elsewhere:
+    if elsewhere and not files:
         shown["chat_id"] = (Id, ...)
+    if files:
+        listed = Field(max_length=MAX_PER_MESSAGE, description=FILES)
+        shown["media"] = (Annotated[list[Id] | None, listed], None)
     if asks:
         shown["also_in"] = (Annotated[list[Id] | None, Field(description=MORE_CHATS)], None)
     arguments = create_model(send_message.name, __base__=send_message.arguments, **shown)
-    description = ELSEWHERE if elsewhere else send_message.description
+    description = send_message.description
+    if elsewhere:
+        description = ELSEWHERE_OR_FILES if files else ELSEWHERE
     return replace(send_message, description=description, arguments=arguments)
 
 
@@ -173,7 +196,12 @@ def _waits_until(call: ToolContext, until: str | None) -> datetime | None:
 
 
 def _post(
-    call: ToolContext, messages: Sequence[NewMessage], *, wait: bool, until: datetime | None
+    call: ToolContext,
+    messages: Sequence[NewMessage],
+    originals: Sequence[Original],
+    *,
+    wait: bool,
+    until: datetime | None,
 ) -> str:
     """Post a text in each chat, and propose it for the chats that need a person's yes."""
     done: list[str] = []
@@ -183,8 +211,10 @@ def _post(
             if wait and call.may_wait:
                 done.append(_ask(call, new, until))
             else:
-                done.append(_say(call, new) + (ANOTHER_WAIT if wait else ""))
+                done.append(_say(call, new, originals) + (ANOTHER_WAIT if wait else ""))
         except NeedsConsent:
+            if originals:  # a person agrees to words, which do not show a file
+                raise Failed(FILES_STAY) from None
             to_agree.append(new)
     if to_agree:
         done.append(_propose(call, to_agree))
@@ -204,17 +234,26 @@ def _propose(call: ToolContext, messages: Sequence[NewMessage]) -> str:
     return ASKED.format(seq=asked.seq)
 
 
-def _say(call: ToolContext, new: NewMessage) -> str:
+def _say(call: ToolContext, new: NewMessage, originals: Sequence[Original]) -> str:
     claim = call.activation.claim
     heard_by = NOBODY
+    known: ChatSnapshot | None = None
+    if originals:  # no file of a chat is copied to where it may not be shown
+        known = call.service(OwnChats).snapshot(new.tenant, new.chat_id)
+        check_post(claim.run, known)
+    attached = call.service(CopiedFiles).attach(new, call.reading.agent.as_member, originals)
 
     def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
         nonlocal heard_by
         check_post(claim.run, snapshot)
         heard_by = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
-        return (claim.guard,)
+        return (claim.guard, *attached.writes(snapshot))
 
-    posted = call.service(Chats).post_message(new, extra_writes=extra_writes).message
+    posted = (
+        call.service(Chats)
+        .post_message(attached.new, extra_writes=extra_writes, known=known)
+        .message
+    )
     remember_sent(call, posted, heard_by)
     return _sent(call, posted.chat_id, posted.seq)
 

@@ -1,0 +1,186 @@
+"""Copies of files for the messages of agents, which keep their provenance.
+
+A copy is made like an upload: first its item, in no message; then what is stored; then the message
+that has it. A run that dies in between leaves an item that its due pointer deletes after a day.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from skein.errors import NotFound, Unprocessable
+from skein.media.posting import UNUSED_FOR, PostWithMedia
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.media import EXCERPT_CHARACTERS, MAX_TEXT_CHARACTERS, MediaFile
+from skein.models.common.base import NamedMember, rfc3339
+from skein.models.common.provenance import Authors
+from skein.models.common.storage import Absent, Is, Missing, Put, Update, Write, all_of
+from skein.models.outbox.due import due_pointer
+from skein.ports import Clock, Files, Table
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.post_message import NewMessage
+from skein.services.chats.posted_media import media_kept_until
+
+NUMBERED = re.compile(r"([0-9]{1,12})\.([0-9]{1,2})")  # message and number, such as 12.1
+PREFIX = "med_"
+ID_DIGITS = 26
+GONE = "the file is gone"
+COPIED = (
+    *("content_type", "size", "small_size", "width", "height"),
+    *("description", "described_by", "excerpt", "characters"),
+)
+
+
+class DocumentText(NamedTuple):
+    """A document of an agent that is sent as a file.
+
+    Attributes:
+        text: The document as it is now.
+        authors: The people whose words it may hold, by digest.
+    """
+
+    text: str
+    authors: Authors
+
+
+Original = MediaFile | DocumentText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedFiles:
+    """The service that finds the files which agents send, and copies them for their messages.
+
+    Args:
+        files: Returns the store of files, which most runs never need.
+    """
+
+    table: Table
+    clock: Clock
+    files: Callable[[], Files]
+
+    def find(self, chat: Chat, name: str) -> MediaFile:
+        """Find a file of a chat by its id, or by the number of its message and its number there.
+
+        Raises:
+            NotFound: There is no such file that can be sent.
+        """
+        numbered = NUMBERED.fullmatch(name)
+        media_id = self._id_at(chat, int(numbered[1]), int(numbered[2])) if numbered else name
+        item = self.table.get(MediaFile.key_of(chat.tenant, chat.id, media_id))
+        file = MediaFile.from_item(item) if item is not None else None
+        if file is None or file.seq is None or file.kept_until <= self.clock.now():
+            raise NotFound(GONE)
+        media = self._message(chat, file.seq).media
+        if file.state != "ready" or all(each.id != file.id for each in media):
+            raise NotFound(GONE)
+        return file
+
+    def attach(
+        self, new: NewMessage, sender: NamedMember, originals: Sequence[Original]
+    ) -> PostWithMedia:
+        """Copy files for a message, and return it with the writes that put the copies into it.
+
+        The ids of the copies derive from the message's `client_id`, so a repeated call makes none
+        twice.
+
+        Raises:
+            Unprocessable: A file is gone.
+            Transient: The store of files or the table is out of reach.
+        """
+        if not originals:
+            return PostWithMedia(new, lambda _: ())
+        copies = [self._copy(new, sender, n, original) for n, original in enumerate(originals)]
+
+        def writes(snapshot: ChatSnapshot) -> Sequence[Write]:
+            now = self.clock.now()
+            return [_put_into(copy, snapshot.chat, now) for copy in copies if copy.seq is None]
+
+        media = tuple(copy.named() for copy in copies)
+        return PostWithMedia(new.model_copy(update={"media": media}), writes)
+
+    def _copy(
+        self, new: NewMessage, sender: NamedMember, number: int, original: Original
+    ) -> MediaFile:
+        """Return the copy of a file, which is ready when this returns."""
+        now = self.clock.now()
+        given = f"{new.client_id} {new.chat_id} {number}".encode()
+        planned = MediaFile(
+            tenant=new.tenant,
+            chat_id=new.chat_id,
+            id=f"{PREFIX}{hashlib.sha256(given).hexdigest()[:ID_DIGITS]}",
+            sender=sender,
+            created_at=now,
+            kept_until=now + UNUSED_FOR,
+            **_described(original, new.authors),
+        )
+        item = self.table.get(planned.key)
+        copy = MediaFile.from_item(item) if item is not None else planned
+        if item is None:
+            self.table.write(Put(copy.key, copy.to_item(), Missing()))
+        if copy.state == "ready":
+            return copy
+        self._store(copy, original)
+        self.table.write(Update(copy.key, set={"state": "ready"}, condition=Is("id", copy.id)))
+        return copy.model_copy(update={"state": "ready"})
+
+    def _store(self, copy: MediaFile, original: Original) -> None:
+        files = self.files()
+        if isinstance(original, DocumentText):
+            content = original.text.encode()
+            files.put(copy.file_name, content, copy.content_type)
+            files.put(copy.text_name, content, copy.content_type)
+            return
+        if not files.copy(original.file_name, copy.file_name):
+            raise Unprocessable(GONE)
+        if original.small_size:
+            files.copy(original.small_name, copy.small_name)
+        if original.characters:
+            files.copy(original.text_name, copy.text_name)
+
+    def _id_at(self, chat: Chat, seq: int, number: int) -> str:
+        media = self._message(chat, seq).media
+        if not 1 <= number <= len(media) or media[number - 1].id is None:
+            raise NotFound(GONE)
+        return str(media[number - 1].id)
+
+    def _message(self, chat: Chat, seq: int) -> Message:
+        item = self.table.get(Message.key_of(chat.tenant, chat.id, seq))
+        if item is None:
+            raise NotFound(GONE)
+        return Message.from_item(item)
+
+
+def _described(original: Original, held: Authors) -> dict[str, Any]:
+    """Return what the item of a copy says of its original, and whose words it may hold.
+
+    Args:
+        held: The people whose words the run that sends it has held, by digest.
+    """
+    if isinstance(original, MediaFile):
+        words = {"copied_from": original.id, "authors": original.words.joined(held)}
+        return {name: getattr(original, name) for name in COPIED} | words
+    text = original.text[:MAX_TEXT_CHARACTERS]
+    return {
+        "authors": original.authors.joined(held),
+        "content_type": "text/plain",
+        "size": len(original.text.encode()),
+        "excerpt": text[:EXCERPT_CHARACTERS] or None,
+        "characters": len(text),
+    }
+
+
+def _put_into(copy: MediaFile, chat: Chat, now: datetime) -> Update:
+    """Return the write that puts a copy into the next message of a chat."""
+    until = media_kept_until(chat, now)
+    return Update(
+        copy.key,
+        set={
+            "seq": chat.last_seq + 1,
+            "kept_until": rfc3339(until),
+            **due_pointer("media", copy.key, until),
+        },
+        condition=all_of(Absent("seq"), Is("state", "ready")),
+    )
