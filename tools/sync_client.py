@@ -22,7 +22,7 @@ REPLACED = (
     (r"\bawait ", ""),
     (r"\b__a(enter|exit)__\b", r"__\1__"),
     (r"\baclose\b", "close"),
-    (r"\bAsync(Client|Iterator|Agents|Chats|Members|Messages|Choices)\b", r"\1"),
+    (r"\bAsync(Client|Iterator|Agents|Chats|Members|Messages|Media|Choices)\b", r"\1"),
 )
 
 

@@ -1,7 +1,9 @@
 """The Python clients: calls by subject, retries and answers, in the async and the sync client."""
 
 import asyncio
+import hashlib
 import inspect
+import json
 import subprocess
 import sys
 import time
@@ -40,9 +42,11 @@ class Api:
             self.client = Client(URL, "t", http=httpx2.Client(transport=transport))
 
     def _respond(self, request: httpx2.Request) -> httpx2.Response:
-        import json  # noqa: PLC0415
-
-        body = json.loads(request.content) if request.content else None
+        if request.url.path.startswith("/files/"):
+            assert "authorization" not in request.headers
+            assert request.headers["x-checksum"] == hashlib.sha256(request.content).hexdigest()
+            return httpx2.Response(200)
+        body: Any = json.loads(request.content) if request.content else None
         path = request.url.path
         self.calls.append((f"{request.method} {path}", body))
         if self.failures:
@@ -64,9 +68,13 @@ class Api:
                 if looks <= self.looks and seq > int(query["after"])
             ]
             return httpx2.Response(200, json={"items": items, "next_cursor": None})
-        if request.method == "POST":
-            return httpx2.Response(201, json={"seq": 7, **(body or {})})
-        return httpx2.Response(200, json={"items": []})
+        if request.method != "POST":
+            return httpx2.Response(200, json={"items": []})
+        answer = {"seq": 7, **(body or {})}
+        if path == "/v1/media":
+            headers = {"x-checksum": body["sha256"]}
+            answer = {"id": "med_1", "url": f"{URL}/files/1", "method": "PUT", "headers": headers}
+        return httpx2.Response(201, json=answer)
 
     def get(self, result: Any) -> Any:
         """The result of a call, or the items of an iterator, of either client."""
@@ -105,6 +113,7 @@ CALLS: list[tuple[Callable[[Any], Any], str, Any]] = [
     (lambda c: c.members.remove("chat_1", "user", "a"), f"DELETE {CHAT}/members/user/a", None),
     (lambda c: c.messages.delete("chat_1", 3), f"DELETE {CHAT}/messages/3", None),
     (lambda c: c.messages.mark_read("chat_1", 3), f"POST {CHAT}/read", {"seq": 3}),
+    (lambda c: c.media.link("chat_1", "med_1"), f"GET {CHAT}/media/med_1", None),
     (lambda c: c.choices.list(), "GET /v1/me/choices", None),
     (
         lambda c: c.choices.answer_invitation("chat_1", accept=True),
@@ -165,6 +174,14 @@ def test_question_without_an_answer_in_time_names_its_message(api: Api) -> None:
     with pytest.raises(NoAnswer) as waiting:
         api.get(api.client.chats.ask("chat_1", "Does it hurt?", seconds=0))
     assert cast("Any", waiting.value.message)["seq"] == 7
+
+
+def test_file_is_uploaded_without_the_token_and_named_by_a_message(api: Api) -> None:
+    media = api.get(api.client.media.upload("chat_1", b"%PDF", "application/pdf"))
+    api.get(api.client.messages.post("chat_1", None, media=[media]))
+    sent = api.calls[0][1]
+    assert (sent["chat_id"], sent["type"], sent["bytes"]) == ("chat_1", "application/pdf", 4)
+    assert api.calls[1][1]["media"] == ["med_1"]
 
 
 def test_token_function_may_be_async() -> None:

@@ -169,7 +169,9 @@ def test_question_of_an_app_gets_its_answer_from_both_python_clients(
         agent = next(api.agents.list())
         chat = api.chats.open(agent["id"])["id"]
         answer = api.chats.ask(chat, "What is a good exercise?")
+        file = api.media.upload(chat, b"Three times a minute.", "text/plain")
     assert answer["sender"]["kind"] == "agent"
+    assert file.startswith("med_")
 
     async def converse() -> list[str]:
         async with skein_client.AsyncClient(client.url, token) as api:

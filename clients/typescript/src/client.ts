@@ -7,6 +7,8 @@ export type Chat = Schemas["ChatResource"];
 export type ChatChange = Schemas["ChatChange"];
 export type ChatMember = Schemas["ChatMemberResource"];
 export type FoundMessage = Schemas["RecalledMessage"];
+export type MediaLink = Schemas["MediaLinkResource"];
+export type Upload = Schemas["UploadResource"];
 export type ListedAgent = Schemas["ListedAgent"];
 export type Message = Schemas["MessageResource"];
 export type NewAnswer = Schemas["NewAnswer"];
@@ -87,6 +89,7 @@ export class Client {
   readonly chats = new Chats(this);
   readonly members = new Members(this);
   readonly messages = new Messages(this);
+  readonly media = new Media(this);
   readonly choices = new Choices(this);
   readonly #url: string;
 
@@ -269,14 +272,19 @@ class Messages {
     return this.client.items(pathOf(chatId, "messages"), { after });
   }
 
-  /** Post a message; with a repeated `clientId`, return the message that exists. */
+  /**
+   * Post a message; with a repeated `clientId`, return the message that exists. `media` has the ids
+   * of uploaded files; `text` is null for files alone.
+   */
   post(
     chatId: string,
-    text: string,
-    { clientId, replyTo }: { clientId?: string; replyTo?: number } = {},
+    text: string | null,
+    { clientId, replyTo, media }: { clientId?: string; replyTo?: number; media?: string[] } = {},
   ): Promise<Message> {
     const reply = replyTo === undefined ? {} : { reply_to: replyTo };
-    return this.send(chatId, { text, client_id: clientId ?? crypto.randomUUID(), ...reply });
+    const files = media === undefined ? {} : { media };
+    const client_id = clientId ?? crypto.randomUUID();
+    return this.send(chatId, { text, client_id, ...files, ...reply });
   }
 
   /** Post a message as it is given; see `post`. */
@@ -292,6 +300,33 @@ class Messages {
   /** Mark the messages of a chat as read, up to this one. */
   markRead(chatId: string, seq: number): Promise<void> {
     return this.client.call("POST", pathOf(chatId, "read"), { seq });
+  }
+}
+
+/** Pictures and files of messages (`client.media`). */
+class Media {
+  constructor(private readonly client: Client) {}
+
+  /** Upload a file for a message of a chat; return its id, for `messages.post`. */
+  async upload(chatId: string, file: Blob, type = file.type): Promise<string> {
+    const data = await file.arrayBuffer();
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", data));
+    const sha256 = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const announced = { chat_id: chatId, type, bytes: data.byteLength, sha256 };
+    const upload: Upload = await this.client.call("POST", "/v1/media", announced);
+    let response: Response;
+    try {
+      response = await fetch(upload.url, { method: upload.method, headers: upload.headers, body: data });
+    } catch (error) {
+      throw new Unreachable("upload", { cause: error });
+    }
+    if (!response.ok) throw apiError(response, await response.text());
+    return upload.id;
+  }
+
+  /** Return a URL of a file, which works for five minutes. */
+  link(chatId: string, mediaId: string): Promise<MediaLink> {
+    return this.client.call("GET", pathOf(chatId, "media", mediaId));
   }
 }
 

@@ -7,6 +7,7 @@ export type {
   ChatMember,
   FoundMessage,
   ListedAgent,
+  MediaLink,
   Message,
   NewAnswer,
   NewChat,

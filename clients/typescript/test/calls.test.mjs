@@ -73,3 +73,21 @@ test("question_without_an_answer_in_time_is_told_apart", async () => {
   await pass(600);
   await asking;
 });
+
+test("file_is_uploaded_to_its_url_and_named_by_its_id", async () => {
+  const original = globalThis.fetch;
+  const uploads = [];
+  globalThis.fetch = async (url, options) => {
+    if (String(url) === "http://files.test/1") return uploads.push(options) && new Response("");
+    const headers = { "x-checksum": JSON.parse(options.body).sha256 };
+    return Response.json({ id: "med_1", url: "http://files.test/1", method: "PUT", headers });
+  };
+  try {
+    const file = new Blob(["%PDF"], { type: "application/pdf" });
+    assert.equal(await client.media.upload("chat_1", file), "med_1");
+  } finally {
+    globalThis.fetch = original;
+  }
+  assert.equal(uploads[0].headers.authorization, undefined);
+  assert.match(uploads[0].headers["x-checksum"], /^[0-9a-f]{64}$/);
+});

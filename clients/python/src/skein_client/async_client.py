@@ -1,6 +1,7 @@
 """Calls of the HTTP API, with the types of the OpenAPI document (`skein_client.api_types`)."""
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from copy import copy
@@ -16,6 +17,7 @@ from skein_client.api_types import (
     ChatMemberResource,
     ChatResource,
     ListedAgent,
+    MediaLinkResource,
     MessageResource,
     NewAnswer,
     NewChat,
@@ -23,6 +25,7 @@ from skein_client.api_types import (
     OpenChoiceResource,
     RecalledMessage,
     TicketResource,
+    UploadResource,
 )
 from skein_client.backoff import Backoff
 from skein_client.errors import ApiError, NoAnswer, Unreachable
@@ -52,6 +55,7 @@ class AsyncClient:
         chats: The person's chats.
         members: The members of chats.
         messages: The messages of chats.
+        media: Pictures and files of messages.
         choices: The questions and invitations that the person can answer.
     """
 
@@ -76,6 +80,7 @@ class AsyncClient:
         self.chats = AsyncChats(self)
         self.members = AsyncMembers(self)
         self.messages = AsyncMessages(self)
+        self.media = AsyncMedia(self)
         self.choices = AsyncChoices(self)
 
     def with_retries(self, retries: int) -> "AsyncClient":
@@ -162,6 +167,18 @@ class AsyncClient:
         except ValueError as error:
             message = f"{method} {path}: the response is not JSON"
             raise Unreachable(message, answered=True) from error
+
+    async def put_file(self, upload: UploadResource, data: bytes) -> None:
+        """Send a file to a signed URL, without the token."""
+        url, headers = upload["url"], upload["headers"]
+        try:
+            response = await self._http.request(
+                upload["method"], url, content=data, headers=headers, timeout=self._timeout
+            )
+        except (OSError, httpx2.HTTPError) as error:
+            raise Unreachable(f"upload: {type(error).__name__}") from error
+        if not response.is_success:
+            raise error_of(response)
 
     async def _current_token(self) -> str:
         if isinstance(self._token, str):
@@ -303,8 +320,9 @@ class AsyncMessages:
     async def post(
         self,
         chat_id: str,
-        text: str,
+        text: str | None,
         *,
+        media: Sequence[str] = (),
         client_id: str | None = None,
         reply_to: int | None = None,
     ) -> MessageResource:
@@ -312,11 +330,14 @@ class AsyncMessages:
 
         Args:
             chat_id: The chat.
-            text: The message.
+            text: The message; None for pictures or files alone.
+            media: The ids of uploaded files.
             client_id: The idempotency key; a new one by default.
             reply_to: The `seq` of the message that this one answers.
         """
         new: NewChatMessage = {"text": text, "client_id": client_id or str(uuid4())}
+        if media:
+            new["media"] = [*media]
         if reply_to is not None:
             new["reply_to"] = reply_to
         return await self.send(chat_id, new)
@@ -333,6 +354,40 @@ class AsyncMessages:
     async def mark_read(self, chat_id: str, seq: int) -> None:
         """Mark the messages of a chat as read, up to this one."""
         await self._client.call("POST", path_of(chat_id, "read"), {"seq": seq})
+
+
+class AsyncMedia:
+    """Pictures and files of messages (`client.media`)."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def upload(self, chat_id: str, data: bytes, content_type: str) -> str:
+        """Upload a file for a message of a chat; return its id, for `messages.post`.
+
+        Raises:
+            ApiError: The API or the store of files refused the file.
+            Unreachable: There is no response.
+        """
+        new = {
+            "chat_id": chat_id,
+            "type": content_type,
+            "bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+        upload = cast("UploadResource", await self._client.call("POST", "/v1/media", new))
+        await self._client.put_file(upload, data)
+        return upload["id"]
+
+    async def link(self, chat_id: str, media_id: str) -> MediaLinkResource:
+        """Return a URL of a file, which works for five minutes.
+
+        Raises:
+            ApiError: Status 409: the file is being checked.
+            Unreachable: There is no response.
+        """
+        path = path_of(chat_id, "media", media_id)
+        return cast("MediaLinkResource", await self._client.call("GET", path))
 
 
 class AsyncChoices:

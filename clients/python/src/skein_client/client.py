@@ -2,6 +2,7 @@
 
 # Generated from async_client.py by `make client-types`.
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -17,6 +18,7 @@ from skein_client.api_types import (
     ChatMemberResource,
     ChatResource,
     ListedAgent,
+    MediaLinkResource,
     MessageResource,
     NewAnswer,
     NewChat,
@@ -24,6 +26,7 @@ from skein_client.api_types import (
     OpenChoiceResource,
     RecalledMessage,
     TicketResource,
+    UploadResource,
 )
 from skein_client.backoff import Backoff
 from skein_client.errors import ApiError, NoAnswer, Unreachable
@@ -53,6 +56,7 @@ class Client:
         chats: The person's chats.
         members: The members of chats.
         messages: The messages of chats.
+        media: Pictures and files of messages.
         choices: The questions and invitations that the person can answer.
     """
 
@@ -77,6 +81,7 @@ class Client:
         self.chats = Chats(self)
         self.members = Members(self)
         self.messages = Messages(self)
+        self.media = Media(self)
         self.choices = Choices(self)
 
     def with_retries(self, retries: int) -> "Client":
@@ -163,6 +168,18 @@ class Client:
         except ValueError as error:
             message = f"{method} {path}: the response is not JSON"
             raise Unreachable(message, answered=True) from error
+
+    def put_file(self, upload: UploadResource, data: bytes) -> None:
+        """Send a file to a signed URL, without the token."""
+        url, headers = upload["url"], upload["headers"]
+        try:
+            response = self._http.request(
+                upload["method"], url, content=data, headers=headers, timeout=self._timeout
+            )
+        except (OSError, httpx2.HTTPError) as error:
+            raise Unreachable(f"upload: {type(error).__name__}") from error
+        if not response.is_success:
+            raise error_of(response)
 
     def _current_token(self) -> str:
         if isinstance(self._token, str):
@@ -302,8 +319,9 @@ class Messages:
     def post(
         self,
         chat_id: str,
-        text: str,
+        text: str | None,
         *,
+        media: Sequence[str] = (),
         client_id: str | None = None,
         reply_to: int | None = None,
     ) -> MessageResource:
@@ -311,11 +329,14 @@ class Messages:
 
         Args:
             chat_id: The chat.
-            text: The message.
+            text: The message; None for pictures or files alone.
+            media: The ids of uploaded files.
             client_id: The idempotency key; a new one by default.
             reply_to: The `seq` of the message that this one answers.
         """
         new: NewChatMessage = {"text": text, "client_id": client_id or str(uuid4())}
+        if media:
+            new["media"] = [*media]
         if reply_to is not None:
             new["reply_to"] = reply_to
         return self.send(chat_id, new)
@@ -332,6 +353,40 @@ class Messages:
     def mark_read(self, chat_id: str, seq: int) -> None:
         """Mark the messages of a chat as read, up to this one."""
         self._client.call("POST", path_of(chat_id, "read"), {"seq": seq})
+
+
+class Media:
+    """Pictures and files of messages (`client.media`)."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def upload(self, chat_id: str, data: bytes, content_type: str) -> str:
+        """Upload a file for a message of a chat; return its id, for `messages.post`.
+
+        Raises:
+            ApiError: The API or the store of files refused the file.
+            Unreachable: There is no response.
+        """
+        new = {
+            "chat_id": chat_id,
+            "type": content_type,
+            "bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+        upload = cast("UploadResource", self._client.call("POST", "/v1/media", new))
+        self._client.put_file(upload, data)
+        return upload["id"]
+
+    def link(self, chat_id: str, media_id: str) -> MediaLinkResource:
+        """Return a URL of a file, which works for five minutes.
+
+        Raises:
+            ApiError: Status 409: the file is being checked.
+            Unreachable: There is no response.
+        """
+        path = path_of(chat_id, "media", media_id)
+        return cast("MediaLinkResource", self._client.call("GET", path))
 
 
 class Choices:
