@@ -7888,7 +7888,7 @@ export interface components {
          * @description A tool of agents.
          * @enum {string}
          */
-        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
+        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "find_time" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * Outsiders
          * @description Whether private prompts show words of people outside of the chat: `none`, or `quoted` with their source.
