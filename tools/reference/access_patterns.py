@@ -10,6 +10,7 @@ from tests.patterns import (
     desk,
     events,
     live,
+    media,
     recall,
     runs,
     summaries,
@@ -37,6 +38,7 @@ with a growing pause.
 """
 GROUPS: Mapping[str, ModuleType] = {
     "Chats, messages and people": chats,
+    "Pictures and files": media,
     "SMS on their way out": texts,
     "Runs": runs,
     "Items of agents, and operators": agents,
