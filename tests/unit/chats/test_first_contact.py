@@ -192,6 +192,34 @@ def test_start_consents_and_stop_revokes() -> None:
     assert consents(here) == {}
 
 
+def test_person_who_wrote_last_from_the_app_gets_the_text_on_the_phone() -> None:
+    here = world()
+    text_in(here, "Hi")
+    here.drain()
+    chat = contact(here)
+    here.post("From the app", chat.person, chat_id=chat.chat_id)
+    here.drain()
+
+    assert contact(here).chat_id == chat.chat_id
+    say(here, chat)
+    here.drain()
+
+    assert here.sms.bodies[-1] == "When can you come?"
+
+
+def test_person_who_discarded_the_chat_gets_another_one() -> None:
+    here = world()
+    chat = contact(here)
+    here.app.chat_admin.discard(TENANT, chat.chat_id, chat.person.ref)
+
+    again = contact(here)
+
+    assert again.chat_id != chat.chat_id
+    say(here, again)
+    here.drain()
+    assert here.sms.bodies == [f"{INTRODUCTION}\nWhen can you come?"]
+
+
 def test_stop_after_the_chat_was_opened_keeps_the_text_back() -> None:
     here = world()
     chat = contact(here)

@@ -267,12 +267,10 @@ class FirstContact:
         consenting = [each for each in owners if each.user_id == user.id and each.consents]
         if not consenting:
             raise _no_consent(user.id)
-        today, days = self._now.date(), self.settings.number_silence_days
         proven = [
             each
             for each in consenting
-            if each.unproven is None
-            and not all(each.has_lapsed(today, days, channel) for channel in each.consents)
+            if each.unproven is None and any(self._is_theirs(each, name) for name in each.consents)
         ]
         if not proven:
             raise Conflict(
@@ -281,6 +279,10 @@ class FirstContact:
                 reason=Reason.NUMBER_UNPROVEN,
             )
         return proven
+
+    def _is_theirs(self, owner: AddressOwner, channel: str) -> bool:
+        """Tell whether an address was not silent on a channel for too long."""
+        return not owner.has_lapsed(self._now.date(), self.settings.number_silence_days, channel)
 
     def lines_of(self, agent: Agent) -> Iterator[Line]:
         """Yield the agent's lines."""
@@ -301,7 +303,8 @@ class FirstContact:
             known = AddressChat.from_item(found[key]) if key in found else None
             for channel in line.channels:
                 kind = channel_named(channel).kind
-                if channel in owner.consents and kind and kind.name == owner.address.kind:
+                here = kind is not None and kind.name == owner.address.kind
+                if here and channel in owner.consents and self._is_theirs(owner, channel):
                     route = route_on(
                         channel, line=line.address.address, person=owner.address.address
                     )
