@@ -121,8 +121,8 @@ def test_picture_goes_to_the_agent_and_is_shown_on_the_phone_in_chats_and_in_why
     expect(driver.page.locator(".bubble.theirs")).to_contain_text("lake", timeout=30_000)
     driver.check_accessibility()
 
-    driver.sign_in("#/why")
-    driver.page.locator("main .items a").first.click()
+    driver.page.locator(".bubble.theirs").get_by_role("link", name="Why").click()
+    driver.sign_in_again()
     driver.give_reason()
     shown = driver.page.locator(".card", has_text="Pictures and files").locator("img")
     expect(shown.first).to_be_visible(timeout=20_000)
