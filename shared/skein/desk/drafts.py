@@ -163,7 +163,7 @@ def session_of(table: Table, chat: Chat) -> Sequence[Message]:
         )
     )
     messages = (chat.as_now(Message.from_item(item)) for item in reversed(page.items))
-    return [message for message in messages if message.conversational and message.text]
+    return [message for message in messages if message.conversational and message.full_text]
 
 
 def _first_agent(chat: Chat) -> str:
@@ -187,7 +187,7 @@ def _prompt(
     """Render the question for a draft: the agent's own lines are by `You`."""
     names = Names.of(agent.as_member.ref, chat, messages)
     lines = [
-        f"- {names.speaker(message)}: {quoted(message.text[:MESSAGE_CHARACTERS])}"
+        f"- {names.speaker(message)}: {quoted(message.full_text[:MESSAGE_CHARACTERS])}"
         for message in messages
     ]
     variables = {"identity": agent.identity, "name": names[holder.sender].removesuffix(TEAM)}

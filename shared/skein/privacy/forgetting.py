@@ -190,7 +190,7 @@ class Forgettings:
             for each in messages
             if each.conversational
             and (each.sender.ref == own or _is_said_from(each, person))
-            and not stems.isdisjoint(stems_of(each.text))
+            and not stems.isdisjoint(stems_of(each.full_text))
         }
         if run.chat_id is not None and run.trigger.seq is not None:
             known.pop((run.chat_id, run.trigger.seq), None)  # the request itself
@@ -213,7 +213,7 @@ def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool
         counted = [f"{day}: {count}" for day, count in Counter(days).items()]
         return f"Delete messages about this ({', '.join(counted)})? {WHAT_GOES}"
     lines = [
-        f'{day}: "{cut_text(on_one_line(each.text), EXCERPT)}"'
+        f'{day}: "{cut_text(on_one_line(each.full_text), EXCERPT)}"'
         for day, each in zip(days, found, strict=True)
     ]
     return "\n".join(["Delete these messages?", *lines, WHAT_GOES])

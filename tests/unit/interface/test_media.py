@@ -150,6 +150,7 @@ def test_in_a_timeline_the_pictures_stand_before_the_nudge() -> None:
         ("gpt-5", 512, 512, "high", 210),
         ("o3", 512, 512, "high", 225),
         ("claude-sonnet-4-5", 1_000, 750, "high", 1_000),
+        ("bedrock/us.anthropic.claude-opus-4", 3_000, 2_000, "high", 1_600),
         ("somebody/else", 10, 10, "low", 2_500),
         ("gpt-4o", 0, 0, "high", 2_500),
     ],

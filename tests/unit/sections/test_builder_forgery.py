@@ -488,7 +488,7 @@ def test_a_trigger_reads_back_as_the_message_that_it_was(
     assert grammar.plain(shown.said["title"]) == _chat(title).display_title
     waits = message.sender.kind == "agent" and message.expects_reply and message.sender != COACH
     assert ("waits" in shown.said) == waits
-    quoted = not here and message.text != ""
+    quoted = not here and (message.text != "" or bool(message.media))
     assert (shown.kind, shown.text) == (("message", message.text) if quoted else (None, None))
 
 

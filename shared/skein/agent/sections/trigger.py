@@ -114,21 +114,22 @@ def _cause(given: SectionInput) -> Section | None:
     causes, after = _causes(given, last=last), _of_resume(given)
     if not causes and not after:
         return None
-    plan, service, text = given.run.trigger.plan, given.run.trigger.service, ""
+    plan, service = given.run.trigger.plan, given.run.trigger.service
+    text = files = ""
     if found.may_be_shown and service is not None:
         text = payload_block(service.payload)
     elif found.may_be_shown and plan is not None:
         text = plan.instruction
     elif message is not None and not (here and message.seq in shown):
-        text = message.text
+        text, files = message.text, attached(message)
 
     def frame(words: str) -> str:
         if service is not None and found.may_be_shown:
             content = [f"payload: {words}"]
         elif plan is not None and found.may_be_shown:
             content = [f"instruction: {quoted(words)}"]
-        elif message is not None and text:
-            content = [f"message: {quoted(words)}{attached(message)}"]
+        elif text or files:
+            content = [f"message: {quoted(words)}{files}"]
         else:
             content = []
         return "\n".join(["TRIGGER:", *(f"  {line}" for line in (*causes, *content, *after))])

@@ -15,8 +15,9 @@ ImageDetail = Literal["auto", "low", "high"]
 MODELS_WITH_IMAGES = (
     *("gpt-4o*", "gpt-4.1*", "gpt-4.5*", "gpt-4-turbo*", "gpt-5*", "chatgpt-4o*"),
     *("o1", "o1-2*", "o1-pro*", "o3", "o3-2*", "o3-pro*", "o4-mini*"),
-    *("claude-*", "gemini-*", "gemma-3-4b*", "gemma-3-12b*", "gemma-3-27b*"),
+    *("*claude-*", "gemini-*", "gemma-3-4b*", "gemma-3-12b*", "gemma-3-27b*"),
     *("*-vl*", "*vision*", "llava*", "pixtral*", "llama-4*", "llama4*", "grok-4*"),
+    *("*nova-lite*", "*nova-pro*", "*nova-premier*"),
 )
 UNKNOWN_TOKENS = 2_500
 SQUARE, SHORT_SIDE, TILE = 2_048, 768, 512
@@ -70,7 +71,7 @@ FORMULAS: Sequence[tuple[str, _Tiles | _Patches | _Area]] = (
     ("gpt-4*", _Tiles(85, 170)),
     ("chatgpt-4o*", _Tiles(85, 170)),
     ("o[13]*", _Tiles(75, 150)),
-    ("claude-*", _Area(750, 1_600)),
+    ("*claude-*", _Area(750, 1_600)),
 )
 
 

@@ -86,7 +86,7 @@ def read_document(
     thread_id: Annotated[Id | None, Field(description="For a document of another thread.")] = None,
     offset: Annotated[Offset | None, Field(description="Characters to skip.")] = None,
 ) -> str:
-    """Read a document or a file, 10,000 characters at a time."""
+    """Read a document or file, 10,000 characters at a time."""
     if thread_id is None and FILE_ID.fullmatch(name):
         return _file(call, name, offset or 0)
     document = _found(call, name) if thread_id is None else _of_thread(call, thread_id, name)
