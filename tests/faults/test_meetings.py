@@ -43,10 +43,13 @@ def _check(story: MeetingStory) -> None:
 
 SWEEPS = [
     Sweep(partial(MeetingStory, gathering), play=MeetingStory.play, check=_check)
-    for gathering in gatherings(2, seed=11, people=2)
+    for gathering in gatherings(4, seed=11, people=2)
 ]
 
 
-@pytest.mark.parametrize("sweep", SWEEPS, ids=["first", "second"])
+@pytest.mark.parametrize(
+    "sweep", [SWEEPS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in SWEEPS[1:])]
+)
 def test_meeting_death_tells_and_asks_once(sweep: Sweep[Any], share: Share) -> None:
+    """More than 200 deaths in all, in `make test-slow`."""
     sweep.one_death(share, of=main_deaths)
