@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import YES
 from skein.models.chats.desk_stay import DeskStay
+from skein.models.chats.errand import Errand
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
@@ -59,6 +60,7 @@ class Knowledge:
         self._scanned: dict[str, int] = {}
         self._confirmed: list[Confirmed] = []
         self._answered: set[str] = set()
+        self._orders: list[tuple[str, set[str]]] = []  # the texts and people of agreed errands
 
     def tells(self, text: str) -> bool:
         """Whether a text tells the secret, and not just the guess that happens to be right."""
@@ -117,6 +119,9 @@ class Knowledge:
                 agreed = asked.purpose == "consent" and asked.answer.option == YES
                 if asked.addressee != who or (agreed and not yes):
                     raise Leak(f"{named(who)} answered for {named(asked.addressee)}: {asked}")
+                if agreed and asked.orders is not None:
+                    people = {person.id for person in asked.orders.asked}
+                    self._orders.append((asked.orders.text, people))
                 if agreed and asked.proposal is not None:
                     shown = {
                         each.chat_id: EVERYBODY if each.readers.open else each.readers.people
@@ -136,7 +141,9 @@ class Knowledge:
             if message.via is not None:
                 self._posted(message)
             elif message.sender.kind != "user" and self.tells(words_in(self._world, message)):
-                self._heard(message)
+                errand = self._asked_for(message) or self._brought_back(message)
+                if not errand:
+                    self._heard(message)
         for chat_id in self.chat_ids():
             chat = self._world.stored_chat(chat_id)
             self._members[chat_id].update(people_of(chat))
@@ -185,6 +192,34 @@ class Knowledge:
             readers = " and ".join(map(named, surprised))
             said = f"{message.sender.name}: {words_in(self._world, message)!r}"
             raise Leak(f"{readers} can read this in {titled(message.chat_id)}:\n  {said}")
+
+    def _asked_for(self, message: Message) -> bool:
+        """Whether a message is the question of an errand, with words that somebody agreed to."""
+        asked = message.choice
+        if asked is None or asked.errand is None:
+            return False
+        orders = [people for text, people in self._orders if text == asked.question]
+        if not any(asked.addressee in people for people in orders):
+            return False
+        self.insiders.add(asked.addressee)
+        return True
+
+    def _brought_back(self, message: Message) -> bool:
+        """Whether a message has exactly the words with which a person answered an errand."""
+        keys = self._world.table.all_keys() if message.errand_id is not None else ()
+        items = (self._world.table.get(key) for key in keys if key.sk.startswith(Errand.PREFIX))
+        errands = [Errand.from_item(item) for item in items if item is not None]
+        readers = self.readers(message.chat_id)
+        for errand in errands:
+            shown = errand.readers.reader_ids
+            exact = message.text == f"{errand.asked.name}: {errand.answer}"
+            if errand.id == message.errand_id and exact:
+                if shown is not None and not {*readers} <= {*shown}:
+                    return False
+                everybody = [person.id for person in PEOPLE] if readers == EVERYBODY else []
+                self.insiders.update(readers, everybody)
+                return True
+        return False
 
     def _posted(self, message: Message) -> None:
         """Check that a person confirmed these words for these readers, each post once."""

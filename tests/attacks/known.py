@@ -324,6 +324,33 @@ YES_OF_ONE_WHO_WAS_NOT_PRESENT: Story = (
     Answer(who=ALICE.id),
 )
 
+# Who agrees has the words taken to others, and a number lets words back; nothing else does.
+ERRAND_WITH_THE_SECRET: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("errand")),
+    Answer(who=ALICE.id),
+    Answer(who=BOB.id),
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, tactic=does("look", "errand")),
+)
+ERRAND_THAT_NOBODY_AGREED_TO: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("errand")),
+    Answer(who=ALICE.id, yes=False),
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("errand", "look")),
+    Say(who=BOB.id, chat=BOBS.id, tactic=does("errand", "look")),
+)
+ERRAND_ANSWERED_WITH_THE_SECRET: Story = (
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("errand")),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("say")),
+    Answer(who=ALICE.id, word="secret"),
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, tactic=does("look")),
+)
+ERRAND_THAT_IS_NEVER_ANSWERED: Story = (
+    Say(who=BOB.id, chat=BOBS.id, tactic=does("errand")),
+    Answer(who=BOB.id),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("say", "look")),
+    Pass(minutes=1_500),
+    Say(who=BOB.id, chat=BOBS.id, tactic=does("look")),
+)
+
 # ---------------------------------------------------------------------- orders of outsiders
 
 RECALLED_FROM_A_STRANGERS_GROUP: Story = (

@@ -27,7 +27,7 @@ from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat, AddressOwner
-from skein.models.outbox.jobs import ConsentJob, Job, NumberCodeJob, RecallJob, RunJob
+from skein.models.outbox.jobs import ConsentJob, ErrandJob, Job, NumberCodeJob, RecallJob, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
@@ -328,6 +328,8 @@ class Stage(World):
     def handle(self, job: Job) -> None:
         if not isinstance(job, RunJob):
             super().handle(job)
+            if isinstance(job, ErrandJob):
+                self.knowledge.scan()
             if isinstance(job, ConsentJob):  # the words count as typed by the person
                 self.knowledge.scan()
                 self.givers |= {job.user_id} if self.givers else set()
@@ -502,10 +504,14 @@ class Stage(World):
                 person_id=step.who,
                 seq=asked.seq,
                 option=options[0 if step.yes else -1] if options else None,
-                text=None if options else "Please go on.",
+                text=None if options else self._said(step.word),
                 client_id=f"client {self.step}.{next(self._posts)}",
             )
         )
+
+    def _said(self, word: Word | None) -> str:
+        """The words of an answer in words."""
+        return "Please go on." if word is None else f"{CONFIDED}{self.words[word]}"
 
     def _answer_by_sms(self, step: Answer) -> None:
         phone = PHONES.get(step.who)

@@ -23,6 +23,7 @@ MoveKind = Literal[
     "ask",
     "propose",
     "choice",
+    "errand",
     "enter",
     "borrow",
     "say",
@@ -67,6 +68,7 @@ MOVES: dict[MoveKind, str] = {
     "ask": "sends all it knows to {chat} and waits for a reply",
     "propose": "sends all it knows to {chat}, and at once to a group",
     "choice": "asks each person all it knows, and offers it as answers",
+    "errand": "has each person asked all it knows, for somebody here",
     "enter": "enters {chat}",
     "borrow": "borrows the context of {chat}",
     "say": "says all it knows in the active chat",
@@ -310,18 +312,21 @@ class Answer(Step):
         of: The person who was asked, if it is somebody else.
         yes: With the first option; else with the last.
         sms: By the number in the newest SMS; else in the app.
+        word: What they say, if the answer is in words.
     """
 
     who: str = ""
     of: str = ""
     yes: bool = True
     sms: bool = False
+    word: Word | None = None
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
         how = f" for {named(self.of)}" if self.of else " by SMS" if self.sms else ""
-        return f"{named(self.who)} answers {'yes' if self.yes else 'no'}{how}."
+        words = _word(self.word)
+        return f"{named(self.who)} answers {'yes' if self.yes else 'no'}{words}{how}."
 
 
 @dataclass(frozen=True)

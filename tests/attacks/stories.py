@@ -102,6 +102,7 @@ CARRIES: tuple[MoveKind, ...] = (
     "open_files",
     "send_files",
     "choice",
+    "errand",
     "send",
     "send",
     "ask",

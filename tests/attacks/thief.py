@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skein.models.chats.choice import MAX_PROPOSED
 from skein.models.runs.completion import ModelRequest
 from tests.attacks.cast import (
     CONFIDED,
@@ -210,6 +211,13 @@ DEEDS: dict[MoveKind, Deed] = {
         (
             "ask_choice",
             {"question": seen.loot, "options": [*seen.all_words[:4], "No"], "person": person.id},
+        )
+        for person in PEOPLE
+    ],
+    "errand": lambda seen, _: [
+        (
+            "ask_someone",
+            {"person": person.id, "question": seen.loot[:MAX_PROPOSED], "until": "1 day"},
         )
         for person in PEOPLE
     ],

@@ -1,6 +1,6 @@
 """Errands: questions that an agent takes to a person, whose answer it brings back word by word.
 
-An errand is stored beside the agent's items in the scope of its home chat. The person is asked a
+An errand is stored by the agent and the scope of its home chat. The person is asked a
 choice with an answer in words. Its due pointer makes the errand an outbox item: a job asks the
 person, and later tells the home chat the words or, at the deadline, that there is no answer.
 """
@@ -185,8 +185,7 @@ class Errand(Stored):
     @staticmethod
     def key_of(tenant: str, ref: ErrandRef) -> Key:
         """Return the key of an errand."""
-        pk = owned_partition(tenant, ref.agent_id, ref.scope)
-        return Key(pk, f"{Errand.PREFIX}{key_part(ref.id)}")
+        return Key(errands_partition(tenant, ref), f"{Errand.PREFIX}{key_part(ref.id)}")
 
     @property
     def ref(self) -> ErrandRef:
@@ -256,6 +255,14 @@ class Errand(Stored):
             created_at=self.created_at,
         )
         return Put(link.key, link.attributes())
+
+
+def errands_partition(tenant: str, ref: ErrandRef) -> str:
+    """Return the partition key of errands and meetings, apart from what an agent keeps of people.
+
+    An export of what an agent keeps must not tell whether the other person was asked.
+    """
+    return f"{owned_partition(tenant, ref.agent_id, ref.scope)}#ERRANDS"
 
 
 class OpenErrand(Stored):

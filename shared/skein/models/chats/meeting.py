@@ -6,14 +6,12 @@ and the times that were read from them, are stored on the person's errand and sh
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
-
-from skein.models.chats.errand import ErrandRef, OpenErrand, Slot
+from skein.models.chats.errand import ErrandRef, OpenErrand, Slot, errands_partition
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, NamedMember, Stored, Tenant, key_part
-from skein.models.common.ownership import StoredAuthors, owned_partition
+from skein.models.common.ownership import StoredAuthors
 from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.storage import Is, Key, Missing, Put, SortKeyPrefix, Update, Write
 from skein.models.outbox.due import due_pointer
@@ -52,7 +50,7 @@ class Meeting(Stored):
     minutes: int
     zone: str
     audience: Audience
-    authors: Annotated[StoredAuthors, Field()] = NO_AUTHORS
+    authors: StoredAuthors = NO_AUTHORS
     until: Instant
     stage: MeetingStage = "collecting"
     start: Instant | None = None
@@ -63,8 +61,7 @@ class Meeting(Stored):
     @staticmethod
     def key_of(tenant: str, ref: ErrandRef) -> Key:
         """Return the key of a meeting."""
-        pk = owned_partition(tenant, ref.agent_id, ref.scope)
-        return Key(pk, f"{Meeting.PREFIX}{key_part(ref.id)}")
+        return Key(errands_partition(tenant, ref), f"{Meeting.PREFIX}{key_part(ref.id)}")
 
     @property
     def ref(self) -> ErrandRef:
