@@ -15,7 +15,7 @@ from skein.services.config.tenant_settings import TenantSettingsService
 from skein.settings import Settings
 from tests.support.api_client import Answer, Client
 from tests.support.builders import NOON, TENANT, World, bot, person
-from tests.support.fakes import ScriptedModel
+from tests.support.fakes import ScriptedModel, says
 from tests.support.first_contact import reachable, text_in
 
 PHONES = {name: f"+1500555{number:04d}" for number, name in enumerate(("ann", "ben", "cat"), 101)}
@@ -125,6 +125,24 @@ def test_answer_finds_the_outreach_in_the_prompt_of_its_chat_alone(club: Club) -
     assert len(others) == 2
     assert QUESTION not in str(others)
     assert club.texts(chat_id)[-2] == "Mondays"
+
+
+@pytest.mark.parametrize("when", ["writing", "answering"])
+def test_model_that_wants_to_tell_others_of_the_outreach_cannot(when: str) -> None:
+    tells = says(QUESTION, chat_id="chat_1")
+    script = (tells,) if when == "writing" else ("Which evenings suit you?", tells)
+    club = Club(model=ScriptedModel.saying(*script, default="Done."))
+    club.agent(enabled_tools=("send_message",))
+    club.known(person())
+    club.chat(person(), bot(), respond="manual")
+
+    club.begin(people=PEOPLE[:1])
+    club.minutes_pass(2)
+    text_in(club, "Mondays", phone=PHONES["ann"])
+    club.minutes_pass(2)
+
+    assert not club.model.script
+    assert club.texts() == []
 
 
 @pytest.mark.parametrize(
