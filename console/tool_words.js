@@ -1,8 +1,9 @@
 // What each tool of Skein lets an agent do, in one sentence for people.
 export const toolWords = {
-  send_message: "Write in a chat: in this one, or in another of its chats.",
+  send_message: "Write in a chat: in this one, or in another of its chats. It can send files along.",
   ask_choice: "Ask one person a question with buttons. The answer starts a new run.",
   ask_someone: "Take a question to somebody in another chat, and bring the answer back.",
+  find_time: "Ask each person of a group alone for times, and propose the first that suits all.",
   ask_a_person: "Ask your team to take the chat over.",
   enter_chat: "Go into another of its chats and read it.",
   read_messages: "Read older messages of its chats.",

@@ -62,7 +62,7 @@ MOST = {
     "live_frames": 90,
     "mobile_api": 143,
     "push_worker": 92,
-    "run_worker": 325,
+    "run_worker": 330,
     "service_webhook": 87,
     "sms_delivery": 111,
     "sms_status": 107,
