@@ -35,6 +35,8 @@ def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: Scri
     model.say("Let us start slowly. Your knee stays between us.")
     model.say("At the lake at 9. Ask Maya about last week.")
     model.then(tells_the_group).say("[silence]").say("[silence]")
+    water = {"person": "Ben", "question": "Do you bring water?", "until": "1 day"}
+    model.call_tools(("ask_someone", water)).say("[silence]")
     model.say("How was your training, Maya?")
     asked = {"reason": "She wants one", "summary": "Maya wants to talk to a person"}
     model.call_tools(("ask_a_person", asked)).say("[silence]")
