@@ -13,12 +13,12 @@ from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import TEXT, SmsLine
 from tests.support.errands import ALICE, DAY, END, HOME, TO_ASK, Errands
-from tests.support.fakes import Script, calls
+from tests.support.fakes import Said, calls
 
 CODE = re.compile(r"Reply ([0-9]{6}) ")
 
 
-def asking(request: ModelRequest) -> Script:
+def asking(request: ModelRequest) -> Said:
     """What the agent does: it has Sarah asked once, and is done."""
     if any(message.role == "assistant" for message in request.messages):
         return END
@@ -55,7 +55,7 @@ class Sending(SmsLine):
         self.clock.advance(2 * DAY)
         self.live()
 
-    def check(self) -> None:
+    def check_told(self) -> None:
         told = [message.text for message in self.messages(HOME) if message.errand_id is not None]
         assert told == ["Sarah: Thursday" if self.answers else "Sarah: no answer"]
         assert len(self.sms.bodies) == 1
@@ -68,7 +68,7 @@ class Silent(Sending):
     answers = False
 
 
-STORIES = [Sweep(story, play=story.play, check=story.check) for story in (Sending, Silent)]
+STORIES = [Sweep(story, play=story.play, check=story.check_told) for story in (Sending, Silent)]
 
 
 @pytest.mark.parametrize("sweep", STORIES, ids=["answered", "silent"])

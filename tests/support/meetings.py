@@ -7,19 +7,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 import sms_webhook
 from skein.models.chats.errand import Slot
 from skein.models.chats.meeting import first_common
 from skein.models.common.base import NamedMember
+from skein.models.delivery.sms import OutgoingSms
 from skein.models.outbox.due import due_before
 from skein.models.runs.completion import ModelRequest
 from tests.faults.deployment import Phone
 from tests.faults.texting_story import TEXT, SmsLine
 from tests.support.agents import actor
 from tests.support.builders import NOON, bot, person
-from tests.support.fakes import Script, calls
+from tests.support.fakes import Said, calls
 from tests.support.first_contact import reachable
 
 COACH = bot()
@@ -166,13 +166,13 @@ class MeetingStory(SmsLine):
             reachable(self, guest.who.id, guest.who.name, guest.phone)
         people = [guest.who for guest in gathering.guests]
         self.chat(*people, COACH, chat_id=GROUP, title="Friends", visibility="private")
-        self.texts_of: Counter[str] = Counter()
         self.phone = Phone(self, sub=people[0].id)
         self._read = 0
         self._sid = 0
+        self._late: list[OutgoingSms] = []
         self.fuse.disarm()
 
-    def _answer(self, request: ModelRequest) -> Script:
+    def _answer(self, request: ModelRequest) -> Said:
         if request.answer_schema is not None:
             words = json.loads(request.messages[-1].content)
             times = self.gathering.readings.get(words)
@@ -210,7 +210,7 @@ class MeetingStory(SmsLine):
             guest = next(each for each in self.gathering.guests if each.phone == sms.phone)
             code, choices = ANSWERED.search(sms.body), dict(CONFIRMS.findall(sms.body))
             if code and guest.late and not late:
-                self._read_later(sms)
+                self._late.append(sms)
             elif code and answers[sms.phone]:
                 words = answers[sms.phone].pop(0)
                 self._text(sms.phone, f"{code[1]} {words}")
@@ -224,13 +224,6 @@ class MeetingStory(SmsLine):
                 assert code is not None
                 self._text(sms.phone, f"{code[1]} {answers[sms.phone][0]}")
         self._rests()
-
-    @property
-    def _late(self) -> list[Any]:
-        return self.__dict__.setdefault("late_texts", [])
-
-    def _read_later(self, sms: Any) -> None:
-        self._late.append(sms)
 
     def _text(self, phone: str, body: str) -> None:
         self._sid += 1
