@@ -9,7 +9,7 @@ const said = words.pages.home;
 
 async function show(main, _args, context) {
   const { api } = context;
-  const place = el("div", { class: "cards" });
+  const place = el("div", { class: "cards" }, el("p", { class: "loading" }, words.loading));
   fill(main, el("h1", {}, said.name), place);
   const [system, backlog, queues, pauses, agents, lines] = await Promise.all([
     api.get("/v1/system"), api.get("/v1/system/backlog"), context.config.local ? localCall("GET", "queues") : null,

@@ -11,7 +11,7 @@ const said = words.pages.usage;
 
 async function show(main, [by = "day", from = null, to = null], { api }) {
   if (!KINDS.includes(by)) throw new Error(words.errors.notFound);
-  const place = el("div", { class: "stack" });
+  const place = el("div", { class: "stack" }, el("p", { class: "loading" }, words.loading));
   fill(main, el("h1", {}, said.name), place);
   const last = to ?? (await api.get("/v1/usage?by=tenant")).to; // the API's day: a local clock may be ahead
   const first = from ?? dayBefore(last, DAYS - 1);
