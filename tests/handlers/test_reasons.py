@@ -63,7 +63,9 @@ from tests.support.desk import Desk
 from tests.support.erasure import ZOE
 from tests.support.fakes import Script, ScriptedModel, calls, faulty, says
 from tests.support.first_contact import contact, reachable
+from tests.support.media import posted, stored
 from tests.support.routes import sms_route
+from tests.support.sms import Texting
 from tests.support.sms_choices import Phone
 from tests.support.webhooks import Webhook, invoke, signed_world
 
@@ -1270,6 +1272,16 @@ def _behind_other_delivery(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
     world.app.deliveries.deliver(second, deadline=world.clock.now() + timedelta(seconds=60))
     assert logged.reasons[-1] == Reason.BEHIND_OTHER_DELIVERY
     return of_delivery(world, 3)
+
+
+@scenario(Reason.FILE_PENDING)
+def _file_pending(logged: Logged, _: pytest.MonkeyPatch) -> str:
+    world = Texting()
+    posted(world, "Look!", stored(world, state="pending"))
+    [job] = world.queues.ready("deliveries")
+    assert isinstance(job, DeliveryJob)
+    world.deliver(job)
+    return logged.reasons[-1]
 
 
 @scenario(Reason.NOT_DUE)
