@@ -141,6 +141,12 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         _of_another_chat,
         "team_answers_bob",
     ),
+    "pictures stay with those who were present": (
+        disclosure,
+        "may_affect",
+        _yes,
+        "picture_of_a_private_chat",
+    ),
     "a link to a file is for members of its chat": (
         MediaUploads,
         "link",

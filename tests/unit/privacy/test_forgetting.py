@@ -32,6 +32,7 @@ from tests.support.erasure import (
     settle,
 )
 from tests.support.fakes import ScriptedModel, calls
+from tests.support.media import send_file
 
 CODE = "quokka"
 HOME, GROUP, OTHER = "chat_home", "chat_group", "chat_other"
@@ -96,6 +97,20 @@ def memories(world: World) -> list[Memory]:
 
 def traces(world: World) -> list[str]:
     return [key for key, text in lines_of(world) if CODE in text or "Forget my" in text]
+
+
+def test_picture_is_forgotten_by_what_it_shows() -> None:
+    world = world_of("Nice", ASKS)
+    send_file(world, ZOE, chat_id=HOME, description=f"A note with the PIN {CODE}")
+    world.clock.advance(20)
+    settle(world)
+    indexed(world)
+    world.post("Forget my PIN", ZOE, chat_id=HOME)
+    settle(world)
+    assert CODE in question(world).text
+    answer(world, YES)
+    assert traces(world) == []
+    assert world.files.contents == {}
 
 
 def test_yes_leaves_no_trace_of_what_is_forgotten() -> None:
