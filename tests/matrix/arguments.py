@@ -93,7 +93,7 @@ OWN: dict[str, dict[str, Any]] = {
         "chat_id": Ref("chat_id", harmless=True),  # it finds nothing there
     },
     "list_documents": {"query": None},  # a query finds only what holds its words
-    "send_message": {"text": "Hello there", "also_in": None},  # each as a chat_id
+    "send_message": {"text": "Hello there", "also_in": None, "media": None},  # each as a chat_id
     "ask_choice": {"question": "Tea?", "options": ["Yes", "No"], "person": "Ben"},
     "ask_someone": {"person": "Ann", "question": "Tea?", "until": "1 day", "also_ask": None},
     "find_time": {

@@ -37,6 +37,7 @@ CHANGES_OPEN_THINGS = (
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "update_profile": ("chat_qbens", "chat_qsms"),
     "stop_run": ("chat_qhome",),  # the run is of an open chat
+    "find_time": ("chat_qhome",),  # a group, whose people were there for all that was said
     "resume_run": (),  # no run waits there for days
     # From Ben's own chats it is a proposal. The private group of two may not learn of it.
     "send_message": ("chat_qhome", "chat_qbens", "chat_qsms"),
