@@ -38,6 +38,7 @@ MODULES = {
     "chats.transcripts": ("/v1/transcripts",),
     "operations.usage": ("/v1/usage",),
     "people.users": ("/v1/users",),
+    "sharing.rules": ("/v1/sharing-rules",),
 }
 
 api = Api(scope="admin", modules=MODULES, routers_in=routers_in)

@@ -20,6 +20,7 @@ MODULES = {
     "media.media": ("/v1/media", "/v1/chats/*/media"),
     "live.live": ("/v1/live",),
     "live.devices": ("/v1/me/devices",),
+    "sharing.own": ("/v1/me/sharing", "/v1/chats/*/sharing"),
 }
 
 PUBLIC = frozenset({"/healthz", "/v1/m/*"})

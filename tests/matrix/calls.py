@@ -31,6 +31,13 @@ PATHS: dict[str, dict[str, str]] = {
     "/v1/chats/{chat_id}/messages/{seq}/reasons": {"seq": "=1"},
     "/v1/m/{token}": {"token": "=unknown"},
     "/v1/pauses/{kind}": {"kind": "=background"},
+    "/v1/chats/{chat_id}/sharing/keep": {"chat_id": "direct_chat_id"},
+    "/v1/chats/{chat_id}/sharing/withdraw": {"chat_id": "direct_chat_id"},
+    "/v1/chats/{chat_id}/sharing/rules/{rule_id}": {
+        "chat_id": "direct_chat_id",
+        "rule_id": "own_rule_id",
+    },
+    "/v1/me/sharing/rules/{rule_id}": {"rule_id": "own_rule_id"},
     "/v1/skills/{name}": {"name": "skill_name"},
     "/v1/tools/{name}": {"name": "tool_name"},
     "/v1/tools/{name}/try": {"name": "tool_name"},
@@ -117,9 +124,16 @@ BODIES: dict[str, dict[str, Any]] = {
         "asked_by": "Ann",
         "not_before": "2026-03-18T12:00:00Z",
     },
+    "NewOwnRule": {"to": {"user_id": "{member_id}"}, "reason": "She looks after me"},
     "NewPlan": {"name": "New", "instruction": "Look", "run_after": "2 hours"},
     "NewService": {"name": "New", "agent_ids": ["{agent_id}"]},
     "NewTextConsent": {"proof": "A form"},
+    "NewSharingRule": {
+        "name": "New",
+        "reason": "They live together",
+        "from": {"role": "daughter"},
+        "to": {"role": "father"},
+    },
     "NewTool": {
         "name": "new_tool",
         "description": "Something new",
@@ -140,6 +154,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "RespondNow": {"agent_id": "{agent_id}"},
     "ServerToolApproval": {"tool": SING.name, "digest": SING.digest},
     "ServiceChange": {"agent_ids": ["{agent_id}"]},
+    "SharingRuleChange": {"reason": "They are a family"},
     "SkillBody": {"text": "Something else"},
     "PlanChange": {"status": "canceled"},
     "TenantOverridesChange": {"reply_debounce_seconds": 3},
@@ -148,6 +163,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "ToolTrial": {"arguments": {"order": "17"}},
     "ToolChange": {"enabled": False},
     "UserChange": {"time_zone": "Europe/Berlin"},
+    "Withdrawal": {"from_seq": 1, "to_seq": 1},
 }
 
 

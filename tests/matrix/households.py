@@ -22,12 +22,13 @@ from skein.live.devices import Devices
 from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
 from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import Destination, Proposal
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk import Holder
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
+from skein.models.chats.sharing import SharingState
 from skein.models.chats.summary import Summary
 from skein.models.common.address import Route
 from skein.models.common.audience import OPEN as OPEN_TO_ALL
@@ -35,6 +36,7 @@ from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Item, Key, Put, Update
+from skein.models.config.sharing import SharingParty, SharingRuleFields
 from skein.models.directory.address_index import TextConsent
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.outbox.jobs import RecallJob
@@ -45,6 +47,7 @@ from skein.services.common.optimistic import revise
 from skein.services.directory.profile_changes import set_by_agent
 from skein.services.directory.text_consents import TextConsents
 from skein.settings import Settings
+from skein.sharing.rules import RuleChanges
 from skein.workspace import thread_changes
 from skein.workspace.models.document import Document, DocumentReach, Folder
 from skein.workspace.models.skill import SkillHead
@@ -326,6 +329,21 @@ class _Furnisher:
         self.world.table.write(Put(agreed.key, agreed.attributes()))
         self._attach("team", ann)
         self._index()
+        self._share()
+
+    def _share(self) -> None:
+        """A sharing rule of the tenant, and one of Ann's own that covers her direct chat."""
+        changes, reason = self.world.app.get(RuleChanges), f"citron{self.words}"
+        whose, whom = SharingParty(role="grower"), SharingParty(user_id=self.ben.id)
+        both = SharingRuleFields(name="Growers", reason=reason, from_=whose, to=whom)
+        self.rule = changes.add(TENANT, both, by="usr_op").id
+        own = both.model_copy(update={"from_": SharingParty(user_id=self.ann.id)})
+        self.own_rule = changes.add(TENANT, own, by=self.ann.id, own=True).id
+        state = SharingState(
+            person_id=self.ann.id, noticed={self.own_rule: 1}, talk_from=1, spoke_at=NOON
+        )
+        key = Chat.key_of(TENANT, self._chat_id("anns"))
+        self.world.table.write(Update(key, set={"sharing": state.model_dump(mode="json")}))
 
     def _attach(self, name: str, sender: NamedMember) -> None:
         """Give the first message of a chat a file."""
@@ -528,6 +546,9 @@ class _Furnisher:
             "approval_id": self.approval,
             "desk_chat_id": self._chat_id("desk"),
             "outreach_id": self._outreach(),
+            "direct_chat_id": self._chat_id("anns"),
+            "rule_id": self.rule,
+            "own_rule_id": self.own_rule,
         }
 
     def _key_id(self, app: AllServices) -> str:

@@ -14,6 +14,7 @@ from skein.models.chats import (
     chat,
     consent,
     desk_stay,
+    disclosure,
     errand,
     forgetting,
     idempotency,
@@ -28,7 +29,7 @@ from skein.models.common.address import Address
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored, rfc3339
 from skein.models.common.storage import Key
-from skein.models.config import overrides
+from skein.models.config import overrides, sharing
 from skein.models.delivery import delivery, media_link, sms, sms_hour
 from skein.models.directory import (
     address_index,
@@ -389,6 +390,8 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`Allowance` of a tenant": Row(
             limit.Allowance.key_of(TENANT, "all:{shard}"), limit.Allowance
         ),
+        "`SharingRules`": Row(sharing.SharingRules.key_of(TENANT), sharing.SharingRules),
+        "`RulesVersion`": Row(sharing.RulesVersion.key_of(TENANT, 7), sharing.RulesVersion),
         "usage": Row(
             usage.usage_key(TENANT, "{day}", 7)._replace(pk=f"{USAGE}#{{shard}}"),
             usage.usage_key,
@@ -404,6 +407,12 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         ),
     },
     "Privacy": {
+        "`DisclosureRecord`": Row(
+            disclosure.DisclosureRecord.key_of(TENANT, "{id}", NOON, "{run}", CHAT)._replace(
+                sk="DISCLOSED#{time}#{run}#{chat}"
+            ),
+            disclosure.DisclosureRecord,
+        ),
         "`AuditEntry`": Row(_audit_key(), audit.AuditEntry),
         "`Erasure`": Row(erasure.Erasure.key_of(TENANT, "{erasure}"), erasure.Erasure),
         "`Subject`": Row(erasure.Subject.key_of(TENANT, "{erasure}"), erasure.Subject),

@@ -377,6 +377,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me/sharing/rules/{rule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a rule of the caller
+         * @description Only a rule that the caller made; nothing more is told by it.
+         */
+        delete: operations["remove_own_rule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chats/{chat_id}/sharing/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keep the newest talk from others
+         * @description As the word PRIVATE does: all words since the last pause, and until the next one.
+         */
+        post: operations["keep_talk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chats/{chat_id}/sharing/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keep earlier words from others
+         * @description Nobody is told them from now on. What was told before stays said.
+         */
+        post: operations["withdraw_words"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chats/{chat_id}/sharing/rules/{rule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a rule cover earlier words
+         * @description What the caller said in the chat before the notice of the rule may be told by it, too.
+         */
+        post: operations["open_earlier_words"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -641,6 +721,46 @@ export interface paths {
          */
         put: operations["register_device"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/sharing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what others may be told of the caller's words
+         * @description Who may be told what the caller says to agents alone, and what was told to whom.
+         */
+        get: operations["get_own_sharing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/sharing/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let somebody be told what the caller says
+         * @description A rule for the caller's own words to agents, from now on.
+         */
+        post: operations["add_own_rule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1420,7 +1540,7 @@ export interface paths {
          * Update a user
          * @description Numbers that are omitted from `phones` are unlinked. A new number needs a code.
          *
-         *     `phones` needs the role `privacy`, and `profile` needs a reason, too.
+         *     `phones` needs the role `privacy`, `profile` needs a reason, too, and `roles` the role `owner`.
          */
         patch: operations["change_user"];
         trace?: never;
@@ -2208,6 +2328,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sharing-rules/{rule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a sharing rule
+         * @description Also one of the latest that were deleted.
+         */
+        get: operations["get_sharing_rule"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a sharing rule
+         * @description Nothing more is told by it, also not by runs at work. What was told stays said.
+         */
+        delete: operations["delete_sharing_rule"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a sharing rule
+         * @description Only the name, the reason and the end can change.
+         */
+        patch: operations["change_sharing_rule"];
+        trace?: never;
+    };
     "/v1/agents": {
         parameters: {
             query?: never;
@@ -2700,8 +2848,53 @@ export interface paths {
          * @description The id is the `sub` of the user's token, if given.
          *
          *     Numbers need the role `privacy`, and must be new: numbers that already wrote need a code.
+         *     `roles` needs the role `owner`.
          */
         post: operations["create_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sharing-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sharing rules, oldest first
+         * @description All rules that were not deleted; a tenant has at most 100.
+         */
+        get: operations["list_sharing_rules"];
+        put?: never;
+        /**
+         * Create a sharing rule
+         * @description People of `from` are told of it in their chats; what they say afterwards may be told.
+         */
+        post: operations["create_sharing_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sharing-rules/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List versions of the sharing rules, newest first
+         * @description Each change of a rule makes a version of all rules.
+         */
+        get: operations["list_sharing_versions"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3012,6 +3205,25 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * DisclosedWords
+         * @description Words of the caller that somebody was told.
+         */
+        DisclosedWords: {
+            /**
+             * Format: date-time
+             * @description When they were told.
+             */
+            at: string;
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The numbers of the messages. */
+            seqs: number[];
+            /** @description The names of the people in the chat where they were told. */
+            shared_with: string[];
+            /** @description The rules that allowed it. */
+            rule_ids: string[];
+        };
+        /**
          * EntryResource
          * @description Where one entry of a section comes from, and why it may be shown.
          */
@@ -3167,6 +3379,8 @@ export interface components {
             beyond_session?: boolean;
             /** @description The borrowed context that the prompt held. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
+            /** @description The epoch of the sharing rules by which the prompt told words of others; null if it told none. */
+            sharing_epoch?: number | null;
         };
         /**
          * HistoryTurn
@@ -3508,6 +3722,21 @@ export interface components {
             sha256: string;
         };
         /**
+         * NewOwnRule
+         * @description A rule for the caller's own words.
+         */
+        NewOwnRule: {
+            /** @description Who may be told. */
+            to: components["schemas"]["SharingParty"];
+            /** @description Why. */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description When it ends; null: never.
+             */
+            ends_at?: string | null;
+        };
+        /**
          * OpenChoicePage
          * @description The caller's open choices, oldest first, on one page.
          */
@@ -3623,6 +3852,58 @@ export interface components {
             unread: number;
             /** @description The newest message; null in an empty chat. */
             last_message: components["schemas"]["LastMessageResource"] | null;
+        };
+        /**
+         * OwnSharingResource
+         * @description What others may be told of what the caller says to agents alone, and what they were told.
+         */
+        OwnSharingResource: {
+            /** @description The caller's roles. */
+            roles: components["schemas"]["Role"][];
+            /** @description Who may be told what the caller says, in plain words. */
+            sentences: string[];
+            /** @description The rules that cover the caller's words. */
+            rules: components["schemas"]["OwnSharingRule"][];
+            /** @description The chats whose words are covered. */
+            talks: components["schemas"]["OwnTalk"][];
+            /** @description The newest words that were told, newest first. */
+            disclosures: components["schemas"]["DisclosedWords"][];
+        };
+        /**
+         * OwnSharingRule
+         * @description A sharing rule, as a person sees it whose words it covers.
+         */
+        OwnSharingRule: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description Who may be told, in plain words. */
+            shared_with: string;
+            /** @description Why. */
+            reason: string;
+            /** @description Whether the caller made the rule. */
+            own: boolean;
+            /**
+             * Format: date-time
+             * @description From when on words count.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it ends; null: never.
+             */
+            ends_at: string | null;
+        };
+        /**
+         * OwnTalk
+         * @description A direct chat of the caller whose words others may be told.
+         */
+        OwnTalk: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description Whether the newest talk is kept from others. */
+            private: boolean;
+            /** @description The number of the first notice; nobody is told earlier words. */
+            after_seq: number;
         };
         /**
          * PlanTrigger
@@ -3800,6 +4081,16 @@ export interface components {
             all?: true;
         };
         /**
+         * Role
+         * @description A role of a person in a tenant.
+         */
+        Role: {
+            /** @description The name of the role, such as `nurse`. */
+            role: string;
+            /** @description The id of the person whom it is about, such as the patient of a nurse. */
+            subject?: string | null;
+        };
+        /**
          * RoleChange
          * @description A new role of a member.
          */
@@ -3959,6 +4250,51 @@ export interface components {
             chat_id?: string | null;
             /** @description The call on which an operator decided, in place of a service. */
             decided?: components["schemas"]["DecidedCall"] | null;
+        };
+        /**
+         * SharingParty
+         * @description The people of one side of a rule: those with a role, or one person.
+         */
+        SharingParty: {
+            /** @description Everybody with this role. */
+            role?: string | null;
+            /** @description This person alone. */
+            user_id?: string | null;
+        };
+        /**
+         * SharingRuleResource
+         * @description A sharing rule.
+         */
+        SharingRuleResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description A name for operators. */
+            name: string;
+            /** @description Why; both sides can read it. */
+            reason: string;
+            /** @description Whose words may be told. */
+            from: components["schemas"]["SharingParty"];
+            /** @description To whom they may be told. */
+            to: components["schemas"]["SharingParty"];
+            /** @description Whether both must have exactly one subject, and the same. */
+            same_subject: boolean;
+            /**
+             * Format: date-time
+             * @description From when on words count.
+             */
+            begins_at: string;
+            /**
+             * Format: date-time
+             * @description When it ends; null: never.
+             */
+            ends_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was deleted; else null.
+             */
+            withdrawn_at: string | null;
+            /** @description Whether the person made it whose words they are. */
+            own: boolean;
         };
         /**
          * ShownStaging
@@ -4180,6 +4516,16 @@ export interface components {
             agent_name: string;
             /** @description The `seq` of the choice, if it is in this chat; null elsewhere. */
             choice_seq: number | null;
+        };
+        /**
+         * Withdrawal
+         * @description Words that the caller keeps from others from now on.
+         */
+        Withdrawal: {
+            /** @description The first message. */
+            from_seq: number;
+            /** @description The last message. */
+            to_seq: number;
         };
         /**
          * GatewayErrorEnvelope
@@ -4627,6 +4973,8 @@ export interface components {
             include_system_messages?: boolean | null;
             /** @description Maximum tokens of history and summary in a prompt. */
             max_context_tokens?: number | null;
+            /** @description Minutes without a message of the person after which their words may be told by sharing rules; until then, PRIVATE keeps them. */
+            sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
@@ -5906,6 +6254,32 @@ export interface components {
             agent_ids: string[];
         };
         /**
+         * NewSharingRule
+         * @description A new sharing rule.
+         */
+        NewSharingRule: {
+            /** @description A name for operators. */
+            name: string;
+            /** @description Why; the people of both sides can read it. */
+            reason: string;
+            /** @description Whose words, said to an agent alone, may be told. */
+            from: components["schemas"]["SharingParty"];
+            /** @description To whom they may be told. */
+            to: components["schemas"]["SharingParty"];
+            /** @description Whether both must have exactly one subject in their roles, and the same. Default: `false`. */
+            same_subject?: boolean;
+            /**
+             * Format: date-time
+             * @description When it begins; null: as soon as it is made.
+             */
+            starts_at?: string | null;
+            /**
+             * Format: date-time
+             * @description When it ends; null: never.
+             */
+            ends_at?: string | null;
+        };
+        /**
          * NewSkill
          * @description A new skill of the tenant.
          */
@@ -6034,6 +6408,8 @@ export interface components {
             profile?: {
                 [key: string]: unknown;
             };
+            /** @description The roles that sharing rules name. Default: `[]`. */
+            roles?: components["schemas"]["Role"][];
         };
         /**
          * NoteResource
@@ -6601,6 +6977,33 @@ export interface components {
             dismiss?: boolean;
         };
         /**
+         * RulesVersionPage
+         * @description A page of versions, newest first.
+         */
+        RulesVersionPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["RulesVersionResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * RulesVersionResource
+         * @description One version of a tenant's sharing rules.
+         */
+        RulesVersionResource: {
+            /** @description The number of the version, from 1. */
+            version: number;
+            /** @description The rules of this version. */
+            rules: components["schemas"]["SharingRuleResource"][];
+            /**
+             * Format: date-time
+             * @description When the version was made.
+             */
+            changed_at: string;
+            /** @description Who made it, as the token's `sub`. */
+            changed_by: string;
+        };
+        /**
          * RunReasonResource
          * @description A run of a message.
          */
@@ -6707,6 +7110,8 @@ export interface components {
             include_system_messages?: boolean | null;
             /** @description Maximum tokens of history and summary in a prompt. */
             max_context_tokens?: number | null;
+            /** @description Minutes without a message of the person after which their words may be told by sharing rules; until then, PRIVATE keeps them. */
+            sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
@@ -6827,6 +7232,33 @@ export interface components {
             operators_read_chats?: boolean | null;
         };
         /**
+         * SharingRuleChange
+         * @description Changes to a sharing rule. Omitted and null fields stay unchanged.
+         *
+         *     Whose words are told to whom never changes: delete the rule, and create another.
+         */
+        SharingRuleChange: {
+            /** @description A name for operators. */
+            name?: string | null;
+            /** @description Why; both sides can read it. */
+            reason?: string | null;
+            /**
+             * Format: date-time
+             * @description When it ends.
+             */
+            ends_at?: string | null;
+        };
+        /**
+         * SharingRulePage
+         * @description All sharing rules, oldest first.
+         */
+        SharingRulePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["SharingRuleResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
          * SkillBody
          * @description The text of a skill, and the threads whose prompts include it.
          */
@@ -6931,6 +7363,8 @@ export interface components {
             include_system_messages?: boolean | null;
             /** @description Maximum tokens of history and summary in a prompt. */
             max_context_tokens?: number | null;
+            /** @description Minutes without a message of the person after which their words may be told by sharing rules; until then, PRIVATE keeps them. */
+            sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
@@ -7537,6 +7971,8 @@ export interface components {
             phones?: string[] | null;
             /** @description Free fields about the person, up to 16 KiB. */
             profile?: components["schemas"]["UserChangeProfile"] | null;
+            /** @description The roles that sharing rules name. */
+            roles?: components["schemas"]["Role"][] | null;
         };
         /**
          * UserDetail
@@ -7559,6 +7995,8 @@ export interface components {
             profile: components["schemas"]["UserDetailProfile"] | null;
             /** @description Newest first, at most 30. A field's value is an agent's if its newest change, apart from undone ones, set it and has a source. Null if withheld: a profile is private content, which takes the role `privacy` and a `reason`. */
             profile_changes: components["schemas"]["ProfileChangeResource"][] | null;
+            /** @description The roles that sharing rules name, as of now. */
+            roles: components["schemas"]["Role"][];
         };
         /**
          * UserPage
@@ -7720,7 +8158,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "outreach" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "outreach" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "sharing" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -9147,6 +9585,146 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    remove_own_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a sharing rule. */
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    keep_talk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnTalk"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    withdraw_words: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from_seq": 12,
+                 *       "to_seq": 14
+                 *     }
+                 */
+                "application/json": components["schemas"]["Withdrawal"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnTalk"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    open_earlier_words: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+                /** @description The id of a sharing rule. */
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnTalk"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_health: {
         parameters: {
             query?: never;
@@ -9726,6 +10304,73 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeviceResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_own_sharing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnSharingResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    add_own_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "She looks after me.",
+                 *       "to": {
+                 *         "user_id": "usr_2"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewOwnRule"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingRuleResource"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -14144,6 +14789,107 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_sharing_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a sharing rule. */
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingRuleResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_sharing_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a sharing rule. */
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_sharing_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a sharing rule. */
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ends_at": "2027-01-01T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SharingRuleChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingRuleResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     list_agents: {
         parameters: {
             query?: {
@@ -15416,6 +16162,134 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_sharing_rules: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingRulePage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_sharing_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from": {
+                 *         "role": "nurse"
+                 *       },
+                 *       "name": "Nurses to doctors",
+                 *       "reason": "Doctors must know how their patients are.",
+                 *       "same_subject": true,
+                 *       "to": {
+                 *         "role": "doctor"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSharingRule"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingRuleResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_sharing_versions: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulesVersionPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

@@ -53,6 +53,7 @@ TAGS = {
     "service": "The state of Skein itself.",
     "services": "Services whose webhooks start runs of agents.",
     "settings": "Settings of a tenant.",
+    "sharing": "Sharing rules: whom agents may tell what others say to them alone.",
     "skills": "Skills: instructions that agents load when they need them.",
     "approvals": "Calls of tools that wait for an operator.",
     "desk": "Chats that people of the team take over.",

@@ -70,9 +70,12 @@ def create_user(new: NewUser) -> UserDetail:
     """The id is the `sub` of the user's token, if given.
 
     Numbers need the role `privacy`, and must be new: numbers that already wrote need a code.
+    `roles` needs the role `owner`.
     """
     if new.phones:
         router.caller.need("privacy")
+    if new.roles:
+        router.caller.need("owner")
     user = service(Users).create(router.caller.tenant, new)
     return UserDetail.detailed(user, private=True)  # all of it is the operator's
 
@@ -129,11 +132,13 @@ def list_direct_chats(
 def change_user(user_id: UserId, change: UserChange, reason: WhyPrivate = None) -> UserDetail:
     """Numbers that are omitted from `phones` are unlinked. A new number needs a code.
 
-    `phones` needs the role `privacy`, and `profile` needs a reason, too.
+    `phones` needs the role `privacy`, `profile` needs a reason, too, and `roles` the role `owner`.
     """
     caller = router.caller
     if "phones" in change.given:
         caller.need("privacy")
+    if "roles" in change.given:
+        caller.need("owner")
     if "profile" in change.given:
         check_private(caller, reason)
     return _shown(service(Users).change(caller.tenant, user_id, change), reason)

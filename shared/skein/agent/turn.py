@@ -19,15 +19,16 @@ from skein.agent.sections.builder import PromptBuilder
 from skein.agent.tools import offered
 from skein.agent.turn_steps import (
     NO_PROMPT,
+    FixedAnswer,
     ModelDown,
     ModelSteps,
     StreamedActivation,
     ended_in,
+    fixed_answer,
     fixed_step,
     open_stream,
     reaches_nobody,
     recorded_prompt,
-    reset_to_answer,
 )
 from skein.correlation import correlated
 from skein.errors import (
@@ -48,7 +49,7 @@ from skein.models.common.audience import may_show
 from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
-from skein.models.runs.run import Run, RunStatus, ShownHistory
+from skein.models.runs.run import Run, RunStatus
 from skein.models.runs.step import BegunCall, PromptRecord, Step
 from skein.own_tools.asking import Approvals
 from skein.own_tools.items import longest_call
@@ -64,6 +65,7 @@ from skein.services.quotas.token_budget import (
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, ends_in_one_transaction
 from skein.services.replies.noticed_leases import NoticedLeases
+from skein.services.replies.sharing_notices import SharingNotices
 from skein.services.replies.user_notices import Apologies, FailureNotices, Notices
 from skein.services.runs import policy
 from skein.services.runs.activations import Activations, Recording, recording
@@ -99,6 +101,7 @@ class Turns:
     approvals: Approvals
     failure_notices: FailureNotices
     notices: Notices
+    sharing_notices: SharingNotices
     streams: AnswerStreams
     clock: Clock
     settings: Settings
@@ -214,9 +217,10 @@ class Turns:
         steps = [step for step in all_steps if step.activation == number]
         reading = self._read(activation, steps, prefetched)
         activation.insiders = reading.insiders
-        reset = reset_to_answer(activation.run, reading)
-        if reset is not None:
-            self._answer_reset(activation, steps, reading, reset)
+        self.sharing_notices.tell(activation.claim, reading.sharing)
+        fixed = fixed_answer(activation.run, reading)
+        if fixed is not None:
+            self._answer_without_model(activation, steps, reading, fixed)
             return
         open_stream(self.streams, activation, reading)
         tools = offered(reading)
@@ -353,22 +357,22 @@ class Turns:
             activation.ended = True
         return not activation.ended
 
-    def _answer_reset(
+    def _answer_without_model(
         self,
         activation: StreamedActivation,
         steps: Sequence[Step],
         reading: Reading,
-        shown: ShownHistory,
+        fixed: FixedAnswer,
     ) -> None:
-        """Answer a reset with the fixed answer, and end the run."""
+        """Answer with a fixed answer, and end the run."""
         if steps:
             self._end_run(activation, steps[-1], reading)
             self._release(activation)
             return
-        step = fixed_step(activation.run, self.clock.now())
+        step = fixed_step(activation.run, fixed.prompt, self.clock.now())
         held = held_by(reading, activation.run)
         step_recording = recording(
-            activation.claim, step, shown=shown, held=held, marks=NO_PROMPT.marks
+            activation.claim, step, shown=fixed.shown, held=held, marks=NO_PROMPT.marks
         )
         self._end_run(activation, step, reading, step_recording)
         self._release(activation)

@@ -4,9 +4,10 @@ A reset gets a fixed answer without a call to the model. That answer is a step o
 which is claimed, recorded, posted and ended like any other, and which operators can see.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from skein.agent.reading.held_content import held_by
 from skein.agent.sections.borrowed import BorrowedItems
@@ -21,7 +22,9 @@ from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool
 from skein.interface.tool_context import Activation
 from skein.live.answer_streams import AnswerStream, AnswerStreams
+from skein.models.chats.disclosure import MAX_SEQS, DisclosureRecord
 from skein.models.common.reason import Reason
+from skein.models.common.storage import Put
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.models.runs.recordable import (
     MAX_ANSWER_BYTES,
@@ -33,6 +36,7 @@ from skein.models.runs.run import AnswerMark, Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
+from skein.recall.sections import RecalledMessages
 from skein.services.chat_state.pictures import Pictures
 from skein.services.runs.activations import Recording, recording
 from skein.settings import Settings
@@ -182,9 +186,14 @@ class ModelSteps:
             borrowed=borrowed.shown if borrowed is not None else None,
             marks=(*prompt.marks, *marks),
             thread_id=thread.id if thread else None,
-            at_thread=[run_link(thread, run.id, run.activation, reading.audience, self.clock)]
-            if thread and threads.here
-            else [],
+            also=[
+                *(
+                    [run_link(thread, run.id, run.activation, reading.audience, self.clock)]
+                    if thread and threads.here
+                    else []
+                ),
+                *disclosure_records(run, reading, prompt, self.clock.now()),
+            ],
         )
 
     def count_fault(self, step: Step) -> None:
@@ -203,6 +212,32 @@ class ModelSteps:
         self.metrics.count("AnswersFailed", reason="filtered")
 
 
+def disclosure_records(
+    run: Run, reading: Reading, prompt: PromptRecord, now: datetime
+) -> Iterator[Put]:
+    """Yield the records of the words that a prompt tells by sharing rules, one for each chat."""
+    entries = {(e.message.chat_id, e.message.seq): e for e in reading.of(RecalledMessages).entries}
+    by_rule = [entry for entry in prompt.entries if entry.rule_ids and entry.chat_id is not None]
+    if reading.chat is None:
+        return
+    for chat_id in dict.fromkeys(str(entry.chat_id) for entry in by_rule):
+        here = [entry for entry in by_rule if entry.chat_id == chat_id]
+        words = [entries[chat_id, int(entry.from_seq or 0)].message for entry in here]
+        expiry = [message.expires_at for message in words if message.expires_at is not None]
+        record = DisclosureRecord(
+            tenant=run.tenant,
+            author_id=words[0].sender.id,
+            run_id=run.id,
+            chat_id=chat_id,
+            seqs=tuple(sorted({message.seq for message in words}))[:MAX_SEQS],
+            shown_in=reading.chat.id,
+            rule_ids=tuple(dict.fromkeys(rule for entry in here for rule in entry.rule_ids)),
+            at=now,
+            expires_at=min([*expiry, int((now + DISCLOSURES_KEPT).timestamp())]),
+        )
+        yield Put(record.key, record.to_item())
+
+
 def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading: Reading) -> None:
     """Open the stream of an activation's answer if the answer is a text and somebody listens."""
     if activation.stream is not None:
@@ -219,18 +254,32 @@ def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading:
     )
 
 
+DISCLOSURES_KEPT = timedelta(days=365)  # records of what was told by sharing rules
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))
 
 
-def reset_to_answer(run: Run, reading: Reading) -> ShownHistory | None:
-    """Return the chat and seq of the reset that a run answers, if any."""
+class FixedAnswer(NamedTuple):
+    """The fixed answer to a reset, or to a request to keep a talk private.
+
+    Attributes:
+        shown: The chat and the seq of the message that is answered.
+        prompt: The name of the answer's file in `prompts/`.
+    """
+
+    shown: ShownHistory
+    prompt: str
+
+
+def fixed_answer(run: Run, reading: Reading) -> FixedAnswer | None:
+    """Return the fixed answer to the message that a run answers; None for ordinary messages."""
     if reading.chat is None or reading.chat.id != run.chat_id:
         return None
     seq = current_seq(run, reading.chat)
-    messages = reading.of(History).messages
-    if seq is None or not any(one.seq == seq and one.resets for one in messages):
+    asked = next((one for one in reading.of(History).messages if one.seq == seq), None)
+    if seq is None or asked is None or not (asked.resets or asked.keeps):
         return None
-    return ShownHistory(chat_id=reading.chat.id, seq=seq)
+    shown = ShownHistory(chat_id=reading.chat.id, seq=seq)
+    return FixedAnswer(shown, "session_reset" if asked.resets else "talk_kept")
 
 
 def reaches_nobody(run: Run, reading: Reading) -> bool:
@@ -244,15 +293,19 @@ def reaches_nobody(run: Run, reading: Reading) -> bool:
     return reading.chat is not None and run.own_chat_id == reading.chat.id
 
 
-def fixed_step(run: Run, now: datetime) -> Step:
-    """Return the fixed answer to a reset as a step, with an empty prompt."""
+def fixed_step(run: Run, prompt: str, now: datetime) -> Step:
+    """Return a fixed answer as a step, with an empty prompt.
+
+    Args:
+        prompt: The name of the answer's file in `prompts/`.
+    """
     return Step(
         tenant=run.tenant,
         run_id=run.id,
         n=run.steps_taken + 1,
         activation=run.activation,
         model=FIXED_ANSWER,
-        text=render("session_reset"),
+        text=render(prompt),
         usage=TokenUsage(),
         prompt=NO_PROMPT.packed(),
         started_at=now,

@@ -31,6 +31,7 @@ from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance
 from skein.models.runs.run import PromptMark, Run
 from skein.services.chat_state.audience import destination_of, own_scope_of, scope_of
+from skein.services.chat_state.sharing_reads import SharingReading
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import (
     effective_settings,
@@ -202,6 +203,7 @@ class Reading:
             streamed.
         snapshot: The snapshot of a direct chat, so that an answer need not read it again.
         prompt_mark: The mark on a prompt that is made from an incomplete reading.
+        sharing: The sharing rules that count here; None if no rule can matter.
     """
 
     agent: Agent
@@ -218,6 +220,7 @@ class Reading:
     listeners: tuple[str, ...] = ()
     snapshot: ChatSnapshot | None = None
     prompt_mark: PromptMark | None = None
+    sharing: SharingReading | None = None
 
     def of(self, kind: type[ItemsT]) -> ItemsT:
         """Return the items of one kind; empty ones if there are none of this kind."""

@@ -167,6 +167,7 @@ class Approvals:
                 depth=run.chain_depth + 1,
                 run_id=run.id,
                 authors=run.words,
+                sharing_epoch=run.sharing_epoch,
                 traced_to=run.trigger.user_id,
                 call=requested,
                 asks=asks,

@@ -8,6 +8,7 @@ from skein.errors import ConditionFailed
 from skein.events.erasing import erase_events
 from skein.identity.models.user_token import UserToken
 from skein.models.chats.consent import Consent
+from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.errand import ErrandLink, OpenErrand
 from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.idempotency import OPENED
@@ -36,6 +37,7 @@ OF_USER = (
     Access.PREFIX,
     UserToken.PREFIX,
     ErrandLink.PREFIX,
+    DisclosureRecord.PREFIX,
 )
 
 

@@ -115,6 +115,7 @@ class Forgettings:
             depth=run.chain_depth + 1,
             run_id=run.id,
             authors=run.words,
+            sharing_epoch=run.sharing_epoch,
             traced_to=asked,
             forgets=tuple(dict.fromkeys(refs)),
         )

@@ -6,17 +6,19 @@ Passages that the readers may not see are dropped before anything is computed fr
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
+from skein.models.common.ownership import is_shared_partition
 from skein.models.common.person_names import untagged
 from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.models.common.vector_search import DISTANCE
+from skein.models.directory.user import User
 from skein.recall.models.stored import (
     AGENT,
     MAX_REFS,
@@ -32,6 +34,7 @@ from skein.services.chat_state.audience import audience_of, everybody_since, sco
 from skein.services.chat_state.closed_memberships import membership_keys
 from skein.services.chat_state.insiders import members_of
 from skein.services.chat_state.sessions import reset_in
+from skein.services.chat_state.sharing_rules import ReaderRules, Rules, SaidMessage
 
 MAX_POSTED = 30  # messages that are read because of a rare word
 NEIGHBOURS = 2  # messages on each side of a found one that are read with it
@@ -60,6 +63,7 @@ class RecallRequest:
         thorough: Whether to search by meaning also for the long messages of agents, and for what a
             person said whom the query names. A prompt does not, to make one search for each scope.
         insiders: The insiders of the run that recalls; they decide whose words it may be shown.
+        reader_rules: The sharing rules that count for the readers; None if no rule can matter.
     """
 
     tenant: str
@@ -79,6 +83,35 @@ class RecallRequest:
     shown: frozenset[MessageRef] = frozenset()
     thorough: bool = False
     insiders: Insiders = NO_INSIDERS
+    reader_rules: ReaderRules | None = None
+
+    @property
+    def shared_partitions(self) -> tuple[str, ...]:
+        """The partitions of what the readers may be told by sharing rules."""
+        if self.reader_rules is None or self.insiders.alone:
+            return ()
+        return self.reader_rules.partitions(self.tenant, self.agent_id)
+
+    def knows(self, passage: RecallPassage, rule_items: Mapping[Key, Item]) -> bool:
+        """Tell whether sharing rules let the readers know of a passage."""
+        at = datetime.fromtimestamp(passage.created_at, UTC)
+        said = SaidMessage(passage.seq, passage.recall_author, at)
+        return bool(self.rules_for(passage.chat_id, said, rule_items))
+
+    def rules_for(self, chat_id: str, said: SaidMessage | None, items: Mapping[Key, Item]) -> Rules:
+        """Return the sharing rules by which the readers may be told a message; none if not so.
+
+        Args:
+            chat_id: The chat of the message.
+            said: The message.
+            items: What was read, with the chat and the sender.
+        """
+        chat = items.get(Chat.key_of(self.tenant, chat_id))
+        if self.reader_rules is None or self.insiders.alone or said is None or chat is None:
+            return ()
+        author = items.get(User.key_of(self.tenant, said.author))
+        known = User.from_item(author) if author is not None else None
+        return self.reader_rules.rules_for(Chat.from_item(chat), said, known)
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
@@ -245,11 +278,16 @@ class OwnRequest(RecallRequest):
 
 
 def readable_lines(
-    items: Iterable[Item], request: RecallRequest
+    items: Iterable[Item], request: RecallRequest, rule_items: Mapping[Key, Item]
 ) -> tuple[list[Line], dict[str, str]]:
     """Return the readable ones of found passages, and the names of their senders by id.
 
     If two agents have the same passage, it counts once.
+
+    Args:
+        items: The passages.
+        request: What is recalled.
+        rule_items: The chats and people that `keys_of_shared` names.
     """
     agents = {agent_id for agent_id, _ in request.owners}
     lines: dict[tuple[str, int, int], Line] = {}
@@ -261,6 +299,7 @@ def readable_lines(
             and passage.tenant == request.tenant
             and request.counts(passage.chat_id, passage.seq, passage.expires_at)
             and request.may_hold(passage.recall_author)
+            and (not passage.by_rule or request.knows(passage, rule_items))
         )
         if readable:
             names[passage.recall_author] = passage.name
@@ -274,8 +313,19 @@ def readable_lines(
                 is_long_answer(passage.recall_author, passage.parts),
                 cosine=1 - item[DISTANCE],
                 weight=passage.weight,
+                by_rule=passage.by_rule,
             )
     return list(lines.values()), names
+
+
+def keys_of_shared(items: Iterable[Item], request: RecallRequest) -> list[Key]:
+    """Return the keys of the chats and the senders of found passages that may be told."""
+    passages = [
+        RecallPassage.from_item(item) for item in items if is_shared_partition(item["recall_scope"])
+    ]
+    chats = [Chat.key_of(request.tenant, passage.chat_id) for passage in passages]
+    people = [User.key_of(request.tenant, passage.recall_author) for passage in passages]
+    return list(dict.fromkeys([*chats, *people]))[:MAX_BATCH_GET_KEYS]
 
 
 def is_long_answer(sender_id: str, parts: int) -> bool:
@@ -333,6 +383,8 @@ def chosen(
     batches = 1 if request.tokens <= ONE_BATCH_TOKENS else LARGE_BATCHES
     most_keys = MAX_BATCH_GET_KEYS * batches
     messages = dict.fromkeys(refs[: MAX_POSTED if hits else None])
+    by_rule = (hit.line for hit in hits if hit.line.by_rule)
+    authors = {line.chat_id: [User.key_of(request.tenant, line.sender_id)] for line in by_rule}
     for position, hit in enumerate(hits):
         chat_id, seq = hit.line.message
         messages.setdefault((chat_id, seq))
@@ -347,6 +399,7 @@ def chosen(
         keys = [Message.key_of(request.tenant, chat_id, seq)]
         if chat_id not in chats:
             keys += [key for key in keys_of_chat(request, chat_id) if key not in known]
+            keys += authors.get(chat_id, [])
         if len(choice.keys) + len(keys) > most_keys:
             break
         chats.add(chat_id)

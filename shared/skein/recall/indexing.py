@@ -21,7 +21,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.embedding import Embedding
 from skein.models.common.storage import HIGHEST_KEY, Query
 from skein.models.directory.agent import Agent
-from skein.models.outbox.jobs import RecallJob
+from skein.models.outbox.jobs import MAX_DELAY_SECONDS, RecallJob
 from skein.models.quotas.usage import Payer, Words
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Embeddings, Table, Vocabulary
@@ -31,6 +31,8 @@ from skein.recall.passages import MAX_VECTORS, passages_of
 from skein.recall.rare_words import rare_stems
 from skein.recall.words import stems_of
 from skein.services.chat_state.audience import everybody_since, scope_of
+from skein.services.chat_state.sharing_reads import read_covered
+from skein.services.chat_state.sharing_rules import AuthorRules, pause_in
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import read_items
@@ -52,11 +54,19 @@ class IndexTarget:
 
     Attributes:
         membership: The open or closed membership; None if the agent never was a member.
+        covered: The sharing rules and the person whom they may cover; None if there are none.
     """
 
     chat: Chat
     agent_id: str
     membership: Membership | None
+    covered: AuthorRules | None = None
+
+    def shared_partitions(self, message: Message) -> tuple[str, ...]:
+        """Return the partitions in which others are told the message; see `telling`."""
+        if self.covered is None:
+            return ()
+        return self.covered.partitions(self.chat, message, self.agent_id)
 
     def holds(self, message: Message) -> bool:
         """Tell whether the agent was present for a message."""
@@ -131,6 +141,7 @@ class RecallIndexing:
         if not agents:
             return
         last_seq = min(job.last_seq or snapshot.chat.last_seq, snapshot.chat.last_seq)
+        job = job.model_copy(update={"first_seq": _first_seq(job, snapshot.chat)})
         of_another_model = self._begins_with_another_model(snapshot.chat, agents)
         for start in range(max(job.first_seq, 1), last_seq + 1, CHUNK):
             if self.clock.now() + MARGIN >= deadline:
@@ -141,9 +152,25 @@ class RecallIndexing:
             optimistic(self.clock, partial(self._index_chunk, snapshot, agents, seqs))
         if self._is_outdated(snapshot, agents):
             self.dispatch.send_surely([job])
+        self._again_when_quiet(job, snapshot.chat, last_seq)
         # A job without an end has begun at the first message, so it leads to no further job.
         if job.last_seq is not None and of_another_model:
             self.dispatch.send_surely([RecallJob(tenant=job.tenant, chat_id=job.chat_id)])
+
+    def _again_when_quiet(self, job: RecallJob, chat: Chat, last_seq: int) -> None:
+        """Index the newest talk of a covered person again once it is over.
+
+        If this job is lost, the first message of the next talk makes up for it (`_first_seq`).
+        """
+        if chat.sharing is None or last_seq < chat.last_seq:
+            return
+        left = chat.sharing.quiet_at(pause_in(chat, self.settings)) - self.clock.now()
+        if left > timedelta():
+            talk = job.model_copy(
+                update={"first_seq": chat.sharing.talk_from, "last_seq": last_seq}
+            )
+            delay = min(ceil(left.total_seconds()), MAX_DELAY_SECONDS)
+            self.dispatch.send([talk], delay_seconds=delay)
 
     def _is_outdated(self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None]) -> bool:
         """Tell whether memberships or scope have changed since passages were written from them.
@@ -200,13 +227,14 @@ class RecallIndexing:
         self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None], seqs: range
     ) -> None:
         """Index a range for all agents; see `optimistic`."""
-        chat = snapshot.chat
+        chat, now = snapshot.chat, self.clock.now()
+        covered = read_covered(self.table, chat, now, self.settings)
         # The order of the readings matters (see the module).
         stored = {each: stored_passages(self.table, chat, each, seqs) for each in agents}
         messages = self._messages(chat, seqs)
         written = 0
         for agent_id, membership in agents.items():
-            target = IndexTarget(chat, agent_id, membership)
+            target = IndexTarget(chat, agent_id, membership, covered)
             new = self.passages(target, stored[agent_id], messages)
             changes = (
                 PassageChange(stored[agent_id].get(seq, ()), new.get(seq, ()))
@@ -236,6 +264,9 @@ class RecallIndexing:
             known, wanted = stored.get(message.seq, ()), self._of_message(target, message)
             if alike(known, wanted):
                 made[message.seq] = known
+            elif alike(_own(known), _own(wanted)):  # only the copies that others are told change
+                vectors = {each.part: each for each in _own(known)}
+                made[message.seq] = tuple(_with_vector_of(vectors[one.part], one) for one in wanted)
             else:
                 made[message.seq] = wanted
                 new.append(message)
@@ -243,8 +274,9 @@ class RecallIndexing:
         embedded = iter(self.embeddings.embed(texts) if texts else [])
         self._charge(target, new)
         for message in new:
+            parts = [next(embedded) for _ in _embedded_texts(message)]
             made[message.seq] = tuple(
-                _with_embedding(passage, next(embedded)) for passage in made[message.seq]
+                _with_embedding(passage, parts[passage.part]) for passage in made[message.seq]
             )
         return made
 
@@ -270,7 +302,7 @@ class RecallIndexing:
         since = everybody_since(chat) if scope is not None else 1
         answers = message.sender.kind == "agent" and len(texts) > 1
         posted = rare_stems(message.full_text, self.vocabulary)
-        return tuple(
+        passages = tuple(
             RecallPassage(
                 tenant=chat.tenant,
                 chat_id=chat.id,
@@ -299,11 +331,34 @@ class RecallIndexing:
             )
             for part, text in enumerate(texts)
         )
+        partitions = target.shared_partitions(message)
+        return (*passages, *(each.copied_to(one) for each in passages for one in partitions))
+
+
+def _first_seq(job: RecallJob, chat: Chat) -> int:
+    """Return the first message to index: a new talk also indexes the one before it again.
+
+    Others may be told that one now, if a sharing rule covers the chat's person.
+    """
+    sharing = chat.sharing
+    if sharing is None or not sharing.before or job.first_seq < sharing.before:
+        return job.first_seq
+    begins = job.first_seq <= sharing.talk_from <= (job.last_seq or chat.last_seq)
+    return sharing.before if begins else job.first_seq
 
 
 def _embedded_texts(message: Message) -> list[str]:
     """Return the passages of a message that have vectors."""
     return [passage.text for passage in passages_of(message.full_text)[:MAX_VECTORS]]
+
+
+def _own(passages: Passages) -> Passages:
+    """Return the passages without copies that others may be told."""
+    return tuple(passage for passage in passages if not passage.by_rule)
+
+
+def _with_vector_of(known: RecallPassage, passage: RecallPassage) -> RecallPassage:
+    return passage.model_copy(update={"vector": known.vector, "weight": known.weight})
 
 
 def _with_embedding(passage: RecallPassage, embedding: Embedding) -> RecallPassage:
@@ -318,4 +373,5 @@ def _basis(snapshot: ChatSnapshot, agents: Collection[str]) -> object:
         for member in snapshot.members
         if member.member.kind == "agent" and member.member.id in agents
     }
-    return scope_of(chat), everybody_since(chat), chat.discarded_at, presence
+    kept = (chat.sharing.kept, chat.sharing.private) if chat.sharing is not None else None
+    return scope_of(chat), everybody_since(chat), chat.discarded_at, presence, kept

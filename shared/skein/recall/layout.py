@@ -10,6 +10,7 @@ from skein.models.chats.names import plain_name
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
+from skein.models.config.sharing import SharingRule
 from skein.ports import TokenCounter
 from skein.recall.passages import Passage, joined_parts
 from skein.services.common.quoting import quoted
@@ -27,7 +28,8 @@ class RecalledEntry:
         message: The message, with the current name of its sender.
         parts: The passages to show.
         score: How well the best passage matches; comparable within one recall only.
-        audience: The people who were present for the message.
+        audience: The people who may know the message.
+        rules: The sharing rules by which the readers may be told it; none if they were present.
     """
 
     chat: Chat
@@ -35,6 +37,7 @@ class RecalledEntry:
     parts: tuple[Passage, ...]
     score: float
     audience: Audience
+    rules: tuple[SharingRule, ...] = ()
 
     @property
     def text(self) -> str:
@@ -44,6 +47,8 @@ class RecalledEntry:
     @property
     def words(self) -> Authors:
         """The people whose words the message and the chat's title may hold, by digest."""
+        if self.rules:
+            return self.message.words  # the chat's title is not shown
         return self.message.words.joined(self.chat.title_authors)
 
 
@@ -62,8 +67,8 @@ def recalled_lines(
         groups.setdefault(_group_of(entry, zone), []).append(entry)
     lines: list[str] = []
     for group in sorted(groups.values(), key=_begin_of):
-        lines.append(_heading(group[0], here, zone))
-        lines += [_line(entry, named) for entry in group]
+        lines += filter(None, [_heading(group[0], here, zone)])
+        lines += [_line(entry, zone, named) for entry in group]
     return lines
 
 
@@ -94,10 +99,11 @@ def fitting(
         group, message = _group_of(entry, zone), (entry.chat.id, entry.message.seq)
         other = kept.get(message)
         both = replace(other, parts=(*other.parts, *entry.parts)) if other else entry
-        cost = counter.count(_line(both, named) + "\n")
+        cost = counter.count(_line(both, zone, named) + "\n")
         more = cost - costs.get(message, 0)
-        if group not in groups:
-            more += counter.count(_heading(entry, here, zone) + "\n")
+        heading = _heading(entry, here, zone)
+        if group not in groups and heading:
+            more += counter.count(heading + "\n")
         if used + more <= tokens:
             used += more
             groups.add(group)
@@ -118,11 +124,19 @@ def _day_of(entry: RecalledEntry, zone: ZoneInfo) -> str:
 
 
 def _heading(entry: RecalledEntry, here: str | None, zone: ZoneInfo) -> str:
+    """Return the line above the entries of a chat and day; nothing for told words."""
+    if entry.rules:
+        return ""
     day = _day_of(entry, zone)
     if entry.chat.id == here:
         return f"  -- {day} --"
     return f"  -- {day}, {quoted(entry.chat.display_title)} --"
 
 
-def _line(entry: RecalledEntry, named: Named) -> str:
-    return f"  [msg:{entry.message.seq}] {named(entry.message.sender)}: {quoted(entry.text)}"
+def _line(entry: RecalledEntry, zone: ZoneInfo, named: Named) -> str:
+    """Return an entry as a line; told words name their day and who may be told, but no chat."""
+    sender, text = named(entry.message.sender), quoted(entry.text)
+    if not entry.rules:
+        return f"  [msg:{entry.message.seq}] {sender}: {text}"
+    whom = ", ".join(dict.fromkeys(rule.to.role or "this person" for rule in entry.rules))
+    return f"  {_day_of(entry, zone)}, {sender} (may be told to: {whom}): {text}"

@@ -70,6 +70,7 @@ class Line:
         asks: Whether it ends with a question, as far as its text was read.
         cosine: The cosine with the query; None if the vector search did not find the passage.
         weight: How much the passage counts in the mean of several.
+        by_rule: Whether the readers may be told it by sharing rules.
     """
 
     chat_id: str
@@ -82,6 +83,7 @@ class Line:
     asks: bool = False
     cosine: float | None = None
     weight: float = 0.0
+    by_rule: bool = False
 
     @property
     def message(self) -> MessageRef:

@@ -35,6 +35,7 @@ from skein.recall.candidates import (
     found_refs,
     is_long_answer,
     is_of,
+    keys_of_shared,
     readable_lines,
 )
 from skein.recall.changes import ReadPassage, with_newer
@@ -45,6 +46,7 @@ from skein.recall.query import PreparedQuery, QueryReader
 from skein.recall.questions import ends_with_question
 from skein.recall.ranking import Hit, Line, MessageRef, ranked
 from skein.recall.words import stems_of
+from skein.services.chat_state.sharing_rules import SaidMessage
 
 # Limits of `Hit.strength`: nothing is shown if no passage reaches MATCH. No passage below LEAST is.
 MATCH, LEAST = 0.20, 0.08
@@ -144,7 +146,8 @@ class Recall:
             lambda: self.postings(searching),
         ]
         *found, postings = self._parallel_map(lambda call: call(), calls)
-        candidates = self.rank(searching, found, postings, {})
+        rule_items = self.read_shared(searching, found)
+        candidates = self.rank(searching, found, postings, {}, rule_items)
         return self.finish(searching, candidates, self.read(candidates.choice), {})
 
     def begin(self, request: RecallRequest) -> OngoingRecall | None:
@@ -167,7 +170,7 @@ class Recall:
                 author=author,
                 month=month_of(request.first_at, request.last_at),
             )
-            for partition in request.partitions
+            for partition in (*request.partitions, *request.shared_partitions)
             for author in _authors(request, prepared)
             if any(vector)
         ]
@@ -183,12 +186,23 @@ class Recall:
         keys = searching.posting_keys
         return list(self._table.get_many(keys).values()) if keys else []
 
+    def read_shared(
+        self, searching: OngoingRecall, found: Iterable[Sequence[Item]]
+    ) -> Mapping[Key, Item]:
+        """Read what decides on passages that may be told; no call if none were found.
+
+        So the ranking compares only passages that the readers may know of.
+        """
+        keys = keys_of_shared((item for one in found for item in one), searching.request)
+        return self._table.get_many(keys) if keys else {}
+
     def rank(
         self,
         searching: OngoingRecall,
         found: Iterable[Sequence[Item]],
         postings: Iterable[Item],
         known: Mapping[Key, Item],
+        rule_items: Mapping[Key, Item],
     ) -> RankedHits:
         """Rank what was found, and choose the messages to read.
 
@@ -196,9 +210,10 @@ class Recall:
             searching: The recall.
             found: The passages that its searches found.
             known: Items that were read for something else, which are not read again.
+            rule_items: What `read_shared` has read.
         """
         request = searching.request
-        lines, names = readable_lines((item for one in found for item in one), request)
+        lines, names = readable_lines((item for one in found for item in one), request, rule_items)
         prepared = self._queries.prepared(
             request.query,
             names | request.names,
@@ -268,7 +283,7 @@ class Recall:
         entries = with_newer([*map(statement, _strong(hits, prepared))], [*map(statement, hits)])
         few = few_of_strangers(
             _without_repeats(entries),
-            lambda entry: Authors.of([entry.message.sender.person_id]),
+            lambda entry: Authors.of([None if entry.rules else entry.message.sender.person_id]),
             request.members,
         )
         kept, tokens = fitting(
@@ -336,9 +351,9 @@ def _is_wanted(request: RecallRequest, line: Line, name: str) -> bool:
 
 
 def _sender_of_hit(hit: Hit) -> Authors:
-    """Return the person who wrote a passage, by id; nobody for an agent."""
-    sender_id = hit.line.sender_id
-    return Authors.of([person_of_author(sender_id)])
+    """Return the person who wrote a passage, by id; nobody for an agent and for told words."""
+    line = hit.line
+    return Authors.of([None if line.by_rule else person_of_author(line.sender_id)])
 
 
 def _strong(hits: Sequence[Hit], prepared: PreparedQuery) -> list[Hit]:
@@ -377,14 +392,19 @@ class _Shown:
         if item is None or found is None:
             return None
         chat = found.chat
-        message = chat.as_now(Message.from_item(item))
+        stored = Message.from_item(item)
+        message = chat.as_now(stored)
         audience = request.audience_of(chat, seq)
         present = request.present_for(chat, seq, found.memberships)
         reached = request.reaches(chat, seq, message.created_at)
-        shown = present and reached and may_show(audience, request.readers)
-        if not shown or not self._wanted(message):
+        if not present or not reached or not self._wanted(message):
             return None
-        return RecalledEntry(found.titled, message, (), 0.0, audience)
+        if may_show(audience, request.readers):
+            return RecalledEntry(found.titled, message, (), 0.0, audience)
+        rules = request.rules_for(chat_id, SaidMessage.of(stored), self.items)
+        if not rules:
+            return None
+        return RecalledEntry(found.titled, message, (), 0.0, request.readers, rules)
 
     def _wanted(self, message: Message) -> bool:
         """Tell whether a message has a text and is one of those that the request asks for."""

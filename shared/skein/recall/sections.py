@@ -34,6 +34,7 @@ from skein.recall.query import needs_recall
 from skein.recall.ranking import MessageRef
 from skein.recall.search import OngoingRecall, Recall
 from skein.recall.time_phrases import time_range_in
+from skein.services.chat_state.sharing_reads import SharingReading
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
@@ -111,6 +112,7 @@ class PromptRecall:
         read: SectionReads,
         prefetched: Mapping[Key, Item | None],
         pool: ThreadPoolExecutor,
+        sharing: SharingReading | None = None,
     ) -> StartedRecall | None:
         """Start the searches of a recall; None if there is nothing to recall by.
 
@@ -118,6 +120,7 @@ class PromptRecall:
             read: What the first round has read.
             prefetched: The items that were read with the run.
             pool: The pool in which the calls run.
+            sharing: The sharing rules that count for the readers.
         """
         text, run, chat = query_of(read), read.run, read.chat
         if self._tokens(run, chat, prefetched) <= 0 or not _may_need_recall(text, self.clock.now()):
@@ -134,6 +137,7 @@ class PromptRecall:
             now=self.clock.now(),
             zone=UTC,
             shown=frozenset((message.chat_id, message.seq) for message in read.messages),
+            reader_rules=sharing.for_readers if sharing is not None else None,
         )
         try:
             recall = self.recall()
@@ -180,7 +184,11 @@ class PromptRecall:
 
         def finished() -> RecalledMessages:
             passages = [search.result() for search in started.found]
-            candidates = recall.rank(ongoing, passages, started.found_postings(found), found)
+            postings, rule_items = (
+                started.found_postings(found),
+                recall.read_shared(ongoing, passages),
+            )
+            candidates = recall.rank(ongoing, passages, postings, found, rule_items)
             items = recall.read(candidates.choice)
             entries = recall.finish(ongoing, candidates, items, found).entries
             return RecalledMessages(tuple(one for one in entries if not repeats(one.message)))
@@ -269,4 +277,5 @@ def _provenance(entry: RecalledEntry) -> EntryProvenance:
         to_seq=message.seq,
         at=message.created_at,
         open=entry.audience.open,
+        rule_ids=tuple(rule.id for rule in entry.rules),
     )

@@ -54,6 +54,18 @@ class ChoiceAnswerResource(TypedDict):
     at: str
 
 
+class DisclosedWords(TypedDict):
+    """
+    Words of the caller that somebody was told.
+    """
+
+    at: str
+    chat_id: str
+    seqs: list[int]
+    shared_with: list[str]
+    rule_ids: list[str]
+
+
 class ErrandPersonResource(TypedDict):
     """
     A person of an errand.
@@ -189,6 +201,29 @@ class Option(TypedDict):
     label: str
 
 
+class OwnSharingRule(TypedDict):
+    """
+    A sharing rule, as a person sees it whose words it covers.
+    """
+
+    id: str
+    shared_with: str
+    reason: str
+    own: bool
+    since: str
+    ends_at: str | None
+
+
+class OwnTalk(TypedDict):
+    """
+    A direct chat of the caller whose words others may be told.
+    """
+
+    chat_id: str
+    private: bool
+    after_seq: int
+
+
 QuietHours = TypedDict(
     'QuietHours',
     {
@@ -252,6 +287,15 @@ class RespondNow(TypedDict):
     all: NotRequired[Literal[True]]
 
 
+class Role(TypedDict):
+    """
+    A role of a person in a tenant.
+    """
+
+    role: str
+    subject: NotRequired[str | None]
+
+
 class SentCode(TypedDict):
     """
     A code on its way to a phone number.
@@ -260,6 +304,32 @@ class SentCode(TypedDict):
     phone: str
     line: str
     valid_until: str
+
+
+class SharingParty(TypedDict):
+    """
+    The people of one side of a rule: those with a role, or one person.
+    """
+
+    role: NotRequired[str | None]
+    user_id: NotRequired[str | None]
+
+
+SharingRuleResource = TypedDict(
+    'SharingRuleResource',
+    {
+        'id': str,
+        'name': str,
+        'reason': str,
+        'from': SharingParty,
+        'to': SharingParty,
+        'same_subject': bool,
+        'begins_at': str,
+        'ends_at': str | None,
+        'withdrawn_at': str | None,
+        'own': bool,
+    },
+)
 
 
 class ShownStaging(TypedDict):
@@ -333,6 +403,15 @@ class ViaResource(TypedDict):
     agent_id: str
     agent_name: str
     choice_seq: int | None
+
+
+class Withdrawal(TypedDict):
+    """
+    Words that the caller keeps from others from now on.
+    """
+
+    from_seq: int
+    to_seq: int
 
 
 EnabledTools: TypeAlias = str
@@ -674,6 +753,20 @@ class NewService(TypedDict):
     agent_ids: list[AgentId]
 
 
+NewSharingRule = TypedDict(
+    'NewSharingRule',
+    {
+        'name': str,
+        'reason': str,
+        'from': SharingParty,
+        'to': SharingParty,
+        'same_subject': NotRequired[bool],
+        'starts_at': NotRequired[str | None],
+        'ends_at': NotRequired[str | None],
+    },
+)
+
+
 class NewSkill(TypedDict):
     """
     A new skill of the tenant.
@@ -731,6 +824,7 @@ class NewUser(TypedDict):
     id: NotRequired[str | None]
     phones: NotRequired[list[Phone]]
     profile: NotRequired[dict[str, Any]]
+    roles: NotRequired[list[Role]]
 
 
 class NoteResource(TypedDict):
@@ -851,6 +945,17 @@ class Return(TypedDict):
     dismiss: NotRequired[bool]
 
 
+class RulesVersionResource(TypedDict):
+    """
+    One version of a tenant's sharing rules.
+    """
+
+    version: int
+    rules: list[SharingRuleResource]
+    changed_at: str
+    changed_by: str
+
+
 class ServerToolApproval(TypedDict):
     """
     An operator's approval of a tool of an MCP server.
@@ -893,6 +998,27 @@ class ServiceWithSecret(TypedDict):
 
 
 DeskWord: TypeAlias = str
+
+
+class SharingRuleChange(TypedDict):
+    """
+    Changes to a sharing rule. Omitted and null fields stay unchanged.
+
+    Whose words are told to whom never changes: delete the rule, and create another.
+    """
+
+    name: NotRequired[str | None]
+    reason: NotRequired[str | None]
+    ends_at: NotRequired[str | None]
+
+
+class SharingRulePage(TypedDict):
+    """
+    All sharing rules, oldest first.
+    """
+
+    items: list[SharingRuleResource]
+    next_cursor: str | None
 
 
 class SkillBody(TypedDict):
@@ -1067,7 +1193,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'outreach', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'outreach', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'sharing', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -1464,6 +1590,7 @@ class HeldContent(TypedDict):
     outsiders: NotRequired[bool]
     beyond_session: NotRequired[bool]
     borrowed: NotRequired[ShownStaging | None]
+    sharing_epoch: NotRequired[int | None]
 
 
 class HistoryTurn(TypedDict):
@@ -1567,6 +1694,16 @@ class NewDevice(TypedDict):
     platform: Platform
 
 
+class NewOwnRule(TypedDict):
+    """
+    A rule for the caller's own words.
+    """
+
+    to: SharingParty
+    reason: str
+    ends_at: NotRequired[str | None]
+
+
 class OwnChange(TypedDict):
     """
     Changes to the caller's own record. Omitted fields stay; null removes a field.
@@ -1577,6 +1714,18 @@ class OwnChange(TypedDict):
     time_zone: NotRequired[str | None]
     quiet_hours: NotRequired[QuietHours | None]
     name: NotRequired[str | None]
+
+
+class OwnSharingResource(TypedDict):
+    """
+    What others may be told of what the caller says to agents alone, and what they were told.
+    """
+
+    roles: list[Role]
+    sentences: list[str]
+    rules: list[OwnSharingRule]
+    talks: list[OwnTalk]
+    disclosures: list[DisclosedWords]
 
 
 class ReadingMember(TypedDict):
@@ -1836,6 +1985,7 @@ class ChatOverridesChange(TypedDict):
     message_history_limit: NotRequired[int | None]
     include_system_messages: NotRequired[bool | None]
     max_context_tokens: NotRequired[int | None]
+    sharing_quiet_minutes: NotRequired[int | None]
     recall_tokens: NotRequired[int | None]
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
@@ -2423,6 +2573,15 @@ class ReplayEdit(TypedDict):
     sections: NotRequired[ReplayEditSections | None]
 
 
+class RulesVersionPage(TypedDict):
+    """
+    A page of versions, newest first.
+    """
+
+    items: list[RulesVersionResource]
+    next_cursor: str | None
+
+
 class RunReasonResource(TypedDict):
     """
     A run of a message.
@@ -2650,6 +2809,7 @@ class UserChange(TypedDict):
     name: NotRequired[str | None]
     phones: NotRequired[list[Phone] | None]
     profile: NotRequired[UserChangeProfile | None]
+    roles: NotRequired[list[Role] | None]
 
 
 class UserResource(TypedDict):
@@ -3260,6 +3420,7 @@ class SettingsResource(TypedDict):
     message_history_limit: NotRequired[int | None]
     include_system_messages: NotRequired[bool | None]
     max_context_tokens: NotRequired[int | None]
+    sharing_quiet_minutes: NotRequired[int | None]
     recall_tokens: NotRequired[int | None]
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
@@ -3329,6 +3490,7 @@ class TenantOverridesChange(TypedDict):
     message_history_limit: NotRequired[int | None]
     include_system_messages: NotRequired[bool | None]
     max_context_tokens: NotRequired[int | None]
+    sharing_quiet_minutes: NotRequired[int | None]
     recall_tokens: NotRequired[int | None]
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
@@ -3434,6 +3596,7 @@ class UserDetail(TypedDict):
     phones: list[str]
     profile: UserDetailProfile | None
     profile_changes: list[ProfileChangeResource] | None
+    roles: list[Role]
 
 
 class UserPage(TypedDict):

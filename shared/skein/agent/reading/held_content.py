@@ -7,6 +7,7 @@ from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.runs.run import HeldContent, Run
+from skein.recall.sections import RecalledMessages
 
 
 def held_by(reading: Reading, run: Run) -> HeldContent:
@@ -21,7 +22,14 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
         outsiders=not reading.insiders.wrote(authors),
         beyond_session=_goes_beyond_session(reading, run),
         borrowed=borrowed.shown if borrowed is not None else None,
+        sharing_epoch=_sharing_epoch(reading),
     )
+
+
+def _sharing_epoch(reading: Reading) -> int | None:
+    """Return the epoch of the rules by which a reading tells words; None if it tells none."""
+    by_rule = any(entry.rules for entry in reading.of(RecalledMessages).entries)
+    return reading.sharing.for_readers.epoch if by_rule and reading.sharing is not None else None
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:

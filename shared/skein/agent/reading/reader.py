@@ -58,6 +58,7 @@ from skein.services.chat_state.insiders import (
     insiders_of,
     keys_of_insiders,
 )
+from skein.services.chat_state.sharing_reads import SharingReading, read_sharing
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
@@ -184,9 +185,10 @@ class Reader:
             found={key: item for key, item in prefetched.items() if item is not None},
         )
         recalling = None
+        sharing = read_sharing(self.table, chat, prefetched, self.clock.now(), self.settings)
         with _read_pool() as pool:
             if began is not None:
-                recalling = self.recall.start(read, prefetched, pool)
+                recalling = self.recall.start(read, prefetched, pool, sharing)
             postings = recalling.posting_keys if recalling is not None else ()
             keys = _keys_of_round(read, first, prefetched, reserved=len(postings))
             found = {
@@ -212,13 +214,14 @@ class Reader:
         more = [key for key in _keys_of_sections(read) if key not in known]
         if more:
             read = replace(read, found=found | self.table.get_many(more))
-        return self._made(replace(read, now=self.clock.now()), recalling, began)
+        return self._made(replace(read, now=self.clock.now()), recalling, began, sharing)
 
     def _made(
         self,
         read: SectionReads,
         recalling: StartedRecall | None,
         began: datetime | None,
+        sharing: SharingReading | None,
     ) -> Reading:
         """Make the reading from all that was read."""
         run, chat, member, found = read.run, read.chat, read.member, read.found
@@ -258,6 +261,7 @@ class Reader:
                 found_listeners(chat, found, read.now) if config.effective.streaming else ()
             ),
             snapshot=found_snapshot(chat, member, found),
+            sharing=sharing,
         )
         return replace(reading, audience=_audience_of_history(run, chat, reading.of(History)))
 

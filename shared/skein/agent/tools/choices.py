@@ -88,6 +88,7 @@ def ask_choice(
         depth=run.chain_depth + 1,
         run_id=run.id,
         authors=run.words,
+        sharing_epoch=run.sharing_epoch,
         traced_to=run.trigger.user_id,
         origin=origin_of(call, chat.id),
     )

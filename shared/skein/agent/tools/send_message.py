@@ -169,6 +169,7 @@ def _message(
         depth=run.chain_depth + 1,
         run_id=run.id,
         authors=run.words,
+        sharing_epoch=run.sharing_epoch,
         traced_to=run.trigger.user_id,
         expects_reply=expects_reply,
         origin=origin_of(call, target),

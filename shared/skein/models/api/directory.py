@@ -40,6 +40,7 @@ from skein.models.directory.agent import (
 from skein.models.directory.line import LineFields
 from skein.models.directory.phone_number import Phone
 from skein.models.directory.profile_change import ProfileChangeMadeBy
+from skein.models.directory.role import MAX_ROLES, Role
 from skein.models.directory.user import MAX_ADDRESSES, User, UserFields
 
 ToolNames = Annotated[
@@ -203,6 +204,12 @@ PERSON_NAME = (
 OptionalPersonName = Annotated[PersonName | None, Field(description=PERSON_NAME)]
 
 
+Roles = Annotated[
+    tuple[Role, ...],
+    Field(max_length=MAX_ROLES, description="The roles that sharing rules name."),
+]
+
+
 class NewUser(UserFields, Request):
     """A new user."""
 
@@ -220,6 +227,7 @@ class NewUser(UserFields, Request):
         Field(description="Phone numbers with country codes.", max_length=MAX_ADDRESSES),
     ] = ()
     profile: Profile = Field(default_factory=dict)
+    roles: Roles = ()
 
 
 class UserChange(UserFields, ChangeRequest):
@@ -237,6 +245,7 @@ class UserChange(UserFields, ChangeRequest):
     profile: Annotated[
         Profile | None, Field(description="Free fields about the person, up to 16 KiB.")
     ] = None
+    roles: Roles | None = None
 
 
 class OwnChange(UserFields, ChangeRequest):
@@ -326,14 +335,18 @@ class UserDetail(UserResource):
             f"change, apart from undone ones, set it and has a source. {WITHHELD_PROFILE}"
         ),
     ]
+    roles: Annotated[
+        tuple[Role, ...], Field(description="The roles that sharing rules name, as of now.")
+    ]
 
     @classmethod
     def detailed(cls, user: User, *, private: bool) -> Self:
         """Build the resource of a user; the profile and its changes only if `private`."""
+        roles = tuple(held.plain for held in user.roles if held.until is None)
         if not private:
-            return cls.of(user, profile=None, profile_changes=None)
+            return cls.of(user, profile=None, profile_changes=None, roles=roles)
         changes = tuple(map(ProfileChangeResource.of, reversed(user.profile_changes)))
-        return cls.of(user, profile=user.profile, profile_changes=changes)
+        return cls.of(user, profile=user.profile, profile_changes=changes, roles=roles)
 
 
 class OperatorsReading(Resource):

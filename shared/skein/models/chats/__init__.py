@@ -8,6 +8,7 @@ __all__ = [
     "consolidation",
     "desk",
     "desk_stay",
+    "disclosure",
     "errand",
     "forgetting",
     "idempotency",
@@ -18,5 +19,6 @@ __all__ = [
     "outreach",
     "person_choices",
     "session",
+    "sharing",
     "summary",
 ]

@@ -13,6 +13,7 @@ from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.outreach import ChatOutreach
 from skein.models.chats.session import Session
+from skein.models.chats.sharing import SharingState
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 from skein.models.common.address import Address
 from skein.models.common.audience import OPEN, Audience, Origin, may_show
@@ -179,6 +180,8 @@ class Chat(ChatFields, Stored):
         outreach: The newest outreach in which the agent wrote to the person of this direct chat.
         briefing: What the team told the agents at the newest return; prompts show it while their
             history begins before it.
+        sharing: For a direct chat, what others may be told of what its person says; None as long as
+            no sharing rule covers the person.
     """
 
     tenant: Tenant
@@ -215,6 +218,9 @@ class Chat(ChatFields, Stored):
         ChatOutreach | None, Field(exclude_if=lambda outreach: outreach is None)
     ] = None
     briefing: Annotated[Briefing | None, Field(exclude_if=lambda briefing: briefing is None)] = None
+    sharing: Annotated[SharingState | None, Field(exclude_if=lambda sharing: sharing is None)] = (
+        None
+    )
     activity_hour: Instant
     listed_hour: Instant | None = None
     upkeep_at: Instant | None = None
@@ -474,6 +480,8 @@ class Message(Stored):
         introduction: What the first text to a person says before its own words.
         team: For a message of the team, the team's name, which an SMS names beside the sender.
         resets: Whether this is a person's reset, which is answered without the model.
+        keeps: Whether the person keeps the talk from others with it, which is answered without the
+            model, too.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
         reason: Why the message started no run of the other agents.
@@ -511,6 +519,7 @@ class Message(Stored):
     introduction: Annotated[str | None, Field(exclude_if=lambda words: words is None)] = None
     team: Annotated[Name | None, Field(exclude_if=lambda team: team is None)] = None
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
+    keeps: Annotated[bool, Field(exclude_if=lambda keeps: not keeps)] = False
     origin: Origin | None = None
     runs: Annotated[dict[str, Identifier], Field(exclude_if=lambda runs: not runs)] = Field(
         default_factory=dict

@@ -25,6 +25,7 @@ StoredMadeFrom = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHI
 ByOperator = Annotated[bool, Field(exclude_if=lambda value: not value)]
 
 MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
+SHARED = "told:"  # begins what takes the place of a scope; a scope begins with user: or chat:
 EFFECT = SortKeyPrefix("EFFECT#")
 EFFECT_KEPT = timedelta(days=30)  # longer than any run is retried
 
@@ -37,6 +38,25 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
     """
     agent = f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
     return agent if scope is None else f"{agent}#AUD#{key_part(scope)}"
+
+
+def shared_partition(
+    tenant: str, agent_id: str, *, role: str | None, user_id: str | None, subject: str | None
+) -> str:
+    """Return the partition of the vector index for words that may be told by sharing rules.
+
+    Args:
+        role: The role of the people whose words they are.
+        user_id: Without a role, the person.
+        subject: Their only subject, for rules that ask for the same; None for other rules.
+    """
+    whose = (f"{SHARED}{role or ''}", user_id or "", subject or "")
+    return owned_partition(tenant, agent_id, ":".join(map(key_part, whose)))
+
+
+def is_shared_partition(partition: str) -> bool:
+    """Tell whether a partition of the vector index is one of `shared_partition`."""
+    return f"#AUD#{SHARED}" in partition
 
 
 def scopes_at(scope: str | None) -> tuple[str | None, ...]:

@@ -4,5 +4,6 @@ __all__ = [
     "desk",
     "overrides",
     "pauses",
+    "sharing",
     "templates",
 ]

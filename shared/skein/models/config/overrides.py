@@ -95,6 +95,16 @@ class ChatSettings(BaseModel):
         ),
         NUMBER,
     ] = 12_000
+    sharing_quiet_minutes: Annotated[
+        int,
+        Field(
+            description="Minutes without a message of the person after which their words may be "
+            "told by sharing rules; until then, PRIVATE keeps them.",
+            ge=1,
+            le=1_440,
+        ),
+        NUMBER,
+    ] = 15
     recall_tokens: Annotated[
         int,
         Field(
@@ -506,12 +516,14 @@ class TenantSettings(Stored):
 
     Attributes:
         reading_changed_at: When `operators_read_chats` was last turned on or off; None for never.
+        sharing: Whether the tenant has had sharing rules, so that turns read them.
     """
 
     tenant: Tenant
     settings: Overrides = NO_OVERRIDES
     pauses: Pauses = NO_PAUSES
     reading_changed_at: Instant | None = None
+    sharing: Annotated[bool, Field(exclude_if=lambda sharing: not sharing)] = False
     version: int = 1
     changed_at: Instant
 

@@ -9,6 +9,7 @@ __all__ = [
     "number_code",
     "phone_number",
     "profile_change",
+    "role",
     "user",
     "webhook_service",
 ]

@@ -20,6 +20,7 @@ from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
 from skein.models.common.time_zone import TimeZone
 from skein.models.directory.profile_change import ProfileChange
+from skein.models.directory.role import HeldRole
 from skein.models.outbox.due import due_pointer
 
 MAX_ADDRESSES = 20
@@ -56,6 +57,7 @@ class User(UserFields, NamedModel, Stored):
         former_addresses: Former addresses of this person, under which chats may still be stored.
         signed_out_at: When an operator last signed the person out. Tokens and tickets from before
             are refused.
+        roles: The roles that operators gave this person, with some that have ended.
         erasure_id: The erasure of this person. The record then holds no other data; it keeps the
             person out of new chats until it is deleted, too.
         version: The optimistic lock: every change raises it.
@@ -73,6 +75,7 @@ class User(UserFields, NamedModel, Stored):
     former_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     former_addresses: Annotated[tuple[Address, ...], Field(exclude_if=lambda all_: not all_)] = ()
     signed_out_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
+    roles: Annotated[tuple[HeldRole, ...], Field(exclude_if=lambda roles: not roles)] = ()
     erasure_id: Identifier | None = None
     version: int = 1
     created_at: Instant

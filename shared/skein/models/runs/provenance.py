@@ -1,6 +1,8 @@
 """Provenance of the entries of a prompt: where each comes from, by ids and without words."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored
 from skein.models.common.ownership import DerivedItem
@@ -21,6 +23,8 @@ class EntryProvenance(Stored):
         to_seq: The last message of the words.
         at: When the words were written.
         open: Whether the words come from an open chat or from no chat.
+        rule_ids: The sharing rules by which the readers may be told the words; none if they were
+            present.
     """
 
     section: str
@@ -31,6 +35,7 @@ class EntryProvenance(Stored):
     to_seq: int | None = None
     at: Instant | None = None
     open: bool
+    rule_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda rules: not rules)] = ()
 
     @classmethod
     def of_item(cls, section: str, kind: EntryKind, item_id: str, item: DerivedItem) -> Self:

@@ -90,6 +90,8 @@ class HeldContent(Value):
         beyond_session: Whether words of people from elsewhere than the current session of that chat
             were among it. A group has one session.
         borrowed: The borrowed context that the prompt held.
+        sharing_epoch: The epoch of the sharing rules by which the prompt told words of others; None
+            if it told none.
     """
 
     chat_id: Identifier | None = None
@@ -99,6 +101,7 @@ class HeldContent(Value):
     outsiders: Annotated[bool, Field(exclude_if=lambda held: not held)] = False
     beyond_session: Annotated[bool, Field(exclude_if=lambda beyond: not beyond)] = False
     borrowed: ShownStaging | None = None
+    sharing_epoch: Annotated[int | None, Field(exclude_if=lambda epoch: epoch is None)] = None
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
         """Return the held content after a tool has shown more content.
@@ -273,6 +276,11 @@ class Run(Stored):
     def words(self) -> Authors:
         """The people whose words the newest activation was shown; many if that is unknown."""
         return self.held.authors if self.held is not None else MANY
+
+    @property
+    def sharing_epoch(self) -> int | None:
+        """The epoch of the rules by which the newest activation was told words, if it was."""
+        return self.held.sharing_epoch if self.held is not None else None
 
     @property
     def own_chat_id(self) -> str | None:

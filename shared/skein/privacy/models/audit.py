@@ -43,6 +43,7 @@ AuditKind = Literal[
     "run",
     "service",
     "settings",
+    "sharing",
     "skill",
     "system",
     "thread",

@@ -4,6 +4,7 @@ The passages of a message and the postings of its words change in one transactio
 passage says which postings may refer to the message.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pydantic import Field
 from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, MemberRef, Stored, Tenant, key_part
 from skein.models.common.embedding import Vector
-from skein.models.common.ownership import owned_partition
+from skein.models.common.ownership import is_shared_partition, owned_partition
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
@@ -44,7 +45,8 @@ class RecallPassage(Stored):
         parts: The number of passages of the message; at most 12 are indexed.
         scope: The chat's scope when the message was indexed; see `owned_partition`.
         version: The optimistic lock.
-        recall_scope: The partition of the vector index; see `recall_partition`.
+        recall_scope: The partition of the vector index; see `recall_partition`. A message that may
+            be told by sharing rules has a copy of each passage in each partition of such words.
         recall_model: The name of the embeddings' model.
         recall_author: The sender; see `author_of`.
         recall_month: The month of the message by UTC, such as `2026-02`.
@@ -83,10 +85,17 @@ class RecallPassage(Stored):
     expires_at: int | None = None
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str, agent_id: str, seq: int, part: int = 0) -> Key:
-        """Return the key of a passage."""
+    def key_of(
+        tenant: str, chat_id: str, agent_id: str, seq: int, part: int = 0, *, copied_to: str = ""
+    ) -> Key:
+        """Return the key of a passage.
+
+        Args:
+            copied_to: For a copy that others may be told, its partition of the vector index.
+        """
         prefix = RecallPassage.prefix_of(agent_id)
-        return Key(chat_partition(tenant, chat_id), f"{prefix}{seq:012d}#{part:02d}")
+        copy = f"#{hashlib.sha256(copied_to.encode()).hexdigest()[:16]}" if copied_to else ""
+        return Key(chat_partition(tenant, chat_id), f"{prefix}{seq:012d}#{part:02d}{copy}")
 
     @staticmethod
     def prefix_of(agent_id: str) -> SortKeyPrefix:
@@ -96,7 +105,19 @@ class RecallPassage(Stored):
     @property
     def key(self) -> Key:
         """The key of this passage."""
-        return self.key_of(self.tenant, self.chat_id, self.agent_id, self.seq, self.part)
+        copied_to = self.recall_scope if self.by_rule else ""
+        return self.key_of(
+            self.tenant, self.chat_id, self.agent_id, self.seq, self.part, copied_to=copied_to
+        )
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether this is a copy that others may be told by a sharing rule."""
+        return is_shared_partition(self.recall_scope)
+
+    def copied_to(self, partition: str) -> Self:
+        """Return a copy in a partition of what may be told."""
+        return self.model_copy(update={"recall_scope": partition, "posted": ()})
 
     @property
     def made_from(self) -> MadeFrom:

@@ -10,5 +10,8 @@ __all__ = [
     "person_choices",
     "pictures",
     "sessions",
+    "sharing",
+    "sharing_reads",
+    "sharing_rules",
     "snapshot",
 ]

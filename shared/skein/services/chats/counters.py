@@ -1,5 +1,6 @@
 """Count a message in its chat, and schedule the upkeep and consolidation that follow."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from skein.models.outbox.jobs import Job, UpkeepJob
 from skein.ports import Ids
 from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import session_with
+from skein.services.chat_state.sharing import sharing_with
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.consolidation_schedule import (
     due_change,
@@ -42,6 +44,7 @@ def counted(
     ids: Ids,
     settings: Settings,
     desk: DeskState | None = None,
+    noticed_rules: Sequence[str] = (),
 ) -> CounterWrites:
     """Count a message in its chat, and schedule upkeep and consolidation.
 
@@ -57,12 +60,13 @@ def counted(
         snapshot: The chat as it was read, with the settings that a person's message updates.
         message: The message, with its seq.
         desk: The stay on the desk that the message begins, if any.
+        noticed_rules: The sharing rules of which the message tells the person of a direct chat.
 
     Returns:
         The writes, on the version of the chat that was read, and the jobs.
     """
     chat = snapshot.chat
-    busier, change = _with(chat, message, desk, ids=ids, settings=settings)
+    busier, change = _with(chat, message, desk, noticed_rules, ids=ids, settings=settings)
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
     after_grace = now + OUTBOX_GRACE
     times = [chat.upkeep_at] if chat.upkeep_at else []
@@ -90,7 +94,13 @@ def counted(
 
 
 def _with(
-    chat: Chat, message: Message, desk: DeskState | None, *, ids: Ids, settings: Settings
+    chat: Chat,
+    message: Message,
+    desk: DeskState | None,
+    noticed_rules: Sequence[str],
+    *,
+    ids: Ids,
+    settings: Settings,
 ) -> tuple[Chat, dict[str, Any]]:
     """Return the chat with one more message, and the attributes that change."""
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
@@ -116,6 +126,10 @@ def _with(
     if desk is not None:
         busier = busier.model_copy(update={"desk": desk})
         names.append("desk")
+    sharing = sharing_with(chat, message, noticed_rules, settings)
+    if sharing != chat.sharing:
+        busier = busier.model_copy(update={"sharing": sharing})
+        names.append("sharing")
     if message.resets:
         # This also drops a summary that is being written now: its claim is removed.
         without_title = chat.without_made_title()

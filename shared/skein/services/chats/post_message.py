@@ -22,6 +22,7 @@ from skein.errors import (
     Conflict,
     ExtraWriteFailed,
     NotFound,
+    ReadersChanged,
     Unprocessable,
 )
 from skein.models.chats.chat import Chat, Media, Message, MessageKind, Via, check_text
@@ -47,12 +48,14 @@ from skein.models.common.storage import (
     gone,
 )
 from skein.models.config.overrides import Overrides
+from skein.models.config.sharing import SharingRules
 from skein.models.outbox.jobs import Job, MediaJob
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.desk_stays import BegunStay, DeskRequest, asked_in_words, begun
 from skein.services.chat_state.sessions import message_in_session, with_current_overrides
+from skein.services.chat_state.sharing import keeps_talk
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import known_first, optimistic
@@ -96,6 +99,9 @@ class NewMessage(Value):
         via: The choice by which a person agreed to post an agent's words. Such a post leaves the
             person's route and SEEN watermark as they are.
         errand_id: The errand whose end the message tells.
+        noticed_rules: The sharing rules of which a notice tells the person of a direct chat.
+        sharing_epoch: The epoch of the sharing rules by which the run was told others' words; None
+            if it was told none.
     """
 
     tenant: Tenant
@@ -122,6 +128,8 @@ class NewMessage(Value):
     template: str | None = None
     via: Via | None = None
     errand_id: Identifier | None = None
+    noticed_rules: tuple[Identifier, ...] = ()
+    sharing_epoch: int | None = None
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
         """Return the keys of the idempotency records under the sender's own id and former ids."""
@@ -249,6 +257,7 @@ class Chats:
             Unprocessable: The text is empty, too long or not Unicode, or `reply_to` is not a
                 message of the chat.
             ExtraWriteFailed: The condition of the first extra write does not hold.
+            ReadersChanged: What the run was told by sharing rules may not be told any more.
             Contention: 20 attempts lost to other writers; nothing was stored.
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
@@ -277,6 +286,8 @@ class Chats:
         snapshot = snapshot.replacing(_after(new, sender, now))
         message = _numbered(new, message_id, snapshot.chat, sender, now)
         message = message_in_session(readable(message, snapshot), snapshot.chat, self.settings)
+        if keeps_talk(snapshot.chat, message):
+            message = message.model_copy(update={"keeps": True})
         commit, message = self._commit(new, message, snapshot, sender, now)
         earlier = self._transact(
             new, commit, extra_writes(snapshot) if extra_writes else (), sender
@@ -327,6 +338,9 @@ class Chats:
         record = IdempotencyRecord.of(message)
         commit = Commit([Put(record.key, record.to_item(), gone(now))])
         commit.writes.extend(Check(key, gone(now)) for key in new.record_keys(sender.formerly)[1:])
+        if new.sharing_epoch is not None:
+            key = SharingRules.key_of(new.tenant)
+            commit.writes.append(Check(key, Is("epoch", new.sharing_epoch)))
         stay = self._stay_begun_by(message, new, snapshot.chat, now)
         counters = counted(
             snapshot,
@@ -335,6 +349,7 @@ class Chats:
             ids=self.ids,
             settings=self.settings,
             desk=stay.desk if stay is not None else None,
+            noticed_rules=new.noticed_rules,
         )
         commit.writes.extend([*counters.writes, *([stay.write] if stay is not None else [])])
         commit.jobs.extend([*counters.jobs, *([stay.job] if stay is not None else [])])
@@ -388,6 +403,8 @@ class Chats:
             earlier = self.earlier(new, sender.formerly) if posted_before else None
             if earlier is not None:
                 return earlier
+            if new.sharing_epoch is not None and len(records) in failure.failed:
+                raise ReadersChanged("what the run was told may not be told any more") from failure
             if len(commit.writes) in failure.failed:
                 raise ExtraWriteFailed("nothing was posted") from failure
             raise

@@ -98,6 +98,7 @@ class Proposals:
             depth=run.chain_depth + 1,
             run_id=run.id,
             authors=run.words,
+            sharing_epoch=run.sharing_epoch,
             traced_to=run.trigger.user_id,
             proposal=Proposal(agent_id=run.agent_id, text=words, destinations=destinations),
         )

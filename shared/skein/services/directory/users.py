@@ -1,6 +1,6 @@
 """Users of a tenant: their records, phone numbers and profiles."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,10 @@ from skein.models.common.address import Address, phone_address
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_key, effect_record
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
+from skein.models.config.sharing import SharingRules, epoch_raised
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.profile_change import ProfileSource
+from skein.models.directory.role import HeldRole, Role, roles_after
 from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
@@ -55,6 +57,7 @@ class Users:
             time_zone=new.time_zone,
             quiet_hours=new.quiet_hours,
             profile=new.profile,
+            roles=roles_after((), new.roles, self.clock.now()),
             created_at=self.clock.now(),
         )
         taken = [self._taken(user, address) for address in user.addresses]
@@ -174,7 +177,11 @@ class Users:
 
     def _change_once(self, tenant: str, user_id: str, change: "UserChange") -> User:
         user = self.get(tenant, user_id)
-        given = set_by_operator(user, change.given)
+        wanted = dict(change.given)
+        roles = self._roles_after(user, wanted.pop("roles", None))
+        given = set_by_operator(user, wanted)
+        if roles != user.roles:
+            given["roles"] = roles
         if not given:
             return user
         if "phones" in given:
@@ -188,7 +195,7 @@ class Users:
         revised, write = revise(user, given)
         if revised.as_member != user.as_member:
             self.renaming.announce(tenant, user.as_member.ref)
-        writes: list[Write] = [write]
+        writes: list[Write] = [write, *self._withdrawn(user, revised)]
         writes.extend(
             Delete(AddressOwner.key_of(tenant, address), any_of(Missing(), Is("user_id", user_id)))
             for address in gone
@@ -196,6 +203,18 @@ class Users:
         writes.extend(reindexed(user, revised))
         detach_addresses(self.table, user, gone, writes)
         return revised
+
+    def _roles_after(self, user: User, wanted: Iterable[Role] | None) -> tuple[HeldRole, ...]:
+        """Return a person's roles after a change; None changes nothing."""
+        return user.roles if wanted is None else roles_after(user.roles, wanted, self.clock.now())
+
+    def _withdrawn(self, user: User, revised: User) -> Sequence[Write]:
+        """Return the write that follows from the end of a role: runs ask the rules again."""
+        open_before = sum(held.until is None for held in user.roles)
+        kept = sum(held.until is None and held in user.roles for held in revised.roles)
+        if kept == open_before or self.table.get(SharingRules.key_of(user.tenant)) is None:
+            return []
+        return [epoch_raised(user.tenant)]
 
     def undo(self, tenant: str, user_id: str, change_id: str) -> User:
         """Undo an agent's change of a user: restore the value before it (idempotent).

@@ -4,5 +4,6 @@ __all__ = [
     "ask_and_wait",
     "final_message",
     "noticed_leases",
+    "sharing_notices",
     "user_notices",
 ]

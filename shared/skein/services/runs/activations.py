@@ -55,7 +55,7 @@ def recording(
     borrowed: ShownStaging | None = None,
     marks: Sequence[RunMark] = (),
     thread_id: str | None = None,
-    at_thread: Sequence[Write] = (),
+    also: Sequence[Write] = (),
 ) -> Recording:
     """Build the writes that record a step.
 
@@ -68,7 +68,7 @@ def recording(
         borrowed: The borrowed context that the prompt held, if any.
         marks: The marks of the prompt and of the answer.
         thread_id: The active thread of the prompt.
-        at_thread: The writes that record the run's work at the thread.
+        also: Writes of the same transaction that record what the prompt led to.
     """
     changed = claim.with_run(
         steps_taken=step.n,
@@ -84,7 +84,7 @@ def recording(
         changed = changed.with_run(active_thread_id=thread_id)
         names.append("active_thread_id")
     kept = step.model_copy(update={"expires_at": claim.kept_until(step.ended_at)})
-    own_writes = (Put(step.key, kept.to_item(), Missing()), *at_thread)
+    own_writes = (Put(step.key, kept.to_item(), Missing()), *also)
     return Recording(changed, stored_of(changed, *names), own_writes)
 
 

@@ -1,0 +1,73 @@
+"""Routes of sharing rules, for operators (function `admin_api`)."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import Limit, PageCursor
+from routes.router import ApiRouter, no_content
+from skein.bootstrap import service
+from skein.models.common.base import EntityId
+from skein.services.common.pagination import DEFAULT_PAGE
+from skein.sharing.api import (
+    NewSharingRule,
+    RulesVersionPage,
+    RulesVersionResource,
+    SharingRuleChange,
+    SharingRulePage,
+    SharingRuleResource,
+)
+from skein.sharing.rules import SharingRuleService
+
+router = ApiRouter("sharing", "sharing", role="support", writes="owner")
+
+RuleId = Annotated[EntityId, Path(description="The id of a sharing rule.")]
+
+
+@router.post("/v1/sharing-rules", "Create a sharing rule", 409)
+def create_sharing_rule(new: NewSharingRule) -> SharingRuleResource:
+    """People of `from` are told of it in their chats; what they say afterwards may be told."""
+    caller = router.caller
+    rule = service(SharingRuleService).create(caller.tenant, new, by=caller.user_id)
+    return SharingRuleResource.of(rule)
+
+
+@router.get("/v1/sharing-rules", "List sharing rules, oldest first")
+def list_sharing_rules() -> SharingRulePage:
+    """All rules that were not deleted; a tenant has at most 100."""
+    rules = service(SharingRuleService).list(router.caller.tenant)
+    return SharingRulePage(items=tuple(map(SharingRuleResource.of, rules)), next_cursor=None)
+
+
+@router.get("/v1/sharing-rules/versions", "List versions of the sharing rules, newest first")
+def list_sharing_versions(
+    limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> RulesVersionPage:
+    """Each change of a rule makes a version of all rules."""
+    tenant = router.caller.tenant
+    page = service(SharingRuleService).versions(tenant, limit=limit, cursor=cursor)
+    items = tuple(map(RulesVersionResource.of, page.items))
+    return RulesVersionPage(items=items, next_cursor=page.next_cursor)
+
+
+@router.get("/v1/sharing-rules/<rule_id>", "Get a sharing rule")
+def get_sharing_rule(rule_id: RuleId) -> SharingRuleResource:
+    """Also one of the latest that were deleted."""
+    return SharingRuleResource.of(service(SharingRuleService).get(router.caller.tenant, rule_id))
+
+
+@router.patch("/v1/sharing-rules/<rule_id>", "Update a sharing rule", 409)
+def change_sharing_rule(rule_id: RuleId, change: SharingRuleChange) -> SharingRuleResource:
+    """Only the name, the reason and the end can change."""
+    caller = router.caller
+    rule = service(SharingRuleService).change(caller.tenant, rule_id, change, by=caller.user_id)
+    return SharingRuleResource.of(rule)
+
+
+@router.delete("/v1/sharing-rules/<rule_id>", "Delete a sharing rule", 409)
+def delete_sharing_rule(rule_id: RuleId) -> Response[None]:
+    """Nothing more is told by it, also not by runs at work. What was told stays said."""
+    caller = router.caller
+    service(SharingRuleService).delete(caller.tenant, rule_id, by=caller.user_id)
+    return no_content()

@@ -1,0 +1,65 @@
+"""The record of words of one person that a run was told for others, by sharing rules."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from skein.models.common.base import (
+    Identifier,
+    Instant,
+    Stored,
+    Tenant,
+    key_part,
+    rfc3339,
+)
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+
+MAX_SEQS = 100  # messages of one record; a prompt shows fewer
+
+
+class DisclosureRecord(Stored):
+    """Words of one person in one chat that a prompt showed to others.
+
+    Attributes:
+        author_id: The person whose words they are; the record lies with the person's own items.
+        chat_id: The chat of the words.
+        seqs: The numbers of the messages.
+        shown_in: The chat whose people were told; its roster names them.
+        rule_ids: The rules by which they might be told.
+        expires_at: When the record expires, in seconds since 1970.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("DISCLOSED#")
+
+    tenant: Tenant
+    author_id: Identifier
+    run_id: Identifier
+    chat_id: Identifier
+    seqs: Annotated[tuple[int, ...], Field(max_length=MAX_SEQS)]
+    shown_in: Identifier
+    rule_ids: tuple[Identifier, ...]
+    at: Instant
+    expires_at: int
+
+    @staticmethod
+    def partition_of(tenant: str, author_id: str) -> str:
+        """Return the key of the partition of a person's records."""
+        return f"{key_part(tenant)}#USER#{key_part(author_id)}"
+
+    @staticmethod
+    def key_of(tenant: str, author_id: str, at: datetime, run_id: str, chat_id: str) -> Key:
+        """Return the key of a record; keys sort by time."""
+        end = f"{rfc3339(at)}#{key_part(run_id)}#{key_part(chat_id)}"
+        return Key(
+            DisclosureRecord.partition_of(tenant, author_id), f"{DisclosureRecord.PREFIX}{end}"
+        )
+
+    @property
+    def key(self) -> Key:
+        """The key of this record."""
+        return self.key_of(self.tenant, self.author_id, self.at, self.run_id, self.chat_id)
+
+    def to_item(self) -> Item:
+        """Return the record as table attributes."""
+        return self.attributes()

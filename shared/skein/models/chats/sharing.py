@@ -1,0 +1,103 @@
+"""What one person says to an agent alone, as far as others may be told of it.
+
+The state is a value of the direct chat's own item, as each post and each recall reads that anyway.
+A talk is a series of messages of the person without a longer pause than the quiet time.
+"""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.models.common.base import Identifier, Instant, Value
+
+MAX_RANGES = 50  # kept from others in one chat; more widen to one range
+
+
+class SeqSpan(Value):
+    """Consecutive messages, both ends included."""
+
+    first_seq: int
+    last_seq: int
+
+
+class SharingState(Value):
+    """The state of a direct chat whose person is covered by a sharing rule.
+
+    Attributes:
+        person_id: The person. After a merge, the words of the former person are told to nobody.
+        noticed: The message by which the person was told of each rule, by the rule's id.
+        talk_from: The first message of the newest talk.
+        before: The first message of the talk before it, whose words may be indexed now; 0 for none.
+        spoke_at: When the person last wrote.
+        private: Whether the person keeps the newest talk from others.
+        kept: Messages that the person keeps from others.
+        opened: Messages from before a rule that the person opened to it, by the rule's id.
+    """
+
+    person_id: Identifier
+    noticed: dict[Identifier, int] = Field(default_factory=dict)
+    talk_from: int
+    before: int = 0
+    spoke_at: Instant
+    private: bool = False
+    kept: tuple[SeqSpan, ...] = ()
+    opened: Annotated[dict[Identifier, int], Field(exclude_if=lambda rules: not rules)] = Field(
+        default_factory=dict
+    )
+
+    def quiet_at(self, pause: timedelta) -> datetime:
+        """Return when the newest talk is over, if the person writes no more."""
+        return self.spoke_at + pause
+
+    def spoken(self, seq: int, now: datetime, pause: timedelta) -> "SharingState":
+        """Return the state after a message of the person; it may begin a new talk."""
+        if now < self.quiet_at(pause):
+            return self.model_copy(update={"spoke_at": now})
+        kept = (*self.kept, SeqSpan(first_seq=self.talk_from, last_seq=seq - 1))
+        return self.model_copy(
+            update={
+                "talk_from": seq,
+                "before": self.talk_from,
+                "spoke_at": now,
+                "private": False,
+                "kept": _narrowed(kept) if self.private else self.kept,
+            }
+        )
+
+    def withdrawn(self, first_seq: int, last_seq: int) -> "SharingState":
+        """Return the state after the person has withdrawn messages."""
+        kept = (*self.kept, SeqSpan(first_seq=first_seq, last_seq=last_seq))
+        return self.model_copy(update={"kept": _narrowed(kept)})
+
+    def keeps(self, seq: int) -> bool:
+        """Tell whether the person keeps a message from others."""
+        if self.private and seq >= self.talk_from:
+            return True
+        return any(each.first_seq <= seq <= each.last_seq for each in self.kept)
+
+    def is_over(self, seq: int, now: datetime, pause: timedelta) -> bool:
+        """Tell whether the talk of a message is over, so that it can no longer be kept by code."""
+        return seq < self.talk_from or now >= self.quiet_at(pause)
+
+    def covered_by(self, rule_id: str, seq: int) -> bool:
+        """Tell whether a message was said after the notice of a rule, or was opened to it."""
+        noticed = self.noticed.get(rule_id)
+        if noticed is None:
+            return False
+        return seq > noticed or seq <= self.opened.get(rule_id, 0)
+
+
+def _narrowed(ranges: tuple[SeqSpan, ...]) -> tuple[SeqSpan, ...]:
+    """Join ranges that touch; too many become one, which keeps more from others, never less."""
+    joined: list[SeqSpan] = []
+    for each in sorted(ranges, key=lambda one: one.first_seq):
+        last = joined[-1] if joined else None
+        if last is not None and each.first_seq <= last.last_seq + 1:
+            end = max(last.last_seq, each.last_seq)
+            joined[-1] = SeqSpan(first_seq=last.first_seq, last_seq=end)
+        else:
+            joined.append(each)
+    if len(joined) <= MAX_RANGES:
+        return tuple(joined)
+    return (SeqSpan(first_seq=joined[0].first_seq, last_seq=joined[-1].last_seq),)

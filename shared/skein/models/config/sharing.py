@@ -1,0 +1,164 @@
+"""Sharing rules: whom agents may tell what others say to them alone.
+
+All rules of a tenant are one item, so that one read decides a turn.
+"""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Self
+
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
+
+from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, Value, key_part
+from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
+
+MAX_RULES = 100  # of a tenant, without those that have ended
+LAST_VERSION = 99_999_999
+MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
+
+RoleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
+
+
+class SharingParty(Value):
+    """The people of one side of a rule: those with a role, or one person."""
+
+    role: Annotated[RoleName | None, Field(description="Everybody with this role.")] = None
+    user_id: Annotated[Identifier | None, Field(description="This person alone.")] = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.role is None) == (self.user_id is None):
+            raise ValueError("name either a role or a user_id")
+        return self
+
+    def __str__(self) -> str:
+        return self.role or str(self.user_id)
+
+
+class SharingRuleFields(Value):
+    """What a sharing rule says."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
+    )
+
+    name: Annotated[Name, Field(description="A name for operators.")]
+    reason: Annotated[Name, Field(description="Why; the people of both sides can read it.")]
+    from_: Annotated[
+        SharingParty,
+        Field(alias="from", description="Whose words, said to an agent alone, may be told."),
+    ]
+    to: Annotated[SharingParty, Field(description="To whom they may be told.")]
+    same_subject: Annotated[
+        bool,
+        Field(
+            description="Whether both must have exactly one subject in their roles, and the same."
+        ),
+    ] = False
+    starts_at: Annotated[
+        Instant | None, Field(description="When it begins; null: as soon as it is made.")
+    ] = None
+    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")] = None
+
+
+class SharingRule(SharingRuleFields):
+    """A sharing rule of a tenant.
+
+    Attributes:
+        id: The id, `shr_<ulid>`.
+        begins_at: From when on words count: the later one of its making and `starts_at`.
+        withdrawn_at: When it was deleted; nothing is told by it any more.
+        own: Whether the person whose words they are made the rule.
+    """
+
+    id: Identifier
+    begins_at: Instant
+    withdrawn_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
+    own: Annotated[bool, Field(exclude_if=lambda own: not own)] = False
+
+    def in_force(self, moment: datetime) -> bool:
+        """Tell whether the rule holds at a time."""
+        ends = [at for at in (self.ends_at, self.withdrawn_at) if at is not None]
+        return self.begins_at <= moment and all(moment < at for at in ends)
+
+
+class SharingRules(Stored):
+    """The sharing rules of a tenant.
+
+    Attributes:
+        rules: The rules, oldest first.
+        ended: The latest rules that were deleted or have ended.
+        version: The optimistic lock, and the number of the newest version.
+        changed_by: The operator, or the person for a rule of their own, who made the version.
+        epoch: Raised whenever something may not be told any more: a rule, a role or words were
+            withdrawn. What a run was told is bound to it.
+    """
+
+    tenant: Tenant
+    rules: tuple[SharingRule, ...] = ()
+    ended: tuple[SharingRule, ...] = ()
+    version: int = 0
+    epoch: int = 0
+    changed_at: Instant | None = None
+    changed_by: Identifier | None = None
+
+    @staticmethod
+    def key_of(tenant: str) -> Key:
+        """Return the key of a tenant's rules."""
+        return Key(f"{key_part(tenant)}#SHARING", "RULES")
+
+    @property
+    def key(self) -> Key:
+        """The key of these rules."""
+        return self.key_of(self.tenant)
+
+    def to_item(self) -> Item:
+        """Return the rules as table attributes."""
+        return self.attributes()
+
+    def in_force(self, moment: datetime) -> tuple[SharingRule, ...]:
+        """Return the rules that hold at a time."""
+        return tuple(rule for rule in self.rules if rule.in_force(moment))
+
+    def rule(self, rule_id: str) -> SharingRule | None:
+        """Return a rule by its id; None if there is none."""
+        return next((rule for rule in self.rules if rule.id == rule_id), None)
+
+
+def epoch_raised(tenant: str) -> Update:
+    """Return the write that raises the epoch of a tenant's rules, which must exist.
+
+    Runs that were told words by sharing rules then build their prompts again before they post.
+    """
+    return Update(SharingRules.key_of(tenant), add={"epoch": 1}, condition=Exists())
+
+
+class RulesVersion(Stored):
+    """One version of a tenant's sharing rules, as they were then."""
+
+    PREFIX: ClassVar = SortKeyPrefix("RULES#")
+
+    tenant: Tenant
+    version: int
+    rules: tuple[SharingRule, ...]
+    changed_at: Instant
+    changed_by: Identifier
+
+    @staticmethod
+    def partition_of(tenant: str) -> str:
+        """Return the key of the partition of a tenant's versions."""
+        return f"{key_part(tenant)}#SHARING#VERSIONS"
+
+    @staticmethod
+    def key_of(tenant: str, version: int) -> Key:
+        """Return the key of a version; newer versions sort before older ones."""
+        position = LAST_VERSION - version
+        return Key(RulesVersion.partition_of(tenant), f"{RulesVersion.PREFIX}{position:08d}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this version."""
+        return self.key_of(self.tenant, self.version)
+
+    def to_item(self) -> Item:
+        """Return the version as table attributes."""
+        return self.attributes()

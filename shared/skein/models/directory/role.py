@@ -1,0 +1,76 @@
+"""Roles of people in a tenant, such as nurse or patient, which sharing rules name."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.models.common.base import Identifier, Instant, Value
+from skein.models.config.sharing import RoleName
+
+MAX_ROLES = 10  # of one person, at a time
+MAX_KEPT = 40  # of one person, with those that have ended
+
+
+class Role(Value):
+    """A role of a person in a tenant.
+
+    Attributes:
+        role: The name, such as `nurse`.
+        subject: The person whom the role is about, such as a nurse's patient.
+    """
+
+    role: Annotated[RoleName, Field(description="The name of the role, such as `nurse`.")]
+    subject: Annotated[
+        Identifier | None,
+        Field(description="The id of the person whom it is about, such as the patient of a nurse."),
+    ] = None
+
+
+class HeldRole(Role):
+    """A role that a person has, or had for a time.
+
+    Attributes:
+        since: When operators gave it.
+        until: When they took it away; None while the person has it.
+    """
+
+    since: Instant
+    until: Annotated[Instant | None, Field(exclude_if=lambda until: until is None)] = None
+
+    @property
+    def plain(self) -> Role:
+        """The role without its times."""
+        return Role(role=self.role, subject=self.subject)
+
+    def held_at(self, moment: datetime) -> bool:
+        """Tell whether the person had the role at a time."""
+        return self.since <= moment and (self.until is None or moment < self.until)
+
+
+def roles_at(roles: Iterable[HeldRole], moment: datetime) -> tuple[Role, ...]:
+    """Return the roles that a person had at a time."""
+    return tuple(held.plain for held in roles if held.held_at(moment))
+
+
+def roles_after(
+    roles: tuple[HeldRole, ...], wanted: Iterable[Role], now: datetime
+) -> tuple[HeldRole, ...]:
+    """Return a person's roles after a change: others end now, new ones begin now.
+
+    Of those that have ended, the latest are kept, because words count by the roles of their time.
+    """
+    left = list(dict.fromkeys(wanted))
+    changed = []
+    for held in roles:
+        if held.until is None and held.plain in left:
+            left.remove(held.plain)
+            changed.append(held)
+        else:
+            changed.append(held.model_copy(update={"until": held.until or now}))
+    current = [held for held in changed if held.until is None]
+    ended = [held for held in changed if held.until is not None]
+    begun = [HeldRole(role=each.role, subject=each.subject, since=now) for each in left]
+    latest = sorted(ended, key=lambda held: held.until or now)[-(MAX_KEPT - MAX_ROLES) :]
+    return (*latest, *current, *begun)

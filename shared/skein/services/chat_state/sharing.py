@@ -1,0 +1,46 @@
+"""Keep what a direct chat stores for sharing rules, as messages are posted there."""
+
+from collections.abc import Sequence
+
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.sharing import SharingState
+from skein.services.chat_state.sharing_rules import pause_in
+from skein.services.common.words import words_of
+from skein.settings import Settings
+
+KEEPS = "private"  # the message with which a person keeps a talk from others
+
+
+def keeps_talk(chat: Chat, message: Message) -> bool:
+    """Tell whether a message asks to keep the talk private: the word PRIVATE alone.
+
+    In a chat that no rule covers, the word is an ordinary message.
+    """
+    sharing = chat.sharing
+    if sharing is None or message.sender.person_id != sharing.person_id or message.kind != "text":
+        return False
+    return message.via is None and [*words_of(message.text)] == [KEEPS]
+
+
+def sharing_with(
+    chat: Chat, message: Message, noticed_rules: Sequence[str], settings: Settings
+) -> SharingState | None:
+    """Return what a chat stores after a message.
+
+    Args:
+        chat: The chat before the message.
+        message: The message, with its seq.
+        noticed_rules: The rules of which the message tells the chat's person.
+    """
+    sharing = chat.sharing
+    if noticed_rules and chat.kind == "direct" and len(chat.person_ids) == 1:
+        if sharing is None or sharing.person_id != chat.person_ids[0]:
+            sharing = SharingState(
+                person_id=chat.person_ids[0], talk_from=message.seq, spoke_at=message.created_at
+            )
+        noticed = dict.fromkeys(noticed_rules, message.seq) | sharing.noticed
+        return sharing.model_copy(update={"noticed": noticed})
+    if sharing is None or message.sender.person_id != sharing.person_id:
+        return sharing
+    sharing = sharing.spoken(message.seq, message.created_at, pause_in(chat, settings))
+    return sharing.model_copy(update={"private": True}) if message.keeps else sharing

@@ -1,0 +1,95 @@
+"""Read the sharing rules that count for the people of a private chat."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from skein.models.chats.chat import Chat
+from skein.models.common.storage import Item, Key
+from skein.models.config.overrides import TenantSettings
+from skein.models.config.sharing import SharingRule, SharingRules
+from skein.models.directory.user import User
+from skein.services.chat_state.sharing_rules import AuthorRules, PersonRoles, ReaderRules, covering
+from skein.settings import Settings
+
+
+class BatchReader(Protocol):
+    """What reads several items at once, strongly consistent."""
+
+    def get_many(self, keys: Sequence[Key], /) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SharingReading:
+    """The sharing rules of a tenant, for the people of one private chat.
+
+    Attributes:
+        for_readers: What these people may be told.
+        unnoticed: The rules that cover a direct chat's person, and of which the person was not told
+            there yet.
+    """
+
+    for_readers: ReaderRules
+    unnoticed: tuple[SharingRule, ...] = ()
+
+
+def read_sharing(
+    table: BatchReader,
+    chat: Chat | None,
+    prefetched: Mapping[Key, Item | None],
+    now: datetime,
+    settings: Settings,
+) -> SharingReading | None:
+    """Read the rules and the records of a chat's people; None if no rule can matter.
+
+    A tenant that never had a rule costs no call, if its settings were prefetched.
+
+    Args:
+        table: What the items are read from.
+        chat: The chat whose prompt is built.
+        prefetched: The items that were just read; None stands for a missing item.
+        now: The time at which rules and roles count.
+        settings: The settings of the deployment.
+    """
+    if chat is None or chat.readers.open or not chat.person_ids:
+        return None
+    tenant_key, rules_key = TenantSettings.key_of(chat.tenant), SharingRules.key_of(chat.tenant)
+    people = [User.key_of(chat.tenant, person) for person in chat.person_ids]
+    item = prefetched.get(tenant_key)
+    if tenant_key in prefetched and not (item and TenantSettings.from_item(item).sharing):
+        return None
+    known = {key: each for key, each in prefetched.items() if each is not None}
+    found = known | table.get_many([rules_key, *(key for key in people if key not in prefetched)])
+    if rules_key not in found:
+        return None
+    rules = SharingRules.from_item(found[rules_key])
+    users = [User.from_item(found[key]) for key in people if key in found]
+    if len(users) < len(people) or any(user.erasure_id is not None for user in users):
+        return None
+    for_readers = ReaderRules.of(rules, users, now, settings)
+    noticed = chat.sharing.noticed if chat.sharing is not None else {}
+    direct = chat.kind == "direct" and len(users) == 1
+    covered = covering(for_readers.rules, PersonRoles.of(users[0], now)) if direct else ()
+    unnoticed = tuple(rule for rule in covered if rule.id not in noticed)
+    return SharingReading(for_readers, unnoticed)
+
+
+def read_covered(
+    table: BatchReader, chat: Chat, now: datetime, settings: Settings
+) -> AuthorRules | None:
+    """Read the rules and the person whom they may cover in a chat; None if they cover nobody.
+
+    A chat whose person was never told of a rule costs no call.
+    """
+    if chat.sharing is None:
+        return None
+    rules_key = SharingRules.key_of(chat.tenant)
+    author_key = User.key_of(chat.tenant, chat.sharing.person_id)
+    found = table.get_many([rules_key, author_key])
+    if rules_key not in found or author_key not in found:
+        return None
+    rules = SharingRules.from_item(found[rules_key]).in_force(now)
+    return AuthorRules(User.from_item(found[author_key]), rules, now, settings)

@@ -1,0 +1,68 @@
+"""Tell people by which sharing rules others may be told what they say to an agent alone."""
+
+from dataclasses import dataclass
+
+from skein.errors import Conflict, ExtraWriteFailed, LostLease, NotFound
+from skein.models.chats.chat import Chat
+from skein.models.common.storage import Key
+from skein.models.config.sharing import SharingRule
+from skein.models.directory.user import User
+from skein.prompts import render
+from skein.services.chat_state.sharing_reads import SharingReading
+from skein.services.chat_state.sharing_rules import pause_in
+from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.runs.claim import Claim
+from skein.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharingNotices:
+    """The service that posts the notice of new sharing rules, once for each rule and chat."""
+
+    chats: Chats
+    settings: Settings
+
+    def tell(self, claim: Claim, sharing: SharingReading | None) -> None:
+        """Tell the person of a run's direct chat of rules that are new there (idempotent).
+
+        Only what the person says afterwards may be told by these rules.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+            Transient: The table failed.
+        """
+        chat, run = claim.chat, claim.run
+        if sharing is None or not sharing.unnoticed or chat is None or not run.trigger.by_person:
+            return
+        rules = sharing.unnoticed
+        notice = NewMessage(
+            tenant=run.tenant,
+            chat_id=chat.id,
+            sender=claim.agent,
+            kind="notice",
+            text=self._text(chat, rules),
+            client_id=f"sharing:{','.join(sorted(rule.id for rule in rules))}",
+            run_id=run.id,
+            noticed_rules=tuple(rule.id for rule in rules),
+        )
+        try:
+            self.chats.post_message(notice, extra_writes=claim.guarded)
+        except ExtraWriteFailed as error:
+            raise LostLease(run.id) from error
+        except (NotFound, Conflict):
+            return  # the chat or its person is gone; the answer finds out
+
+    def _text(self, chat: Chat, rules: tuple[SharingRule, ...]) -> str:
+        keys = {rule.id: User.key_of(chat.tenant, str(rule.to.user_id)) for rule in rules}
+        asked = [keys[rule.id] for rule in rules if rule.to.user_id is not None]
+        found = self.chats.table.get_many(list(dict.fromkeys(asked))) if asked else {}
+
+        def whom(rule: SharingRule, key: Key) -> str:
+            if rule.to.role is not None:
+                return f"{rule.to.role} ({rule.reason})"
+            name = User.from_item(found[key]).name if key in found else str(rule.to.user_id)
+            return f"{name} ({rule.reason})"
+
+        people = "; ".join(whom(rule, keys[rule.id]) for rule in rules)
+        minutes = round(pause_in(chat, self.settings).total_seconds() / 60)
+        return render("notice_sharing", {"people": people, "minutes": str(minutes)})

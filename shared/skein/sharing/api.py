@@ -1,0 +1,226 @@
+"""Requests and resources of the HTTP API: sharing rules, and what a person's words are used for."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from skein.models.api.base import ChangeRequest, Id, IdOfChat, Page, Request, Resource, Seq
+from skein.models.chats.chat import Chat
+from skein.models.chats.disclosure import DisclosureRecord
+from skein.models.common.base import Identifier, Instant, Name
+from skein.models.config.sharing import RulesVersion, SharingParty, SharingRuleFields
+from skein.models.directory.role import Role
+from skein.sharing.own import OwnView
+
+EXAMPLE: dict[str, Any] = {
+    "name": "Nurses to doctors",
+    "reason": "Doctors must know how their patients are.",
+    "from": {"role": "nurse"},
+    "to": {"role": "doctor"},
+    "same_subject": True,
+}
+
+
+class NewSharingRule(SharingRuleFields, Request):
+    """A new sharing rule."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        validate_by_name=True,
+        serialize_by_alias=True,
+        json_schema_extra={"example": EXAMPLE},
+    )
+
+    @property
+    def fields(self) -> SharingRuleFields:
+        """The fields of the rule."""
+        return SharingRuleFields.model_validate(self.model_dump())
+
+
+class SharingRuleChange(ChangeRequest):
+    """Changes to a sharing rule. Omitted and null fields stay unchanged.
+
+    Whose words are told to whom never changes: delete the rule, and create another.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"example": {"ends_at": "2027-01-01T00:00:00Z"}})
+
+    name: Annotated[Name | None, Field(description="A name for operators.")] = None
+    reason: Annotated[Name | None, Field(description="Why; both sides can read it.")] = None
+    ends_at: Annotated[Instant | None, Field(description="When it ends.")] = None
+
+
+class SharingRuleResource(Resource):
+    """A sharing rule."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        json_schema_serialization_defaults_required=True,
+        validate_by_name=True,
+        serialize_by_alias=True,
+    )
+
+    id: Id
+    name: Annotated[str, Field(description="A name for operators.")]
+    reason: Annotated[str, Field(description="Why; both sides can read it.")]
+    from_: Annotated[SharingParty, Field(alias="from", description="Whose words may be told.")]
+    to: Annotated[SharingParty, Field(description="To whom they may be told.")]
+    same_subject: Annotated[
+        bool, Field(description="Whether both must have exactly one subject, and the same.")
+    ]
+    begins_at: Annotated[Instant, Field(description="From when on words count.")]
+    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
+    withdrawn_at: Annotated[Instant | None, Field(description="When it was deleted; else null.")]
+    own: Annotated[bool, Field(description="Whether the person made it whose words they are.")]
+
+
+class SharingRulePage(Page[SharingRuleResource]):
+    """All sharing rules, oldest first."""
+
+
+class RulesVersionResource(Resource):
+    """One version of a tenant's sharing rules."""
+
+    version: Annotated[int, Field(description="The number of the version, from 1.")]
+    rules: Annotated[
+        tuple[SharingRuleResource, ...], Field(description="The rules of this version.")
+    ]
+    changed_at: Annotated[Instant, Field(description="When the version was made.")]
+    changed_by: Annotated[str, Field(description="Who made it, as the token's `sub`.")]
+
+    @classmethod
+    def of(cls, source: RulesVersion, /) -> Self:
+        """Build the resource of a version."""
+        rules = tuple(map(SharingRuleResource.of, source.rules))
+        return cls(
+            version=source.version,
+            rules=rules,
+            changed_at=source.changed_at,
+            changed_by=source.changed_by,
+        )
+
+
+class RulesVersionPage(Page[RulesVersionResource]):
+    """A page of versions, newest first."""
+
+
+class OwnSharingRule(Resource):
+    """A sharing rule, as a person sees it whose words it covers."""
+
+    id: Id
+    shared_with: Annotated[str, Field(description="Who may be told, in plain words.")]
+    reason: Annotated[str, Field(description="Why.")]
+    own: Annotated[bool, Field(description="Whether the caller made the rule.")]
+    since: Annotated[Instant, Field(description="From when on words count.")]
+    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
+
+
+class OwnTalk(Resource):
+    """A direct chat of the caller whose words others may be told."""
+
+    chat_id: IdOfChat
+    private: Annotated[bool, Field(description="Whether the newest talk is kept from others.")]
+    after_seq: Annotated[
+        int, Field(description="The number of the first notice; nobody is told earlier words.")
+    ]
+
+    @classmethod
+    def of(cls, source: Chat, /) -> Self:
+        """Build the resource of a direct chat that a rule covers."""
+        sharing = source.sharing
+        noticed = sharing.noticed.values() if sharing is not None else ()
+        return cls(
+            chat_id=source.id,
+            private=sharing is not None and sharing.private,
+            after_seq=min(noticed, default=0),
+        )
+
+
+class DisclosedWords(Resource):
+    """Words of the caller that somebody was told."""
+
+    at: Annotated[Instant, Field(description="When they were told.")]
+    chat_id: IdOfChat
+    seqs: Annotated[tuple[int, ...], Field(description="The numbers of the messages.")]
+    shared_with: Annotated[
+        tuple[str, ...],
+        Field(description="The names of the people in the chat where they were told."),
+    ]
+    rule_ids: Annotated[tuple[Identifier, ...], Field(description="The rules that allowed it.")]
+
+    @classmethod
+    def made(cls, source: DisclosureRecord, names: tuple[str, ...]) -> Self:
+        """Build the resource of a record and the names of those who were told."""
+        return cls(
+            at=source.at,
+            chat_id=source.chat_id,
+            seqs=source.seqs,
+            shared_with=names,
+            rule_ids=source.rule_ids,
+        )
+
+
+class OwnSharingResource(Resource):
+    """What others may be told of what the caller says to agents alone, and what they were told."""
+
+    roles: Annotated[tuple[Role, ...], Field(description="The caller's roles.")]
+    sentences: Annotated[
+        tuple[str, ...], Field(description="Who may be told what the caller says, in plain words.")
+    ]
+    rules: Annotated[
+        tuple[OwnSharingRule, ...], Field(description="The rules that cover the caller's words.")
+    ]
+    talks: Annotated[tuple[OwnTalk, ...], Field(description="The chats whose words are covered.")]
+    disclosures: Annotated[
+        tuple[DisclosedWords, ...],
+        Field(description="The newest words that were told, newest first."),
+    ]
+
+    @classmethod
+    def of(cls, source: OwnView, /) -> Self:
+        """Build the resource from what the person may see."""
+        return cls(
+            roles=source.roles,
+            sentences=tuple(map(source.sentence, source.rules)),
+            rules=tuple(
+                OwnSharingRule(
+                    id=rule.id,
+                    shared_with=source.party(rule.to),
+                    reason=rule.reason,
+                    own=rule.own,
+                    since=rule.begins_at,
+                    ends_at=rule.ends_at,
+                )
+                for rule in source.rules
+            ),
+            talks=tuple(map(OwnTalk.of, source.talks)),
+            disclosures=tuple(DisclosedWords.made(*each) for each in source.disclosures),
+        )
+
+
+class NewOwnRule(Request):
+    """A rule for the caller's own words."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"to": {"user_id": "usr_2"}, "reason": "She looks after me."}}
+    )
+
+    to: Annotated[SharingParty, Field(description="Who may be told.")]
+    reason: Annotated[Name, Field(description="Why.")]
+    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")] = None
+
+
+class Withdrawal(Request):
+    """Words that the caller keeps from others from now on."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"from_seq": 12, "to_seq": 14}})
+
+    from_seq: Annotated[Seq, Field(description="The first message.")]
+    to_seq: Annotated[Seq, Field(description="The last message.")]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.to_seq < self.from_seq:
+            raise ValueError("to_seq must not be before from_seq")
+        return self

@@ -1,0 +1,167 @@
+"""Sharing rules: what one person says to an agent alone reaches another by rule only."""
+
+import pytest
+
+from skein.models.runs.completion import ModelRequest
+from tests.support.api_client import Client
+from tests.support.family import EMMA, RINA, TOM, Family, chat_of
+
+SECRET = "The piano lesson with Mrs Okafor moved to Thursday at five"
+ASKED = "When is the piano lesson with Mrs Okafor?"
+
+
+@pytest.fixture
+def family() -> Family:
+    return Family.made()
+
+
+def test_rule_tells_the_father_what_the_daughter_said_and_nobody_else(family: Family) -> None:
+    family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    [notice] = [m for m in family.messages(chat_of(EMMA)) if m.kind == "notice"]
+    assert "father (They live together.)" in notice.text
+    family.says(EMMA, SECRET)
+    family.quiet()
+
+    prompt = family.prompt_of(TOM, ASKED)
+
+    assert f'  2026-02-18, Emma (may be told to: father): "{SECRET}"' in prompt
+    assert SECRET not in family.prompt_of(RINA, ASKED)
+    told = Client(family, sub=EMMA.id).get("/v1/me/sharing").body
+    assert told["disclosures"][0]["shared_with"] == ["Tom"]
+    assert told["roles"] == [{"role": "daughter", "subject": None}]
+
+
+def test_words_before_the_notice_are_told_to_nobody_until_the_person_opens_them(
+    family: Family,
+) -> None:
+    family.says(EMMA, SECRET)
+    rule = family.rule()
+    family.says(EMMA, "Hello again, what a day it was")
+    family.quiet()
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+
+    emma = Client(family, sub=EMMA.id)
+    opened = emma.post(f"/v1/chats/{chat_of(EMMA)}/sharing/rules/{rule}", {})
+    assert opened.status == 200, opened.body
+    family.quiet()
+    assert SECRET in family.prompt_of(TOM, ASKED)
+
+
+def test_talk_that_a_person_keeps_is_told_to_nobody(family: Family) -> None:
+    family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.quiet()
+    family.says(EMMA, SECRET)
+    family.says(EMMA, "Private!")
+    assert family.texts(chat_of(EMMA))[-1] == "OK, this talk stays between us."
+    family.says(EMMA, "The piano teacher Mrs Okafor is strict")
+    family.quiet()
+    prompt = family.prompt_of(TOM, ASKED)
+    assert "may be told" not in prompt
+
+    family.says(EMMA, "The piano lesson with Mrs Okafor was fun")  # a new talk
+    family.quiet()
+    prompt = family.prompt_of(TOM, ASKED)
+    assert "was fun" in prompt
+    assert SECRET not in prompt
+    assert "strict" not in prompt
+
+
+def test_words_are_told_only_after_the_talk_is_quiet(family: Family) -> None:
+    family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+
+
+def test_index_of_a_quiet_talk_needs_no_further_message(family: Family) -> None:
+    family.attach_feed()
+    family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.clock.advance(16 * 60)
+    family.drain()
+    assert SECRET in family.prompt_of(TOM, ASKED)
+
+
+@pytest.mark.parametrize("what", ["rule", "role of the reader", "words"])
+def test_nothing_is_told_after_a_withdrawal(family: Family, what: str) -> None:
+    rule = family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+    assert SECRET in family.prompt_of(TOM, ASKED)
+    if what == "rule":
+        assert family.operator.delete(f"/v1/sharing-rules/{rule}").status == 204
+    elif what == "words":
+        given = {"from_seq": 1, "to_seq": 4}
+        emma = Client(family, sub=EMMA.id)
+        kept = emma.post(f"/v1/chats/{chat_of(EMMA)}/sharing/withdraw", given)
+        assert kept.status == 200, kept.body
+    else:
+        family.give(TOM)
+    assert f'Emma (may be told to: father): "{SECRET}"' not in family.prompt_of(TOM, ASKED)
+    assert Client(family, sub=EMMA.id).get("/v1/me/sharing").body["disclosures"]
+
+
+def test_role_of_the_author_counts_as_of_when_it_was_said(family: Family) -> None:
+    family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.clock.advance(1)
+    family.give(EMMA)
+    family.says(EMMA, "The piano lesson with Mrs Okafor costs 30 euros")
+    family.quiet()
+    prompt = family.prompt_of(TOM, ASKED)
+    assert SECRET in prompt
+    assert "30 euros" not in prompt
+
+
+def test_rule_for_the_same_subject_needs_one_subject_of_both(family: Family) -> None:
+    family.give(EMMA, "daughter", subject=RINA.id)
+    family.rule(same_subject=True)
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+    family.give(TOM, "father", subject=EMMA.id)
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+    family.give(TOM, "father", subject=RINA.id)
+    assert SECRET in family.prompt_of(TOM, ASKED)
+
+
+def test_rules_carry_words_no_further_than_the_chat_where_they_were_told(family: Family) -> None:
+    family.give(RINA, "neighbour")
+    family.rule()
+    family.rule("father", "neighbour")
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(TOM, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+    assert SECRET in family.prompt_of(TOM, ASKED)
+    family.quiet()
+    prompt = family.prompt_of(RINA, ASKED)
+    assert SECRET not in prompt
+    assert ASKED in prompt.replace("may be told", "")  # what Tom himself said is told
+
+
+def test_run_that_was_told_words_posts_only_while_the_rules_hold(family: Family) -> None:
+    rule = family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+    prompts: list[str] = []
+
+    def answer(request: ModelRequest) -> str:
+        prompts.append("\n".join(message.content for message in request.messages))
+        if len(prompts) == 1:
+            family.operator.delete(f"/v1/sharing-rules/{rule}")
+        return f"answer {len(prompts)}"
+
+    family.model.default = answer
+    family.says(TOM, ASKED)
+    assert SECRET in prompts[0]
+    assert len(prompts) == 2
+    assert SECRET not in prompts[1]
+    assert family.texts(chat_of(TOM))[-1] == "answer 2"

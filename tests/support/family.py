@@ -1,0 +1,73 @@
+"""People who each talk to one agent alone, for sharing rules."""
+
+from typing import Any
+
+import admin_api
+from skein.models.common.base import NamedMember
+from skein.models.outbox.jobs import RecallJob
+from tests.support.api_client import Client
+from tests.support.builders import LONG_INVOCATION, TENANT, World, bot, person
+from tests.support.fakes import ScriptedModel
+
+EMMA, TOM, RINA = person("usr_emma", "Emma"), person("usr_tom", "Tom"), person("usr_rina", "Rina")
+COACH = bot()
+QUIET_SECONDS = 16 * 60
+
+
+class Family(World):
+    """Emma (a daughter), Tom (a father) and Rina (a neighbour), each in a direct chat."""
+
+    @classmethod
+    def made(cls, **given: Any) -> "Family":
+        world = cls(**({"model": ScriptedModel.saying(default="Fine.")} | given))
+        world.agent()
+        world.known(EMMA, TOM, RINA)
+        for one in (EMMA, TOM, RINA):
+            world.chat(
+                *(one, COACH),
+                chat_id=chat_of(one),
+                kind="direct",
+                visibility="private",
+                title=None,
+            )
+        world.give(EMMA, "daughter")
+        world.give(TOM, "father")
+        return world
+
+    @property
+    def operator(self) -> Client:
+        return Client(self, api=admin_api, sub="usr_op", scope="admin")
+
+    def give(self, one: NamedMember, *roles: str, subject: str | None = None) -> None:
+        given = [{"role": role, "subject": subject} for role in roles]
+        changed = self.operator.patch(f"/v1/users/{one.id}", {"roles": given})
+        assert changed.status == 200, changed.body
+
+    def rule(self, whose: str = "daughter", to: str = "father", **more: Any) -> str:
+        body = {"name": "Rule", "reason": "They live together.", "from": {"role": whose}}
+        made = self.operator.post("/v1/sharing-rules", body | {"to": {"role": to}} | more)
+        assert made.status == 201, made.body
+        self.clock.advance(1)
+        return str(made.body["id"])
+
+    def says(self, one: NamedMember, text: str) -> None:
+        """Post a message in the person's direct chat, and let the agent answer it."""
+        self.post(text, one, chat_id=chat_of(one))
+        self.drain()
+
+    def quiet(self) -> None:
+        """Let the talks be over, and index all chats again."""
+        self.clock.advance(QUIET_SECONDS)
+        for one in (EMMA, TOM, RINA):
+            job = RecallJob(tenant=TENANT, chat_id=chat_of(one), first_seq=1)
+            self.app.recall_worker.take(job, deadline=self.clock.now() + LONG_INVOCATION)
+
+    def prompt_of(self, one: NamedMember, question: str) -> str:
+        """Return the prompt for a question that a person asks."""
+        self.says(one, question)
+        return "\n".join(message.content for message in self.model.requests[-1].messages)
+
+
+def chat_of(one: NamedMember) -> str:
+    """Return the id of a person's direct chat."""
+    return f"chat_{one.id[4:]}"
