@@ -60,8 +60,8 @@ NO_TITLE = '{"title": ""}'
 NO_DESCRIPTION = '{"shows": "A picture."}'
 NOTHING_TO_KEEP = '{"promote": []}'
 NOTHING_TO_REMEMBER = '{"journal": [], "core": []}'
-SaidMessage = str | Calls
-Script = SaidMessage | Exception | Callable[[ModelRequest], SaidMessage]
+Said = str | Calls
+Script = Said | Exception | Callable[[ModelRequest], Said]
 
 
 @dataclass
