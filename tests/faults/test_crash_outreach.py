@@ -6,7 +6,7 @@ import pytest
 
 from skein.models.common.storage import Query
 from skein.outreach.api import NewOutreach
-from skein.outreach.models import Outreach
+from skein.outreach.models.outreach import Outreach
 from skein.outreach.outreaches import Outreaches
 from skein.outreach.reports import OutreachReports
 from tests.fakes.table import MemoryTable

@@ -45,7 +45,7 @@ from skein.models.outbox import due
 from skein.models.quotas import limit, usage
 from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
-from skein.outreach import models as outreach
+from skein.outreach.models import outreach
 from skein.own_tools.models import approval, tool
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure

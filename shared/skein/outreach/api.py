@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 from skein.models.api.base import EXAMPLE_AGENT, CreatedAt, Id, Page, Request, Resource
 from skein.models.common.base import EntityId, Instant
 from skein.models.common.reason import Reason, meaning_of
-from skein.outreach.models import MAX_PEOPLE, Outreach, OutreachFields, OutreachStatus
+from skein.outreach.models.outreach import MAX_PEOPLE, Outreach, OutreachFields, OutreachStatus
 
 PersonState = Literal[
     "waiting",

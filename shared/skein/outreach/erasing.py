@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from skein.models.common.storage import Key
-from skein.outreach.models import outreach_of_person
+from skein.outreach.models.outreach import outreach_of_person
 from skein.ports import Table
 from skein.services.common.pagination import pages_of_relation
 

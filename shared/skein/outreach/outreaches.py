@@ -14,7 +14,7 @@ from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantS
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import OutreachJob
-from skein.outreach.models import KEPT, SEGMENTS_EACH, Outreach, outreach_relation
+from skein.outreach.models.outreach import KEPT, SEGMENTS_EACH, Outreach, outreach_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.chats.first_contact import FirstContact
 from skein.services.common.optimistic import optimistic, revise

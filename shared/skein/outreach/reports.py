@@ -15,7 +15,7 @@ from skein.outreach.api import (
     OutreachResource,
     PersonState,
 )
-from skein.outreach.models import Outreach, OutreachPerson
+from skein.outreach.models.outreach import Outreach, OutreachPerson
 from skein.ports import Table
 from skein.services.common.pagination import items_under, read_items
 

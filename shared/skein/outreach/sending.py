@@ -20,7 +20,7 @@ from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import OutreachJob
 from skein.models.quotas.limit import DAY, MINUTE, Allowance, Rate, owner_of_line
 from skein.models.runs.trigger import PlanTrigger, Trigger
-from skein.outreach.models import CHAT_NAME, SEGMENTS_EACH, Outreach, OutreachPerson
+from skein.outreach.models.outreach import CHAT_NAME, SEGMENTS_EACH, Outreach, OutreachPerson
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.chat_state.snapshot import read_chat

@@ -1,0 +1,5 @@
+"""Define outreach and its people."""
+
+__all__ = [
+    "outreach",
+]
