@@ -20,10 +20,12 @@ def test_policy_covers_each_type_of_resource_in_all_templates() -> None:
 
 
 def test_type_without_a_grant_is_noticed() -> None:
-    assert policy.unknown_types({"Bucket": {"Type": "AWS::S3::Bucket"}}) == {"AWS::S3::Bucket"}
+    assert policy.unknown_types({"Stream": {"Type": "AWS::Kinesis::Stream"}}) == {
+        "AWS::Kinesis::Stream"
+    }
 
 
-@pytest.mark.parametrize("service", ["dynamodb", "sqs", "lambda", "iam", "sns", "events"])
+@pytest.mark.parametrize("service", ["dynamodb", "s3", "sqs", "lambda", "iam", "sns", "events"])
 def test_policy_reaches_no_resources_of_other_stacks(service: str) -> None:
     statements = policy.policy("skein-staging")["Statement"]
     named = [
@@ -33,7 +35,13 @@ def test_policy_reaches_no_resources_of_other_stacks(service: str) -> None:
         for arn in each["Resource"]
         if arn.startswith(f"arn:aws:{service}:")
     ]
-    own = ("skein-staging-", "SkeinLayer", "event-source-mapping", "aws-service-role")
+    own = (
+        "skein-staging-",
+        "SkeinLayer",
+        "aws-sam-cli-managed-default-",
+        "aws-service-role",
+        "event-source-mapping",
+    )
     assert named
     assert all(any(name in arn for name in own) for arn in named)
 

@@ -96,6 +96,8 @@ OF_DELETED = {
     "GET /v1/agents/{agent_id}/runs": 200,
     "POST /v1/agents/{agent_id}/recall/rebuild": 202,  # takes the agent out of the index
 }
+# Chats outlive their agents: operators see the first words of what started a run.
+FIRST_WORDS = {"GET /v1/agents/{agent_id}/runs"}
 # These take a deleted agent out of the index of recall.
 CLEANING = {"DELETE /v1/agents/{agent_id}", "POST /v1/agents/{agent_id}/recall/rebuild"}
 ABROAD = [STRANGER, TWIN, "nobody", "ACME", "acme#CHAT"]
@@ -565,7 +567,8 @@ def test_routes_of_a_deleted_agent_reveal_nothing(world: Neighbours, route: Rout
     request = route.request(world.ours.own)
     answer = route.send(_caller(world, route), request)
     assert answer.status == OF_DELETED.get(str(route), 404), answer.body
-    assert _told(answer, world.ours, request) == []
+    words = set(world.ours.words.values()) if str(route) in FIRST_WORDS else set()
+    assert set(_told(answer, world.ours, request)) <= words
     assert [key for key, _ in world.changed() if not tells_who_looked(key)] == []
     cleaned = [agent_id] if str(route) in CLEANING else []
     jobs = [waiting.job for waiting in world.queues.sent]

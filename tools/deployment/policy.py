@@ -50,6 +50,8 @@ GRANTS = (
     ),
     Grant(("AWS::ApiGatewayV2::",), ("apigateway:*",), ("apigateway:*::/*",)),
     Grant(("AWS::DynamoDB::",), ("dynamodb:*",), ("dynamodb:*:*:table/{stack}-*",)),
+    # Buckets and their settings, but not the files in them.
+    Grant(("AWS::S3::",), ("s3:*Bucket*", "s3:*Configuration"), ("s3:::{stack}-*",)),
     Grant(("AWS::SQS::",), ("sqs:*",), ("sqs:*:*:{stack}-*",)),
     Grant(("AWS::SNS::",), ("sns:*",), ("sns:*:*:{stack}-*",)),
     Grant(

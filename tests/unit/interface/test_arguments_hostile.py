@@ -312,7 +312,7 @@ def test_tool_optional_empty_text_counts_as_not_given(tool: Tool) -> None:
     parts = tool.arguments.model_fields
     schemas = tool.arguments.model_json_schema()["properties"]
     required = {
-        name: schemas[name].get("enum", ["core"])[0]
+        name: schemas[name].get("enum", [schemas[name].get("minimum", "core")])[0]
         for name, part in parts.items()
         if part.is_required()
     }
