@@ -5,4 +5,4 @@ records are in the core (`models/chats/errand.py`, `meeting.py`), because the an
 writes them.
 """
 
-__all__ = ["api", "errand_work", "meeting_work", "sections", "tools", "views"]
+__all__ = ["api", "erasing", "errand_work", "meeting_work", "sections", "tools", "views"]

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skein.channels.registry import reached_by_address
+from skein.errands.erasing import errands_erased
 from skein.errors import ConditionFailed
 from skein.events.erasing import erase_events
 from skein.identity.models.user_token import UserToken
 from skein.models.chats.consent import Consent
 from skein.models.chats.disclosure import DisclosureRecord
-from skein.models.chats.errand import ErrandLink, OpenErrand
+from skein.models.chats.errand import ErrandLink
 from skein.models.chats.forgetting import Forgetting
 from skein.models.chats.idempotency import OPENED
 from skein.models.chats.person_choices import PersonChoices
@@ -69,7 +70,8 @@ class LookUpEraser:
             choices = PersonChoices.key_of(sweep.tenant, user_id)
             for key in self.table.get_many([merge, *allowances, choices]):
                 self._delete(sweep, Delete(key))
-            self._erase_errands(sweep, merge.pk)
+            for write in errands_erased(self.table, sweep.tenant, user_id, sweep.subject.ids):
+                self._delete(sweep, write)
             for key in _items_of(self.table, sweep.tenant, user_id):
                 self._delete(sweep, Delete(key))
         self._erase_events(sweep)
@@ -78,13 +80,6 @@ class LookUpEraser:
         counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)
         for key in read_items(self.table, list(counters)):
             self._delete(sweep, Delete(key))
-
-    def _erase_errands(self, sweep: Sweep, partition: str) -> None:
-        """Delete the errands that the person has ordered, or in which they were asked."""
-        for item in items_under(self.table, partition, ErrandLink.PREFIX):
-            errand = ErrandLink.from_item(item).errand
-            self._delete(sweep, Delete(OpenErrand.key_of(sweep.tenant, errand)))
-            self._delete(sweep, Delete(errand.key(sweep.tenant)))
 
     def _erase_events(self, sweep: Sweep) -> None:
         """Delete what waits for services and names the person; a message's erasure has nobody."""

@@ -1,0 +1,61 @@
+"""Erase a person from errands, and from the meetings for which they were asked."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from skein.models.chats.errand import Errand, ErrandLink, ErrandRef, OpenErrand
+from skein.models.chats.meeting import Meeting
+from skein.models.common.storage import Delete, Exists, Update, Write
+from skein.models.directory.user import User
+from skein.ports import Table
+from skein.services.common.pagination import items_under, read_items
+
+
+def errands_erased(
+    table: Table, tenant: str, user_id: str, ids: Collection[str]
+) -> Iterator[Write]:
+    """Yield the writes that erase the errands which a person has ordered, or in which they are.
+
+    A meeting that they asked for goes, with what the others were asked. Another's meeting goes on
+    without them. Their own errand goes last, because it leads to the rest.
+
+    Args:
+        ids: All ids of the person.
+    """
+    for link in items_under(table, User.key_of(tenant, user_id).pk, ErrandLink.PREFIX):
+        ref = ErrandLink.from_item(link).errand
+        item = table.get(ref.key(tenant))
+        errand = Errand.from_item(item) if item is not None else None
+        if errand is None:
+            continue
+        if errand.meeting is not None:
+            yield from _meeting_erased(table, errand, errand.meeting, ids)
+        yield Delete(OpenErrand.key_of(tenant, ref))
+        yield Delete(errand.key)
+
+
+def _meeting_erased(
+    table: Table, own: Errand, ref: ErrandRef, ids: Collection[str]
+) -> Iterator[Write]:
+    item = table.get(Meeting.key_of(own.tenant, ref))
+    if item is None:
+        return
+    meeting = Meeting.from_item(item)
+    others = tuple(each for each in meeting.errands if each.id != own.id)
+    keys, shown_at = [each.key(own.tenant) for each in others], OpenErrand.key_of(own.tenant, ref)
+    if meeting.asked_by.id in ids:
+        yield from (Delete(key) for key in (*keys, shown_at, meeting.key))
+        return
+    for found in read_items(table, keys).values():
+        errand = Errand.from_item(found)
+        readers, audience = errand.readers.without(ids), errand.audience.without(ids)
+        yield _changed(errand, {"readers": readers, "audience": audience})
+    audience = meeting.audience.without(ids)
+    yield _changed(meeting, {"errands": others, "audience": audience})
+
+
+def _changed(thing: Errand | Meeting, changes: dict[str, Any]) -> Write:
+    """Return the write of attributes that nothing else changes; a worker's own write fails once."""
+    stored = thing.model_copy(update=changes).attributes()
+    change = {name: stored[name] for name in changes}
+    return Update(thing.key, set=change, add={"version": 1}, condition=Exists())
