@@ -46,6 +46,11 @@ def test_policy_reaches_no_resources_of_other_stacks(service: str) -> None:
     assert all(any(name in arn for name in own) for arn in named)
 
 
+def test_policy_names_buckets_in_small_letters() -> None:
+    resources = [each["Resource"] for each in policy.policy("Skein-Test")["Statement"]]
+    assert ["arn:aws:s3:::skein-test-*"] in resources
+
+
 def test_policy_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert policy.main(["--stack", "skein-staging"]) == 0
     printed = capsys.readouterr().out

@@ -19,7 +19,8 @@ class Grant(NamedTuple):
     Attributes:
         types: Prefixes of types of resources, such as `AWS::SQS::`.
         actions: The actions of IAM.
-        resources: ARNs without `arn:aws:`; `{stack}` is the stack's name.
+        resources: ARNs without `arn:aws:`; `{stack}` is the stack's name, `{lower_stack}` in small
+            letters.
     """
 
     types: tuple[str, ...]
@@ -50,8 +51,8 @@ GRANTS = (
     ),
     Grant(("AWS::ApiGatewayV2::",), ("apigateway:*",), ("apigateway:*::/*",)),
     Grant(("AWS::DynamoDB::",), ("dynamodb:*",), ("dynamodb:*:*:table/{stack}-*",)),
-    # Buckets and their settings, but not the files in them.
-    Grant(("AWS::S3::",), ("s3:*Bucket*", "s3:*Configuration"), ("s3:::{stack}-*",)),
+    # Buckets and their settings, but not the files in them. S3 has no capital letters in names.
+    Grant(("AWS::S3::",), ("s3:*Bucket*", "s3:*Configuration"), ("s3:::{lower_stack}-*",)),
     Grant(("AWS::SQS::",), ("sqs:*",), ("sqs:*:*:{stack}-*",)),
     Grant(("AWS::SNS::",), ("sns:*",), ("sns:*:*:{stack}-*",)),
     Grant(
@@ -134,7 +135,9 @@ def unknown_types(resources: Mapping[str, Mapping[str, Any]]) -> set[str]:
 
 
 def _statement(grant: Grant, stack: str) -> dict[str, Any]:
-    named = [f"arn:aws:{each.format(stack=stack)}" for each in grant.resources]
+    named = [
+        f"arn:aws:{each.format(stack=stack, lower_stack=stack.lower())}" for each in grant.resources
+    ]
     return {"Effect": "Allow", "Action": list(grant.actions), "Resource": named or "*"}
 
 

@@ -36,7 +36,8 @@ ALARMS = """A page goes to the SNS topic `PageTopic`, and a ticket to `TicketTop
 rate also need a number of events, so one failure alone raises none.
 
 """
-ROLE = """What the role that deploys a stack may do. `{stack}` is the stack's name. Without a
+ROLE = """What the role that deploys a stack may do. `{stack}` is the stack's name, `{lower_stack}`
+in small letters. Without a
 resource, an action is allowed on all. `python3 -m tools.deployment.policy --stack NAME` prints it
 as a policy.
 
