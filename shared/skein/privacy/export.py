@@ -21,6 +21,7 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import Invited
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk_stay import DeskStay
+from skein.models.chats.errand import Errand, ErrandLink
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.address import Address
@@ -65,7 +66,8 @@ class ExportCursor(Cursor):
     """The position of the last exported item.
 
     Attributes:
-        relation: Index of the list of chats; see `_relations`. Consents are the list after them.
+        relation: Index of the list of chats; see `_relations`. Consents and errands
+            are the list after them.
         row: Sort key of the chat's row in that list.
         key: Sort key of the last item that was read in that chat, or the position among the items
             that were made from it; or the position in the agent's data.
@@ -210,7 +212,7 @@ class Exports:
             for number in range(at.relation, len(relations)):
                 here = at if number == at.relation else ExportCursor(relation=number)
                 yield from self._of_relation(user, relations[number], here)
-            yield from self._consents(user, len(relations), at)
+            yield from self._records(user, len(relations), at)
         for agent_id in self._agents(user):
             if at.agent is None or agent_id >= at.agent:
                 behind = (at.key or "") if agent_id == at.agent else ""
@@ -219,17 +221,30 @@ class Exports:
                     if key > behind:
                         yield ExportCursor(agent=agent_id, key=key), kept
 
-    def _consents(
+    def _records(
         self, user: User, number: int, at: ExportCursor
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield the person's consents, which follow the lists of chats as list `number`."""
+        """Yield consents and errands, which follow the lists of chats as list `number`."""
         behind = (at.key or "") if at.relation >= number else ""
         for position, user_id in enumerate((user.id, *user.former_ids)):
             pk = User.key_of(user.tenant, user_id).pk
-            for item in items_under(self.table, pk, Consent.PREFIX):
+            consents = items_under(self.table, pk, Consent.PREFIX)
+            for item in chain(consents, items_under(self.table, pk, ErrandLink.PREFIX)):
                 key = f"{position:04d} {item['sk']}"
                 if key > behind:
-                    yield ExportCursor(relation=number, key=key), Consent.from_item(item)
+                    yield ExportCursor(relation=number, key=key), self._record(item)
+
+    def _record(self, item: Item) -> Thing:
+        """Return a consent, or an errand as its person may see it; None for an errand unseen."""
+        if Consent.PREFIX.holds(item):
+            return Consent.from_item(item)
+        link = ErrandLink.from_item(item)
+        stored = self.table.get(link.errand.key(link.tenant))
+        if stored is None:
+            return None
+        errand = Errand.from_item(stored)
+        shown = errand.shown_to(link.role, self.clock.now())
+        return KeptItem(errand.agent_id, "errand", shown) if shown is not None else None
 
     def _of_relation(
         self, user: User, relation: str, at: ExportCursor

@@ -42,6 +42,9 @@ ErrandState = Literal["open", "answered", "no_answer"]
 """A refusal, silence, a missing consent, STOP and a failed delivery read alike: open until the
 deadline, and then without an answer."""
 
+ErrandRole = Literal["asker", "asked"]
+"""The part of a person in an errand."""
+
 MAX_ASKED = 10  # people of one order
 
 
@@ -216,6 +219,28 @@ class Errand(Stored):
             return "answered"
         return "no_answer" if self.over or now >= self.until else "open"
 
+    def shown_to(self, role: ErrandRole, now: datetime) -> dict[str, Any] | None:
+        """Return the attributes that a person of the errand may see; None if they see nothing.
+
+        The one who asks learns nothing of whether the other was asked. The other sees what they
+        were asked, and their own words.
+        """
+        if role == "asked" and self.asked_at is None:
+            return None
+        seen = {
+            "id",
+            "agent_id",
+            "asked_by",
+            "asked",
+            "text",
+            "until",
+            "answer",
+            "answered_at",
+            "created_at",
+        } | ({"question", "chat_id"} if role == "asker" else {"asked_at"})
+        shown = self.model_dump(mode="json", include=seen)
+        return shown | {"role": role, "state": self.state(now)}
+
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer at `at`."""
         return due_pointer("choice", self.key, at) | {"due_tries": None}
@@ -246,7 +271,7 @@ class Errand(Stored):
         yield self._link("asker", self.asked_by)
         yield self._link("asked", self.asked)
 
-    def _link(self, role: Literal["asker", "asked"], person: NamedMember) -> Write:
+    def _link(self, role: ErrandRole, person: NamedMember) -> Write:
         link = ErrandLink(
             tenant=self.tenant,
             user_id=person.id,
@@ -305,7 +330,7 @@ class ErrandLink(Stored):
 
     tenant: Tenant
     user_id: Identifier
-    role: Literal["asker", "asked"]
+    role: ErrandRole
     errand: ErrandRef
     created_at: Instant
 
