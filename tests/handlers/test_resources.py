@@ -193,6 +193,7 @@ KINDS = {
             "status": "active",
             "source_chat_id": None,
             "source_run_id": None,
+            "template": None,
             "reason": None,
             "meaning": None,
             "created_at": NOON,

@@ -480,7 +480,7 @@ def test_routes_of_a_chat_reveal_nothing_to_others(world: Neighbours, route: Rou
             _assert_nothing_happened(world)
         elif "phone" in route.path_names:
             assert answer.status in {202, 404, 409}, who  # nobody has a code for it
-        elif "device_id" in route.path_names:
+        elif {"device_id", "rule_id"} & {*route.path_names}:
             assert answer.status == 404, who
         else:
             assert answer.status < 300, who
@@ -541,7 +541,7 @@ def test_operator_acts_for_an_owner_where_nobody_owns_the_chat(
 @every_chat_route
 def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: Route) -> None:
     discarded = world.ours.places["discarded"].ids
-    there = dict.fromkeys(("chat_id", "desk_chat_id"), discarded["chat_id"])
+    there = dict.fromkeys(("chat_id", "desk_chat_id", "direct_chat_id"), discarded["chat_id"])
     request = route.request(world.ours.own | there)
     answer = route.send(_caller(world, route), request)
     if str(route) in AFTERWARDS:

@@ -185,7 +185,14 @@ class Reader:
             found={key: item for key, item in prefetched.items() if item is not None},
         )
         recalling = None
-        sharing = read_sharing(self.table, chat, prefetched, self.clock.now(), self.settings)
+        sharing = read_sharing(
+            self.table,
+            chat,
+            prefetched,
+            self.clock.now(),
+            self.settings,
+            again=run.activation > 1,
+        )
         with _read_pool() as pool:
             if began is not None:
                 recalling = self.recall.start(read, prefetched, pool, sharing)

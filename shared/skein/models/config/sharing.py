@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, Value, key_part
+from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
 
 MAX_RULES = 100  # of a tenant, without those that have ended
@@ -49,7 +50,7 @@ class SharingRuleFields(Value):
     ]
     to: Annotated[SharingParty, Field(description="To whom they may be told.")]
     same_subject: Annotated[
-        bool,
+        JsonBool,
         Field(
             description="Whether both must have exactly one subject in their roles, and the same."
         ),

@@ -42,10 +42,13 @@ def read_sharing(
     prefetched: Mapping[Key, Item | None],
     now: datetime,
     settings: Settings,
+    *,
+    again: bool = False,
 ) -> SharingReading | None:
     """Read the rules and the records of a chat's people; None if no rule can matter.
 
-    A tenant that never had a rule costs no call, if its settings were prefetched.
+    A tenant that never had a rule costs no call. The first activation of a run has the tenant's
+    settings, which tell.
 
     Args:
         table: What the items are read from.
@@ -53,13 +56,15 @@ def read_sharing(
         prefetched: The items that were just read; None stands for a missing item.
         now: The time at which rules and roles count.
         settings: The settings of the deployment.
+        again: Whether the run has had an activation before, so that nothing was prefetched.
     """
     if chat is None or chat.readers.open or not chat.person_ids:
         return None
     tenant_key, rules_key = TenantSettings.key_of(chat.tenant), SharingRules.key_of(chat.tenant)
     people = [User.key_of(chat.tenant, person) for person in chat.person_ids]
     item = prefetched.get(tenant_key)
-    if tenant_key in prefetched and not (item and TenantSettings.from_item(item).sharing):
+    known_rules = item is not None and TenantSettings.from_item(item).sharing
+    if not known_rules and (tenant_key in prefetched or not again):
         return None
     known = {key: each for key, each in prefetched.items() if each is not None}
     found = known | table.get_many([rules_key, *(key for key in people if key not in prefetched)])
