@@ -13,6 +13,7 @@ from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
 from tests.attacks.cast import PEOPLE, Word, named, titled
 from tests.attacks.files import words_in
+from tests.attacks.sharing import Permissions
 from tests.support.builders import TENANT, World
 
 EVERYBODY = ("everybody",)
@@ -38,23 +39,29 @@ class Knowledge:
     """Keeps track of who may know the secret.
 
     People may know it who were there when it was said, and people who can read a message that says
-    it in a chat of theirs. So may the readers of words that one of these people confirmed. All
-    others are outsiders.
+    it in a chat of theirs. So may the readers of words that one of these people confirmed, and in
+    the private chats where they were told it, those whom a sharing rule lets be told. All others
+    are outsiders.
 
     Args:
         world: Where the story is played.
         secret: Its secret.
+        permissions: The roles and sharing rules of the story.
         told_apart: False where the secret is also the guess, so that it stands in innocent places.
 
     Attributes:
-        insiders: The people who may know the secret.
+        insiders: The people who may know the secret, wherever they are.
     """
 
-    def __init__(self, world: World, secret: str, *, told_apart: bool) -> None:
+    def __init__(
+        self, world: World, secret: str, permissions: Permissions, *, told_apart: bool
+    ) -> None:
         self._world = world
         self._secret = secret
+        self._permissions = permissions
         self._told_apart = told_apart
         self.insiders: set[str] = set()
+        self._told_in: defaultdict[str, set[str]] = defaultdict(set)
         self._members: defaultdict[str, set[str]] = defaultdict(set)
         self._invited: defaultdict[str, set[str]] = defaultdict(set)
         self._scanned: dict[str, int] = {}
@@ -68,11 +75,32 @@ class Knowledge:
 
     def outsiders(self) -> list[str]:
         """The people who may not know the secret."""
-        return [person.id for person in PEOPLE if person.id not in self.insiders]
+        told = self.insiders.union(*self._told_in.values())
+        return [person.id for person in PEOPLE if person.id not in told]
 
-    def outside(self, readers: Readers) -> bool:
-        """Whether one of these readers may not know the secret."""
-        return not set(readers) <= self.insiders
+    def outside(self, readers: Readers, chat_id: str | None = None) -> bool:
+        """Whether one of these readers may not know the secret in a chat."""
+        told = self._told_in[chat_id] if chat_id is not None else set()
+        return not set(readers) <= self.insiders | told
+
+    def prompted(self, readers: Readers, chat_id: str, *, fresh: bool) -> bool:
+        """Note that a prompt is made for a private chat; return whether rules may tell them there.
+
+        Args:
+            readers: Who reads the chat.
+            chat_id: The chat.
+            fresh: Whether the prompt was just built; what one told before stays in its calls.
+        """
+        if self._permitted(readers):
+            self._told_in[chat_id].update(set(readers) - self.insiders)
+            return True
+        told = not self.outside(readers, chat_id)
+        return told and (not fresh or self._said_in(chat_id))
+
+    def _permitted(self, readers: Readers) -> bool:
+        """Whether a rule lets all readers be told the secret now who were not present."""
+        people = set(readers) - self.insiders
+        return bool(people) and all(map(self._permissions.permits, people))
 
     def chat_ids(self) -> list[str]:
         """All chats of the story, those of the stranger's phone included."""
@@ -149,7 +177,7 @@ class Knowledge:
             self._members[chat_id].update(people_of(chat))
             self._invited[chat_id].update(each.member.id for each in chat.invited)
             readers = self.readers(chat_id)
-            unknowing = readers != EVERYBODY and not set(readers) <= self.insiders
+            unknowing = readers != EVERYBODY and self.outside(readers, chat_id)
             if unknowing and self._said_in(chat_id):  # a new member can read what came before
                 self.insiders.update(readers)
         self._check_desk()
@@ -175,10 +203,12 @@ class Knowledge:
                     self._scanned[chat_id] = message.seq
                     yield message
 
-    def _said_in(self, chat_id: str) -> bool:
-        """Whether a member of a chat can read the secret there."""
+    def _said_in(self, chat_id: str, before: int | None = None) -> bool:
+        """Whether a member of a chat can read the secret there, in a message before another."""
         title = self._world.stored_chat(chat_id).title or ""
-        said = (words_in(self._world, message) for message in self._world.messages(chat_id))
+        messages = self._world.messages(chat_id)
+        earlier = (each for each in messages if before is None or each.seq < before)
+        said = (words_in(self._world, message) for message in earlier)
         return any(map(self.tells, [title, *said]))
 
     def _heard(self, message: Message) -> None:
@@ -188,6 +218,9 @@ class Knowledge:
             there = (who for who in people_of(chat) if self._was_there(who, message))
             heard = tuple(there) or self._heard_by_agents(message)
         surprised = [who for who in heard if who not in self.insiders]
+        if surprised and not self.outside(heard, message.chat_id):
+            told = self._permitted(heard) or self._said_in(message.chat_id, before=message.seq)
+            surprised = [] if told else surprised
         if surprised:
             readers = " and ".join(map(named, surprised))
             said = f"{message.sender.name}: {words_in(self._world, message)!r}"

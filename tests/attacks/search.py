@@ -193,13 +193,14 @@ def _compare_prompts(first: Recital, second: Recital) -> None:
     """Compare the prompts that were made for places that outsiders read."""
     knowledge = first.stage.knowledge
     for place in dict.fromkeys([*first.stage.prompts, *second.stage.prompts]):
-        new = place not in first.stage.prompts and knowledge.outside(place.readers)
+        new = place not in first.stage.prompts and knowledge.outside(place.readers, place.place)
         if not (new or first.stage.for_outsiders[place]):
             continue
         one, other = _texts(first, place), _texts(second, place)
-        count = first.stage.for_outsiders[place]
-        if count < len(one):  # its readers came to know the secret before the next prompt
-            one, other = one[:count], other[:count]
+        counted = first.stage.for_outsiders[place]
+        if len(counted) < len(one):  # its readers knew the secret, or might be told it
+            one = [one[n] for n in counted]
+            other = [other[n] for n in counted if n < len(other)]
         _compare(f"the model sees {place}", SEPARATOR.join(one), SEPARATOR.join(other))
 
 

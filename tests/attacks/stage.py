@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import Context
@@ -63,6 +63,7 @@ from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
 from tests.attacks.files import TYPES, file_with
 from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers, people_of
 from tests.attacks.services import KEPT, SHARED, add_services
+from tests.attacks.sharing import Permissions, SharingStep
 from tests.attacks.steps import (
     QUIET,
     Accept,
@@ -173,11 +174,12 @@ class Stage(World):
         given: The names of each person that operators or the issuer gave.
         previewed: The ids of texts that the preview of the newest erasure listed by name.
         step: The number of the step that is being played, from 1.
+        permissions: The roles and the sharing rules, and what they let agents tell.
         knowledge: Who may know the secret.
         prompts: All prompts of turns, and what the model was shown after them, by their places.
-        for_outsiders: How many of a place's prompts were made while an outsider read the place.
-            Later ones do not count: members see a chat's new title, and so may the prompt of a run
-            that began before. Once a person knows the secret, the person always does.
+        for_outsiders: Which of a place's prompts were made while an outsider read the place, by
+            number. Others do not count: members see a chat's new title, and so may the prompt of a
+            run that began before; and a sharing rule may let readers be told.
     """
 
     settings: Settings = SETTINGS
@@ -198,7 +200,8 @@ class Stage(World):
         self.background.hurries = True  # so that each word is sent
         self.step = 0
         told_apart = self.secret != self.words["guess"]
-        self.knowledge = Knowledge(self, self.secret, told_apart=told_apart)
+        self.permissions = Permissions(self)
+        self.knowledge = Knowledge(self, self.secret, self.permissions, told_apart=told_apart)
         self.prompts: defaultdict[Prompt, list[str]] = defaultdict(list)
         self._tactic: Tactic = QUIET
         self._meanwhile: tuple[int, tuple[Step, ...]] = (0, ())
@@ -207,7 +210,7 @@ class Stage(World):
         self._drafts: Prompt | None = None  # where the draft that is asked for would be sent
         self._leak: Leak | None = None  # found while a run asks the model; the run catches it
         self._places: dict[tuple[str, int], Prompt] = {}
-        self.for_outsiders: Counter[Prompt] = Counter()
+        self.for_outsiders: defaultdict[Prompt, list[int]] = defaultdict(list)
         self._posts = count(1)
         self._opened: str | None = None  # the newest group that a person opened
         self._put: defaultdict[str, set[str]] = defaultdict(set)  # whom strangers put into chats
@@ -395,6 +398,9 @@ class Stage(World):
         return AddressOwner.from_item(item).user_id if item is not None else STRANGER
 
     def _apply(self, step: Step) -> None:
+        if isinstance(step, SharingStep):
+            step.happen(self)
+            return
         doings: dict[type[Step], Callable[[Any], object]] = {
             Say: self._say,
             Text: self._text,
@@ -634,6 +640,29 @@ class Stage(World):
         if step.shows:
             file_with(self, posted.message, step.shows, step.words(dict(self.words)))
         self.knowledge.confided(step.chat, step.word)
+        if step.word == "secret" and not step.shows and ROOMS[step.chat].kind == "direct":
+            self.permissions.note(posted.message)
+
+    def write(self, who: str, chat_id: str, text: str) -> None:
+        """Let a person write some text in a chat of theirs."""
+        self.app.app_messages.post(
+            NewMessage(
+                tenant=TENANT,
+                chat_id=chat_id,
+                sender=_ref(who),
+                text=text,
+                client_id=f"client {self.step}.{next(self._posts)}",
+            )
+        )
+
+    @property
+    def admin(self) -> Client:
+        """The client of an operator with all roles."""
+        return self._operator("admin")
+
+    def client_of(self, person: str) -> Client:
+        """The client of a person."""
+        return Client(self, sub=person)
 
     def _text(self, step: Text) -> None:
         said = self._phrase(step.word) or "Please go on."
@@ -724,7 +753,9 @@ class Stage(World):
         self.prompts[place].append(_shown(request))
         if not self.knowledge.outside(place.readers):
             return
-        self.for_outsiders[place] += 1
+        if self.knowledge.prompted(place.readers, place.place, fresh=seen.answered == 0):
+            return
+        self.for_outsiders[place].append(len(self.prompts[place]) - 1)
         if self.knowledge.tells(seen.text):
             self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
             raise self._leak
