@@ -29,6 +29,7 @@ from skein.privacy.models.audit import Access
 from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.pagination import items_under, read_items
 from skein.services.directory.name_index import name_words
+from skein.sharing.erasing import erase_from_sharing
 
 OF_USER = (
     OPENED,
@@ -52,6 +53,7 @@ class LookUpEraser:
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Delete look-ups, events, limits and counters by address, user id and `client_id`.
 
+        So are sharing rules that name the person, and roles of others that are about the person.
         Chats forget their invitations of the person, which the person's choices name.
         """
         del after  # this stage is short and starts over
@@ -75,6 +77,7 @@ class LookUpEraser:
             for key in _items_of(self.table, sweep.tenant, user_id):
                 self._delete(sweep, Delete(key))
         self._erase_events(sweep)
+        yield from self._erase_sharing(sweep)
         for key in read_items(self.table, list(_names(sweep))):
             self._delete(sweep, Delete(key))
         counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)
@@ -87,6 +90,15 @@ class LookUpEraser:
         erased = erase_events(self.table, sweep.tenant, ids, chats) if ids else 0
         if erased:
             sweep.unsaved.counts["events"] += erased
+
+    def _erase_sharing(self, sweep: Sweep) -> Iterator[str]:
+        """Remove sharing rules that name the person; a message's erasure has nobody."""
+        people = frozenset(sweep.subject.ids)
+        if not people:
+            return
+        for changed in erase_from_sharing(self.table, self.clock, sweep.tenant, people):
+            sweep.unsaved.counts["sharing"] += 1
+            yield changed
 
     def _delete(self, sweep: Sweep, write: Write | None) -> None:
         if write is None:

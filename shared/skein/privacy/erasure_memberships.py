@@ -220,6 +220,8 @@ class MembershipErasure:
             if not {old, new} & set(sweep.subject.ids)
         }
         alone = _alone(chat, roster)
+        sharing = chat.sharing
+        theirs = sharing is not None and sharing.person_id in sweep.subject.ids
         names = chat.with_roster(roster)["former_names"]
         return {
             "roster": roster,
@@ -227,6 +229,7 @@ class MembershipErasure:
             "former_names": tuple(name for name in names if not sweep.is_theirs(name)),
             "joined_late": {ref: seq for ref, seq in chat.joined_late.items() if ref not in own},
             "formerly": formerly,
+            "sharing": None if theirs else sharing,
             "title": None if alone else title_after(sweep, chat),
             "documents": () if alone else chat.documents,
             **chat.without_made_title(),

@@ -1,0 +1,42 @@
+"""Sharing rules and roles name people: an erasure ends them, and an export has them."""
+
+from tests.support.api_client import Client
+from tests.support.builders import TENANT
+from tests.support.erasure import end, lines_of
+from tests.support.family import EMMA, RINA, TOM, Family
+
+SECRET = "The piano lesson with Mrs Okafor moved to Thursday"
+
+
+def family() -> Family:
+    """Emma tells by three rules, two of which name her; Rina's role is about her."""
+    world = Family.made()
+    world.give(RINA, "tutor", subject=EMMA.id)
+    world.rule()
+    own = {"to": {"user_id": RINA.id}, "reason": "She helps me."}
+    made = Client(world, sub=EMMA.id).post("/v1/me/sharing/rules", own)
+    assert made.status == 201, made.body
+    body = {"name": "To Emma", "reason": "Help.", "from": {"role": "tutor"}}
+    to_emma = world.operator.post("/v1/sharing-rules", body | {"to": {"user_id": EMMA.id}})
+    assert world.operator.delete(f"/v1/sharing-rules/{to_emma.body['id']}").status == 204
+    world.clock.advance(1)
+    world.says(EMMA, "Hello there, how are you?")
+    world.says(EMMA, SECRET)
+    world.quiet()
+    assert SECRET in world.prompt_of(TOM, "When is the piano lesson with Mrs Okafor?")
+    return world
+
+
+def test_erased_person_is_in_no_rule_version_or_role() -> None:
+    world = family()
+    erasure = world.app.erasures.request(TENANT, EMMA.id, by="usr_op")
+    world.drain()
+    end(world, erasure)
+    left = [key for key, text in lines_of(world) if EMMA.id in text and "#ERASURES" not in key]
+    assert left == []
+    [rule] = world.operator.get("/v1/sharing-rules").body["items"]
+    assert rule["from"] == {"role": "daughter", "user_id": None}
+    versions = world.operator.get("/v1/sharing-rules/versions").body["items"]
+    assert {version["changed_by"] for version in versions} == {"usr_op", "erased"}
+    assert world.operator.get(f"/v1/users/{RINA.id}").body["roles"] == []
+    assert world.rule(to="mother")  # rules change as before
