@@ -12,7 +12,7 @@ from skein.errors import ConditionFailed, Conflict
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, chat_partition
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.storage import Absent, Is, Item, Missing, Put, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.ports import Table
@@ -44,7 +44,14 @@ def replace_member(
     if membership is None:
         return []
     for agent in snapshot.agents:
-        if agent.running_run or agent.resuming or agent.wait:
+        if agent.wait:
+            until = rfc3339(agent.wait.until)
+            raise Conflict(
+                f"a run in a chat of this number waits for a reply until {until} at the latest; "
+                "try again after the reply, or stop the run",
+                details={"run_id": agent.wait.run_id, "waits_until": until},
+            )
+        if agent.running_run or agent.resuming:
             raise Conflict("an agent is running in a chat of this number; try again in a minute")
     chat, write = _chat_with(snapshot.chat, old, new, now)
     return [

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skein.account_linking.chats import replace_member
+from skein.account_linking.errands import move_errands
 from skein.account_linking.owned_items import move_owned, rename_owned
 from skein.errors import Conflict, NotFound, SkeinError
 from skein.live.devices import Devices
@@ -245,7 +246,7 @@ class PhoneLinks:
         return unlinked
 
     def _move_rest(self, merge: Merge) -> None:
-        """Move the former user's other chats and devices, and what agents keep for that user.
+        """Move the former user's other chats, devices, errands and what agents keep for that user.
 
         The former user's open choices end.
 
@@ -266,6 +267,8 @@ class PhoneLinks:
             except Conflict as conflict:
                 busy.append(conflict)
         self.devices.move(merge.tenant, merge.id, merge.into)
+        errands = partial(move_errands, self.table, merge.tenant, merge.id, user.as_member)
+        optimistic(self.clock, errands)
         self._move_owned(merge, user)
         if busy:
             raise busy[0]

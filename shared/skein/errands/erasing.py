@@ -30,7 +30,7 @@ def errands_erased(
             continue
         if errand.meeting is not None:
             yield from _meeting_erased(table, errand, errand.meeting, ids)
-        yield Delete(OpenErrand.key_of(tenant, ref))
+        yield Delete(errand.line_key)
         yield Delete(errand.key)
 
 

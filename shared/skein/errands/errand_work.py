@@ -255,7 +255,10 @@ class ErrandWorker:
         now = self.clock.now()
 
         def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
-            if errand.answer is not None and not made_for_all(errand.readers, snapshot.chat):
+            readers = errand.readers
+            for old, new in snapshot.chat.formerly.items():
+                readers = readers.renamed(old, new)
+            if errand.answer is not None and not made_for_all(readers, snapshot.chat):
                 raise ReadersChanged("people have joined who were not named in the question")
             return errand.ended(now)
 

@@ -29,6 +29,7 @@ from skein.models.directory.user import Merge, User
 from skein.models.outbox.jobs import RecallJob, SummaryJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.models.runs.trigger import Wait
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.services.chats.post_message import PostedMessage
@@ -599,6 +600,22 @@ def test_while_an_agent_is_at_work_the_number_stays_where_it_is() -> None:
     world.model.script.append(thinks)
     answered(world)
     assert (seen, owner(world)) == (["tried"], caller.id)
+    assert link(world).phones == (PHONE,)
+
+
+def test_refusal_while_a_run_waits_says_until_when() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    answered(world)
+    until = NOON + timedelta(days=7)
+    wait = Wait(run_id="run_1", seq=1, until=until)
+    agent = membership(world, chat_id, COACH).model_copy(update={"wait": wait})
+    world.table.write(Update(agent.key, set={"wait": agent.attributes()["wait"]}))
+    with pytest.raises(Conflict, match="waits for a reply until 2026-02-25T12:00:00") as refused:
+        link(world)
+    assert "minute" not in str(refused.value)
+    assert refused.value.details == {"run_id": "run_1", "waits_until": "2026-02-25T12:00:00.000Z"}
+    world.table.write(Update(agent.key, set={"wait": None}))
     assert link(world).phones == (PHONE,)
 
 

@@ -119,6 +119,7 @@ class Errand(Stored):
         asked_back: Whether an unclear answer was asked back.
         confirm_seq: The message that asks the person to confirm the proposed time.
         confirmed: Whether the person confirms it; None without an answer.
+        line_scope: The scope to which its line in prompts moved when accounts were linked.
         version: The optimistic lock: every change raises it.
     """
 
@@ -149,6 +150,7 @@ class Errand(Stored):
     asked_back: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
     confirm_seq: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
     confirmed: Annotated[bool | None, Field(exclude_if=lambda value: value is None)] = None
+    line_scope: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
     version: int = 1
     created_at: Instant
 
@@ -202,6 +204,12 @@ class Errand(Stored):
         return self.key_of(self.tenant, self.ref)
 
     @property
+    def line_key(self) -> Key:
+        """The key of the line that prompts of the home chat have."""
+        scope = self.line_scope or self.scope
+        return OpenErrand.key_of(self.tenant, self.ref.model_copy(update={"scope": scope}))
+
+    @property
     def job(self) -> ErrandJob:
         """The job that asks the person, or tells the home chat."""
         return ErrandJob(
@@ -249,7 +257,7 @@ class Errand(Stored):
         """Return the writes after which nothing is left to be done (optimistic lock)."""
         change = {"ended_at": rfc3339(at), "version": self.version + 1} | NOT_DUE
         ended = Update(self.key, set=change, condition=Is("version", self.version))
-        return ended, Delete(OpenErrand.key_of(self.tenant, self.ref))
+        return ended, Delete(self.line_key)
 
     def created(self, due_at: datetime) -> Iterator[Write]:
         """Yield the writes that store a new errand, its due pointer and its links.
@@ -267,7 +275,7 @@ class Errand(Stored):
             return
         yield Put(self.key, self.attributes() | listed | due, Missing())
         shown = {name: getattr(self, name) for name in OpenErrand.model_fields}
-        yield Put(OpenErrand.key_of(self.tenant, self.ref), OpenErrand(**shown).attributes())
+        yield Put(self.line_key, OpenErrand(**shown).attributes())
         yield self._link("asker", self.asked_by)
         yield self._link("asked", self.asked)
 

@@ -1,0 +1,75 @@
+"""Merge of users: the former user's errands, their meetings and their lines become the user's.
+
+An errand keeps its key, which questions and jobs name. Only its line in prompts of the former
+user's direct chat moves, and the errand records where to.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from skein.models.chats.errand import Errand, ErrandLink, OpenErrand
+from skein.models.chats.meeting import Meeting
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Delete, Put, Write
+from skein.models.directory.user import User
+from skein.ports import Table
+from skein.services.common.optimistic import revise
+from skein.services.common.pagination import items_under
+
+
+def move_errands(table: Table, tenant: str, old: str, new: NamedMember) -> None:
+    """Move the errands that the former user has ordered, or in which they are asked (idempotent).
+
+    Args:
+        old: The id of the former user.
+        new: The known user.
+
+    Raises:
+        ConditionFailed: An errand or a meeting has changed since it was read; read again.
+    """
+    for item in items_under(table, User.key_of(tenant, old).pk, ErrandLink.PREFIX):
+        link = ErrandLink.from_item(item)
+        moved = link.model_copy(update={"user_id": new.id})
+        writes: list[Write] = [Put(moved.key, moved.attributes()), Delete(link.key)]
+        stored = table.get(link.errand.key(tenant))
+        if stored is not None:
+            writes += _moved(table, Errand.from_item(stored), old, new)
+        table.transact(writes)
+
+
+def _moved(table: Table, errand: Errand, old: str, new: NamedMember) -> Iterator[Write]:
+    line_scope = f"user:{new.id}" if errand.scope == f"user:{old}" else errand.line_scope
+    changes = _renamed(errand, old, new) | {"line_scope": line_scope}
+    if errand.asked.id == old:
+        changes["asked"] = new
+    moved, write = revise(errand, changes)
+    yield write
+    yield from _line_moved(table, errand, moved, old, new)
+    if errand.meeting is not None:
+        item = table.get(Meeting.key_of(errand.tenant, errand.meeting))
+        if item is not None:
+            meeting = Meeting.from_item(item)
+            yield revise(meeting, _renamed(meeting, old, new))[1]
+
+
+def _renamed(thing: Errand | Meeting, old: str, new: NamedMember) -> dict[str, Any]:
+    asked_by = new if thing.asked_by.id == old else thing.asked_by
+    return {"asked_by": asked_by, "audience": thing.audience.renamed(old, new.id)}
+
+
+def _line_moved(
+    table: Table, before: Errand, after: Errand, old: str, new: NamedMember
+) -> Iterator[Write]:
+    """Yield the writes that move a line, or delete what a late writer has left of one."""
+    key, moved_key = before.line_key, after.line_key
+    item = table.get(key)
+    if item is not None:
+        line = OpenErrand.from_item(item)
+        asked = new if line.asked is not None and line.asked.id == old else line.asked
+        audience = line.audience.renamed(old, new.id)
+        moved = line.model_copy(update={"asked": asked, "audience": audience})
+        yield Put(moved_key, moved.attributes())
+    elif after.over:
+        yield Delete(moved_key)
+    if item is not None and key != moved_key:
+        yield Delete(key)

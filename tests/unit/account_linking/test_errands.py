@@ -1,0 +1,90 @@
+"""Errands of a caller who turns out to be a known person become that person's."""
+
+import pytest
+
+from skein.models.chats.errand import OpenErrand
+from skein.models.chats.meeting import Meeting
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Delete, Put
+from skein.models.directory.user import Merge, User
+from tests.support.api_client import Client
+from tests.support.builders import TENANT, person
+from tests.support.errands import ALICE, DAY, HOME, SARAH, TEAM, Errands, asked
+from tests.support.fakes import calls
+
+BEN = person("usr_ben", "Ben")
+WISH = {
+    "topic": "dinner",
+    "earliest": "2026-02-20T12:00",
+    "latest": "2026-02-21T12:00",
+    "until": "1 day",
+}
+
+
+def _merged(world: Errands, former: NamedMember) -> None:
+    """Merge a person into Ben."""
+    now = world.clock.now()
+    merge = Merge(tenant=TENANT, id=former.id, into=BEN.id, created_at=now)
+    world.known(BEN)
+    world.table.write(Delete(User.key_of(TENANT, former.id)))
+    world.table.write(Put(merge.key, merge.to_item(now)))
+    world.passes(60)
+
+
+def _lines(world: Errands) -> list[str]:
+    """The lines of errands in a prompt of the home chat."""
+    world.post("Hm", BEN, chat_id=HOME, client_id=f"hm-{len(world.model.requests)}")
+    world.drain()
+    prompt = world.model.requests[-1].messages[0].content
+    return [line for line in prompt.splitlines() if "was asked" in line]
+
+
+def _open(world: Errands) -> list[OpenErrand]:
+    items = [world.table.get(key) for key in world.table.all_keys()]
+    return [OpenErrand.from_item(item) for item in items if item and OpenErrand.PREFIX.holds(item)]
+
+
+def test_errand_and_its_line_follow_the_person_who_asked() -> None:
+    world = asked()
+    _merged(world, ALICE)
+    [errand] = world.errands
+    assert errand.asked_by == BEN
+    [line] = _lines(world)
+    assert "Sarah" in line
+    [listed] = Client(world, sub=BEN.id).get("/v1/me/errands").body["items"]
+    assert listed["id"] == errand.id
+    world.texts_in(f"{world.code} Thursday", "SM9")
+    assert world.told() == ["Sarah: Thursday"]
+    assert _open(world) == []
+    assert _lines(world) == []
+
+
+def test_errand_names_the_known_person_as_the_one_who_is_asked() -> None:
+    world = asked()
+    _merged(world, SARAH)
+    assert [errand.asked for errand in world.errands] == [BEN]
+    assert [line.asked for line in _open(world)] == [BEN]
+    world.passes(3 * DAY)
+    assert world.told() == ["Ben: no answer"]
+    assert _open(world) == []
+
+
+def test_end_of_an_errand_before_a_late_move_leaves_no_line() -> None:
+    world = asked()
+    world.passes(3 * DAY)
+    _merged(world, ALICE)
+    assert [errand.asked_by for errand in world.errands] == [BEN]
+    assert _open(world) == []
+
+
+@pytest.mark.parametrize("former", [ALICE, SARAH])
+def test_meeting_follows_its_people(former: NamedMember) -> None:
+    world = Errands()
+    world.model.script.append(calls(("find_time", WISH)))
+    world.asks(chat_id=TEAM)
+    _merged(world, former)
+    items = [world.table.get(key) for key in world.table.all_keys()]
+    [meeting] = [Meeting.from_item(item) for item in items if item and Meeting.PREFIX.holds(item)]
+    assert (meeting.asked_by == BEN) is (former == ALICE)
+    assert former.id not in meeting.audience.people
+    assert former.id not in {errand.asked.id for errand in world.errands}
