@@ -128,12 +128,17 @@ class LoadStack(Stack):
 
     def stored(self) -> list[str]:
         """Return the names of the files in the bucket."""
-        folder = self.config.data_dir / FILES_FOLDER
-        return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+        return stored_in(self.config.data_dir)
 
     def dead_letters(self) -> dict[str, int]:
         """Return the number of messages in each dead-letter queue."""
         return dead_letters_of(self.template, self.engine)
+
+
+def stored_in(data_dir: Path) -> list[str]:
+    """Return the names of the files in the bucket of a data folder."""
+    folder = data_dir / FILES_FOLDER
+    return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
 
 
 def dead_letters_of(template: Template, engine: SqliteEngine) -> dict[str, int]:

@@ -15,7 +15,7 @@ from bench.load.checks import Verdict, verdicts
 from bench.load.found import StoredState, acknowledged_in, ledger_of
 from bench.load.people import TENANT, Ledger, Person, RefusedError, World, people
 from bench.load.run import drain, places
-from bench.load.stand import ModelServer
+from bench.load.stand import ModelServer, stored_in
 from bench.load.storm import Storm
 from local.children import free_port
 from local.config import Config
@@ -127,6 +127,6 @@ def _at_rest(data: Path, model_url: str, *, acknowledged: Path) -> StoredState:
         found.take(stack.engine.all_items())
         names = {q.dead_letters for q in stack.template.queues if q.dead_letters}
         found.dead_letters = {name: stack.engine.dead_letters(name) for name in sorted(names)}
-    found.sms = SmsLog(data / "texts.jsonl").find()
+    found.sms, found.stored = SmsLog(data / "texts.jsonl").find(), stored_in(data)
     found.held = 0 if quiet else 1
     return found
