@@ -101,7 +101,7 @@ def test_sms_arrive_in_the_order_in_which_they_were_written(driver: Driver) -> N
 def test_picture_goes_to_the_agent_and_is_shown_on_the_phone_in_chats_and_in_why(
     driver: Driver, model: ScriptedOpenAI
 ) -> None:
-    picture = {"name": "lake.png", "mimeType": "image/png", "buffer": png()}
+    picture: FilePayload = {"name": "lake.png", "mimeType": "image/png", "buffer": png()}
     driver.open("#/phone/app")
     model.say("A lake.")
     driver.page.locator("input[type=file]").set_input_files([picture])
