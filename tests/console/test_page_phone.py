@@ -5,7 +5,7 @@ import itertools
 import re
 
 from PIL import Image
-from playwright.sync_api import Route, expect
+from playwright.sync_api import FilePayload, Route, expect
 
 from tests.console.driver import HOSTILE, Driver
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
