@@ -10,6 +10,7 @@ import agent from "./pages/agent.js";
 import audit from "./pages/audit.js";
 import chats from "./pages/chats.js";
 import desk from "./pages/desk.js";
+import errands from "./pages/errands.js";
 import home from "./pages/home.js";
 import people from "./pages/people.js";
 import phone from "./pages/phone.js";
@@ -25,7 +26,7 @@ export const menu = [
   [null, [tour, home]],
   ["talk", [phone, chats, desk]],
   [null, [agent, people]],
-  ["understand", [why, transcripts, usage, audit]],
+  ["understand", [why, transcripts, errands, usage, audit]],
   [null, [settings, time]],
 ];
 

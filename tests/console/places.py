@@ -40,6 +40,7 @@ PLACES = (
     Place("people", "#/people"),
     Place("desk", "#/desk"),
     Place("transcripts", "#/transcripts"),
+    Place("errands", "#/errands"),
     Place("time", "#/time", signed_in=False),
     Place("tour", "#/tour", signed_in=False),
 )
