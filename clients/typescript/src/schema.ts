@@ -5558,6 +5558,10 @@ export interface components {
             files: components["schemas"]["ExportedFileResource"][];
             /** @description The posts of agents' words to which the person agreed. */
             consents: components["schemas"]["ConsentResource"][];
+            /** @description The rules that cover the person's words; on the first page only. */
+            sharing_rules: components["schemas"]["OwnSharingRule"][];
+            /** @description Which of the person's words others were told by such rules. */
+            disclosures: components["schemas"]["DisclosedWords"][];
             /** @description Consents to texts that agents begin; on the first page only. */
             text_consents: components["schemas"]["TextConsentResource"][];
             /** @description What agents store for this person only. */

@@ -31,6 +31,8 @@ from skein.privacy.export import Exports
 from skein.privacy.models.erasure import NamedTexts
 from skein.services.chats.posted_media import files_of
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.sharing.api import DisclosedWords, OwnSharingRule
+from skein.sharing.own import OwnSharing
 
 router = ApiRouter("privacy", "erasure", role="privacy")
 
@@ -80,6 +82,9 @@ def get_erasure(erasure_id: ErasureId) -> ErasureResource:
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     """The export comes in pages of one JSON document; a page may be short."""
     page = service(Exports).page(router.caller.tenant, user_id, cursor=cursor)
+    sharing = service(OwnSharing)
+    view = sharing.view(page.user.tenant, page.user.as_member) if cursor is None else None
+    told = sharing.named(page.user.tenant, page.disclosures)
     now, files = app().ports.clock.now(), files_of(app().ports.table, page.messages)
     return ExportResource(
         user=UserDetail.detailed(page.user, private=True),
@@ -91,6 +96,8 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
         devices=tuple(map(DeviceResource.of, page.devices)),
         invitations=tuple(starmap(ExportedInvitation.to, page.invitations)),
         consents=tuple(map(ConsentResource.of, page.consents)),
+        sharing_rules=OwnSharingRule.all_of(view) if view is not None else (),
+        disclosures=tuple(starmap(DisclosedWords.made, told)),
         text_consents=tuple(
             one
             for address, consents in page.text_consents.items()

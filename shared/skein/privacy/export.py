@@ -21,6 +21,7 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import Invited
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk_stay import DeskStay
+from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.errand import Errand, ErrandLink
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
@@ -66,8 +67,8 @@ class ExportCursor(Cursor):
     """The position of the last exported item.
 
     Attributes:
-        relation: Index of the list of chats; see `_relations`. Consents and errands
-            are the list after them.
+        relation: Index of the list of chats; see `_relations`. Consents, disclosures
+            and errands are the list after them.
         row: Sort key of the chat's row in that list.
         key: Sort key of the last item that was read in that chat, or the position among the items
             that were made from it; or the position in the agent's data.
@@ -112,6 +113,7 @@ class Export(NamedTuple):
         devices: The devices that get the person's notifications; on the first page only.
         invitations: The chats that name the person as invited; on the first page only.
         consents: The posts of agents' words to which the person agreed.
+        disclosures: What others were told of the person's words by sharing rules.
         text_consents: The consents to texts on the person's numbers; on the first page only.
     """
 
@@ -124,12 +126,15 @@ class Export(NamedTuple):
     deliveries: list[Delivery]
     files: list[ExportedFile]
     consents: list[Consent]
+    disclosures: list[DisclosureRecord]
     kept: list[KeptItem]
     next_cursor: str | None
     text_consents: dict[Address, ChannelConsents]
 
 
-Thing = OwnMembership | Message | Delivery | MediaFile | Consent | KeptItem | None
+Thing = (
+    OwnMembership | Message | Delivery | MediaFile | Consent | DisclosureRecord | KeptItem | None
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +162,7 @@ class Exports:
         devices = self._devices(user) if cursor is None else ()
         texts = TextConsents(table=self.table, clock=self.clock)
         consents = texts.of_user(user) if cursor is None else {}
-        page = Export(user, usage, devices, invited, [], [], [], [], [], [], None, consents)
+        page = Export(user, usage, devices, invited, [], [], [], [], [], [], [], None, consents)
         size = sum(len(used.model_dump_json().encode()) for used in usage.values())
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):
@@ -181,6 +186,8 @@ class Exports:
             page.files.append(ExportedFile(thing, link))
         elif isinstance(thing, Consent):
             page.consents.append(thing)
+        elif isinstance(thing, DisclosureRecord):
+            page.disclosures.append(thing)
         elif isinstance(thing, KeptItem):
             page.kept.append(thing)
 
@@ -224,20 +231,22 @@ class Exports:
     def _records(
         self, user: User, number: int, at: ExportCursor
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield consents and errands, which follow the lists of chats as list `number`."""
+        """Yield consents, disclosures and errands, which follow the chats as list `number`."""
         behind = (at.key or "") if at.relation >= number else ""
         for position, user_id in enumerate((user.id, *user.former_ids)):
             pk = User.key_of(user.tenant, user_id).pk
-            consents = items_under(self.table, pk, Consent.PREFIX)
-            for item in chain(consents, items_under(self.table, pk, ErrandLink.PREFIX)):
+            kinds = (Consent.PREFIX, DisclosureRecord.PREFIX, ErrandLink.PREFIX)  # in table order
+            for item in chain.from_iterable(items_under(self.table, pk, kind) for kind in kinds):
                 key = f"{position:04d} {item['sk']}"
                 if key > behind:
                     yield ExportCursor(relation=number, key=key), self._record(item)
 
     def _record(self, item: Item) -> Thing:
-        """Return a consent, or an errand as its person may see it; None for an errand unseen."""
+        """Return a record, an errand as its person may see it; None for an errand unseen."""
         if Consent.PREFIX.holds(item):
             return Consent.from_item(item)
+        if DisclosureRecord.PREFIX.holds(item):
+            return DisclosureRecord.from_item(item)
         link = ErrandLink.from_item(item)
         stored = self.table.get(link.errand.key(link.tenant))
         if stored is None:

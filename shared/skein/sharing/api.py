@@ -115,6 +115,21 @@ class OwnSharingRule(Resource):
     since: Annotated[Instant, Field(description="From when on words count.")]
     ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
 
+    @classmethod
+    def all_of(cls, source: OwnView) -> tuple[Self, ...]:
+        """Build the resources of the rules that cover a person's words."""
+        return tuple(
+            cls(
+                id=rule.id,
+                shared_with=source.party(rule.to),
+                reason=rule.reason,
+                own=rule.own,
+                since=rule.begins_at,
+                ends_at=rule.ends_at,
+            )
+            for rule in source.rules
+        )
+
 
 class OwnTalk(Resource):
     """A direct chat of the caller whose words others may be told."""
@@ -183,17 +198,7 @@ class OwnSharingResource(Resource):
         return cls(
             roles=source.roles,
             sentences=tuple(map(source.sentence, source.rules)),
-            rules=tuple(
-                OwnSharingRule(
-                    id=rule.id,
-                    shared_with=source.party(rule.to),
-                    reason=rule.reason,
-                    own=rule.own,
-                    since=rule.begins_at,
-                    ends_at=rule.ends_at,
-                )
-                for rule in source.rules
-            ),
+            rules=OwnSharingRule.all_of(source),
             talks=tuple(map(OwnTalk.of, source.talks)),
             disclosures=tuple(DisclosedWords.made(*each) for each in source.disclosures),
         )

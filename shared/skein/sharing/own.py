@@ -1,6 +1,6 @@
 """What a person may see and decide about their own words and sharing rules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.chats.views import ChatViews
 from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import read_items
 from skein.services.directory.users import Users
 from skein.services.outbox.dispatch import Dispatch
 from skein.sharing.rules import RuleChanges
@@ -98,17 +99,20 @@ class OwnSharing:
     def disclosures(
         self, tenant: str, user_id: str
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
-        """Return the newest records of what others were told of a person's words.
-
-        Each has the names of the people who read the chat where it was told now.
-        """
+        """Return the newest records of what others were told of a person's words; see `named`."""
         partition = DisclosureRecord.partition_of(tenant, user_id)
         query = Query.under(
             partition, DisclosureRecord.PREFIX, limit=MAX_DISCLOSURES, newest_first=True
         )
         records = [DisclosureRecord.from_item(item) for item in self.table.query(query).items]
+        return self.named(tenant, records)
+
+    def named(
+        self, tenant: str, records: Sequence[DisclosureRecord]
+    ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
+        """Return each record with the names of who reads the chat where it was told now."""
         keys = dict.fromkeys(Chat.key_of(tenant, record.shown_in) for record in records)
-        found = self.table.get_many(list(keys)) if keys else {}
+        found = read_items(self.table, list(keys))
         chats = {chat.id: chat for chat in map(Chat.from_item, found.values())}
         return tuple((record, _names(chats.get(record.shown_in))) for record in records)
 

@@ -1,9 +1,9 @@
 """Sharing rules and roles name people: an erasure ends them, and an export has them."""
 
-from tests.support.api_client import Client
+from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT
 from tests.support.erasure import end, lines_of
-from tests.support.family import EMMA, RINA, TOM, Family
+from tests.support.family import EMMA, RINA, TOM, Family, chat_of
 
 SECRET = "The piano lesson with Mrs Okafor moved to Thursday"
 
@@ -40,3 +40,16 @@ def test_erased_person_is_in_no_rule_version_or_role() -> None:
     assert {version["changed_by"] for version in versions} == {"usr_op", "erased"}
     assert world.operator.get(f"/v1/users/{RINA.id}").body["roles"] == []
     assert world.rule(to="mother")  # rules change as before
+
+
+def test_export_has_rules_and_what_was_told_by_them() -> None:
+    world = family()
+    shown = operator(world).get(f"/v1/users/{EMMA.id}/export").body
+    assert [held["role"] for held in shown["user"]["roles"]] == ["daughter"]
+    whom = [rule["shared_with"] for rule in shown["sharing_rules"]]
+    assert whom == ["everybody with the role father", "Rina"]
+    [told] = shown["disclosures"]
+    assert told["chat_id"] == chat_of(EMMA)
+    assert told["shared_with"] == ["Tom"]
+    others = operator(world).get(f"/v1/users/{TOM.id}/export").body
+    assert (others["sharing_rules"], others["disclosures"]) == ([], [])

@@ -3689,6 +3689,8 @@ class ExportResource(TypedDict):
     deliveries: list[DeliveryResource]
     files: list[ExportedFileResource]
     consents: list[ConsentResource]
+    sharing_rules: list[OwnSharingRule]
+    disclosures: list[DisclosedWords]
     text_consents: list[TextConsentResource]
     kept: list[KeptResource]
     next_cursor: str | None

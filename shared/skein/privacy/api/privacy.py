@@ -19,6 +19,7 @@ from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
 from skein.privacy.erasure_preview import ErasurePreview, NamedText
 from skein.privacy.models.erasure import BACKUP_DAYS, ErasureStage, NamedTexts
+from skein.sharing.api import DisclosedWords, OwnSharingRule
 
 BACKUPS = (
     f"Backups for point-in-time recovery keep copies for at most {BACKUP_DAYS} days after the end "
@@ -287,6 +288,14 @@ class ExportResource(Resource):
     consents: Annotated[
         tuple[ConsentResource, ...],
         Field(description="The posts of agents' words to which the person agreed."),
+    ]
+    sharing_rules: Annotated[
+        tuple[OwnSharingRule, ...],
+        Field(description="The rules that cover the person's words; on the first page only."),
+    ]
+    disclosures: Annotated[
+        tuple[DisclosedWords, ...],
+        Field(description="Which of the person's words others were told by such rules."),
     ]
     text_consents: Annotated[
         tuple[TextConsentResource, ...],
