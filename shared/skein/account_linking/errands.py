@@ -5,6 +5,7 @@ user's direct chat moves, and the errand records where to.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from skein.models.chats.errand import Errand, ErrandLink, OpenErrand
@@ -17,8 +18,10 @@ from skein.services.common.optimistic import revise
 from skein.services.common.pagination import items_under
 
 
-def move_errands(table: Table, tenant: str, old: str, new: NamedMember) -> None:
+def move_errands(table: Table, tenant: str, old: str, new: NamedMember, now: datetime) -> None:
     """Move the errands that the former user has ordered, or in which they are asked (idempotent).
+
+    The former user's open questions have ended, so the known user is asked what is unanswered.
 
     Args:
         old: The id of the former user.
@@ -33,16 +36,23 @@ def move_errands(table: Table, tenant: str, old: str, new: NamedMember) -> None:
         writes: list[Write] = [Put(moved.key, moved.attributes()), Delete(link.key)]
         stored = table.get(link.errand.key(tenant))
         if stored is not None:
-            writes += _moved(table, Errand.from_item(stored), old, new)
+            writes += _moved(table, Errand.from_item(stored), old, new, now)
         table.transact(writes)
 
 
-def _moved(table: Table, errand: Errand, old: str, new: NamedMember) -> Iterator[Write]:
+def _moved(
+    table: Table, errand: Errand, old: str, new: NamedMember, now: datetime
+) -> Iterator[Write]:
     line_scope = f"user:{new.id}" if errand.scope == f"user:{old}" else errand.line_scope
     changes = _renamed(errand, old, new) | {"line_scope": line_scope}
     if errand.asked.id == old:
         changes["asked"] = new
-    moved, write = revise(errand, changes)
+    again = errand.asked.id == old and errand.choice_seq is not None
+    if again and not errand.over and errand.state(now) == "open":
+        changes |= dict.fromkeys(("asked_at", "choice_chat_id", "choice_seq"))
+        moved, write = revise(errand, changes, also=errand.due(now))
+    else:
+        moved, write = revise(errand, changes)
     yield write
     yield from _line_moved(table, errand, moved, old, new)
     if errand.meeting is not None:

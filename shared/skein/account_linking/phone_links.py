@@ -267,8 +267,8 @@ class PhoneLinks:
             except Conflict as conflict:
                 busy.append(conflict)
         self.devices.move(merge.tenant, merge.id, merge.into)
-        errands = partial(move_errands, self.table, merge.tenant, merge.id, user.as_member)
-        optimistic(self.clock, errands)
+        now, people = self.clock.now(), (merge.id, user.as_member)
+        optimistic(self.clock, partial(move_errands, self.table, merge.tenant, *people, now))
         self._move_owned(merge, user)
         if busy:
             raise busy[0]

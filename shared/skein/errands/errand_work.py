@@ -190,7 +190,7 @@ class ErrandWorker:
             tenant=errand.tenant,
             chat_id=where.chat_id,
             agent=MemberRef(kind="agent", id=errand.agent_id),
-            client_id=":".join(filter(None, ["errand", errand.id, again])),
+            client_id=":".join(filter(None, ["errand", errand.id, errand.asked.id, again])),
             addressee=errand.asked.id,
             question=text,
             purpose="errand",

@@ -69,6 +69,22 @@ def test_errand_names_the_known_person_as_the_one_who_is_asked() -> None:
     assert _open(world) == []
 
 
+def test_known_person_is_asked_again_and_their_answer_comes_back_once() -> None:
+    world = asked()
+    _merged(world, SARAH)
+    world.passes(60)
+    chat_id = world.chat_of(BEN.id)
+    questions = [each for each in world.messages(chat_id) if each.choice is not None]
+    assert len(questions) == 2
+    choice = {"seq": questions[-1].seq, "text": "Thursday"}
+    body = {"choice": choice, "client_id": "mine"}
+    assert Client(world, sub=BEN.id).post(f"/v1/chats/{chat_id}/messages", body).status == 201
+    world.passes(60)
+    assert world.told() == ["Ben: Thursday"]
+    world.passes(3 * DAY)
+    assert world.told() == ["Ben: Thursday"]
+
+
 def test_end_of_an_errand_before_a_late_move_leaves_no_line() -> None:
     world = asked()
     world.passes(3 * DAY)
