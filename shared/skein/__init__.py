@@ -1,3 +1,3 @@
 """Skein gives AI agents one coherent mind across many conversations."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
