@@ -108,8 +108,8 @@ def test_picture_goes_to_the_agent_and_is_shown_on_the_phone_in_chats_and_in_why
     expect(driver.page.locator(".chosen")).to_contain_text("lake.png")
     driver.send("Look")
     expect(driver.page.locator(".chosen")).to_be_hidden()
-    expect(driver.page.locator(".bubble.mine img")).to_be_visible(timeout=20_000)
-    expect(driver.page.locator(".bubble.theirs")).to_contain_text("A lake.", timeout=30_000)
+    expect(driver.page.locator(".bubble.mine img").last).to_be_visible(timeout=20_000)
+    expect(driver.page.locator(".bubble.theirs").last).to_contain_text("A lake.", timeout=30_000)
     driver.check_accessibility()
 
     driver.open("#/phone")
@@ -117,7 +117,7 @@ def test_picture_goes_to_the_agent_and_is_shown_on_the_phone_in_chats_and_in_why
     driver.page.locator("input[type=file]").set_input_files([picture])
     model.say("Another lake.")
     driver.send("Look")
-    expect(driver.page.locator(".bubble.mine img")).to_be_visible(timeout=20_000)
+    expect(driver.page.locator(".bubble.mine img").last).to_be_visible(timeout=20_000)
     expect(driver.page.locator(".bubble.theirs")).to_contain_text("lake", timeout=30_000)
     driver.check_accessibility()
 
