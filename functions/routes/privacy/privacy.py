@@ -84,7 +84,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     page = service(Exports).page(router.caller.tenant, user_id, cursor=cursor)
     sharing = service(OwnSharing)
     view = sharing.view(page.user.tenant, page.user.as_member) if cursor is None else None
-    told = sharing.named(page.user.tenant, page.disclosures)
+    disclosures = sharing.named(page.user.tenant, page.disclosures)
     now, files = app().ports.clock.now(), files_of(app().ports.table, page.messages)
     return ExportResource(
         user=UserDetail.detailed(page.user, private=True),
@@ -97,7 +97,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
         invitations=tuple(starmap(ExportedInvitation.to, page.invitations)),
         consents=tuple(map(ConsentResource.of, page.consents)),
         sharing_rules=OwnSharingRule.all_of(view) if view is not None else (),
-        disclosures=tuple(starmap(DisclosedWords.made, told)),
+        disclosures=tuple(starmap(DisclosedWords.made, disclosures)),
         text_consents=tuple(
             one
             for address, consents in page.text_consents.items()
