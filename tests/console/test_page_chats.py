@@ -315,10 +315,10 @@ def test_invited_person_is_asked_at_once_and_accepts_in_the_console(driver: Driv
 def test_owner_makes_another_owner_and_removes_a_member(driver: Driver) -> None:
     client = driver.client
     own = client.token(OPERATOR, "chat admin")
-    for name in ("Ann", "Ben"):
+    for name in ("Annika", "Benno"):
         new = {"id": f"usr_roles_{name.lower()}", "name": name}
         client.ok("POST", "/v1/users", new, token=own)
-    people = [{"kind": "user", "id": f"usr_roles_{name}"} for name in ("ann", "ben")]
+    people = [{"kind": "user", "id": f"usr_roles_{name}"} for name in ("annika", "benno")]
     body = {"kind": "group", "title": "Roles", "members": people}
     chat = client.ok("POST", "/v1/chats", body, token=own)["id"]
     for member in people:
@@ -328,17 +328,17 @@ def test_owner_makes_another_owner_and_removes_a_member(driver: Driver) -> None:
     members = driver.page.locator("details.members")
     members.locator("summary").first.click()
     expect(members.locator("li")).to_have_count(3)
-    driver.page.get_by_role("button", name="Make Ann an owner").click()
-    expect(members.locator("li", has_text="Ann")).to_contain_text("Owner")
-    driver.page.get_by_role("button", name="Remove Ben").click()
+    driver.page.get_by_role("button", name="Make Annika an owner").click()
+    expect(members.locator("li", has_text="Annika")).to_contain_text("Owner")
+    driver.page.get_by_role("button", name="Remove Benno").click()
     expect(members.locator("li")).to_have_count(2)
     driver.check_accessibility()
     shown = client.ok("GET", f"/v1/chats/{chat}/members", token=own)["items"]
     assert sorted(each["role"] for each in shown) == ["owner", "owner"]
     driver.page.get_by_text("Add a member").click()
-    driver.page.get_by_label("Person or agent").select_option(label="Ben")
+    driver.page.get_by_label("Person or agent").select_option(label="Benno")
     driver.page.get_by_role("button", name="Add", exact=True).click()
-    expect(driver.page.locator("main")).to_contain_text("Invited: Ben")
+    expect(driver.page.locator("main")).to_contain_text("Invited: Benno")
 
 
 def test_person_sees_whether_operators_may_read_chats_and_since_when(driver: Driver) -> None:

@@ -103,6 +103,7 @@ def test_picture_goes_to_the_agent_and_is_shown_on_the_phone_in_chats_and_in_why
 ) -> None:
     picture: FilePayload = {"name": "lake.png", "mimeType": "image/png", "buffer": png()}
     driver.open("#/phone/app")
+    model.say("A lake.")  # for the answer and for the description, in either order
     model.say("A lake.")
     driver.page.locator("input[type=file]").set_input_files([picture])
     expect(driver.page.locator(".chosen")).to_contain_text("lake.png")
@@ -115,6 +116,7 @@ def test_picture_goes_to_the_agent_and_is_shown_on_the_phone_in_chats_and_in_why
     driver.open("#/phone")
     become_another_number(driver)
     driver.page.locator("input[type=file]").set_input_files([picture])
+    model.say("Another lake.")
     model.say("Another lake.")
     driver.send("Look")
     expect(driver.page.locator(".bubble.mine img").last).to_be_visible(timeout=20_000)
