@@ -36,7 +36,7 @@ def get_own_sharing() -> OwnSharingResource:
     return OwnSharingResource.of(service(OwnSharing).view(caller.tenant, caller.person))
 
 
-@router.post("/v1/me/sharing/rules", "Let somebody be told what the caller says", 409)
+@router.post("/v1/me/sharing/rules", "Add a rule for the caller's own words", 409)
 def add_own_rule(new: NewOwnRule) -> SharingRuleResource:
     """A rule for the caller's own words to agents, from now on."""
     caller = _changing()

@@ -18,7 +18,7 @@ from skein.sharing.api import (
     SharingRulePage,
     SharingRuleResource,
 )
-from skein.sharing.rules import SharingRuleService
+from skein.sharing.rules import RuleChanges
 
 router = ApiRouter("sharing", "sharing", role="support", writes="owner")
 
@@ -29,14 +29,14 @@ RuleId = Annotated[EntityId, Path(description="The id of a sharing rule.")]
 def create_sharing_rule(new: NewSharingRule) -> SharingRuleResource:
     """People of `from` are told of it in their chats; what they say afterwards may be told."""
     caller = router.caller
-    rule = service(SharingRuleService).create(caller.tenant, new, by=caller.user_id)
+    rule = service(RuleChanges).add(caller.tenant, new.fields, by=caller.user_id)
     return SharingRuleResource.of(rule)
 
 
 @router.get("/v1/sharing-rules", "List sharing rules, oldest first")
 def list_sharing_rules() -> SharingRulePage:
     """All rules that were not deleted; a tenant has at most 100."""
-    rules = service(SharingRuleService).list(router.caller.tenant)
+    rules = service(RuleChanges).read(router.caller.tenant).rules
     return SharingRulePage(items=tuple(map(SharingRuleResource.of, rules)), next_cursor=None)
 
 
@@ -46,7 +46,7 @@ def list_sharing_versions(
 ) -> RulesVersionPage:
     """Each change of a rule makes a version of all rules."""
     tenant = router.caller.tenant
-    page = service(SharingRuleService).versions(tenant, limit=limit, cursor=cursor)
+    page = service(RuleChanges).versions(tenant, limit=limit, cursor=cursor)
     items = tuple(map(RulesVersionResource.of, page.items))
     return RulesVersionPage(items=items, next_cursor=page.next_cursor)
 
@@ -54,14 +54,14 @@ def list_sharing_versions(
 @router.get("/v1/sharing-rules/<rule_id>", "Get a sharing rule")
 def get_sharing_rule(rule_id: RuleId) -> SharingRuleResource:
     """Also one of the latest that were deleted."""
-    return SharingRuleResource.of(service(SharingRuleService).get(router.caller.tenant, rule_id))
+    return SharingRuleResource.of(service(RuleChanges).get(router.caller.tenant, rule_id))
 
 
 @router.patch("/v1/sharing-rules/<rule_id>", "Update a sharing rule", 409)
 def change_sharing_rule(rule_id: RuleId, change: SharingRuleChange) -> SharingRuleResource:
     """Only the name, the reason and the end can change."""
     caller = router.caller
-    rule = service(SharingRuleService).change(caller.tenant, rule_id, change, by=caller.user_id)
+    rule = service(RuleChanges).change(caller.tenant, rule_id, change.given, by=caller.user_id)
     return SharingRuleResource.of(rule)
 
 
@@ -69,5 +69,5 @@ def change_sharing_rule(rule_id: RuleId, change: SharingRuleChange) -> SharingRu
 def delete_sharing_rule(rule_id: RuleId) -> Response[None]:
     """Nothing more is told by it, also not by runs at work. What was told stays said."""
     caller = router.caller
-    service(SharingRuleService).delete(caller.tenant, rule_id, by=caller.user_id)
+    service(RuleChanges).withdraw(caller.tenant, rule_id, by=caller.user_id)
     return no_content()

@@ -1,7 +1,6 @@
 """The sharing rules of a tenant: make, list, change and delete them."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.storage import Is, Missing, Put, Update, Write
@@ -18,10 +17,6 @@ from skein.models.directory.user import User
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
-
-if TYPE_CHECKING:
-    # Only the API creates these models, so only the API imports them.
-    from skein.sharing.api import NewSharingRule, SharingRuleChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +109,35 @@ class RuleChanges:
         item = self.table.get(SharingRules.key_of(tenant))
         return SharingRules.from_item(item) if item is not None else SharingRules(tenant=tenant)
 
+    def get(self, tenant: str, rule_id: str) -> SharingRule:
+        """Return a rule, also one of the latest that have ended.
+
+        Raises:
+            NotFound: There is no such rule.
+        """
+        known = self.read(tenant)
+        found = next((rule for rule in (*known.rules, *known.ended) if rule.id == rule_id), None)
+        if found is None:
+            raise NotFound("sharing rule not found")
+        return found
+
+    def versions(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[RulesVersion]:
+        """List a page of the versions, newest first.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        return list_partition(
+            self.table,
+            RulesVersion.partition_of(tenant),
+            (RulesVersion.PREFIX,),
+            RulesVersion.from_item,
+            limit=limit,
+            cursor=cursor,
+        )
+
     def _write(
         self,
         known: SharingRules,
@@ -162,60 +186,6 @@ class RuleChanges:
         users = [User.from_item(found[key]) for key in keys if key in found]
         if len(users) < len(keys) or any(user.erasure_id is not None for user in users):
             raise Unprocessable("a rule names a person who does not exist")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharingRuleService:
-    """The operators' side of sharing rules."""
-
-    changes: RuleChanges
-
-    def create(self, tenant: str, new: "NewSharingRule", *, by: str) -> SharingRule:
-        """See `RuleChanges.add`."""
-        return self.changes.add(tenant, new.fields, by=by)
-
-    def list(self, tenant: str) -> tuple[SharingRule, ...]:
-        """Return the rules that have not ended, oldest first."""
-        return self.changes.read(tenant).rules
-
-    def get(self, tenant: str, rule_id: str) -> SharingRule:
-        """Return a rule, also one of the latest that have ended.
-
-        Raises:
-            NotFound: There is no such rule.
-        """
-        known = self.changes.read(tenant)
-        found = next((rule for rule in (*known.rules, *known.ended) if rule.id == rule_id), None)
-        if found is None:
-            raise NotFound("sharing rule not found")
-        return found
-
-    def change(
-        self, tenant: str, rule_id: str, change: "SharingRuleChange", *, by: str
-    ) -> SharingRule:
-        """See `RuleChanges.change`."""
-        return self.changes.change(tenant, rule_id, change.given, by=by)
-
-    def delete(self, tenant: str, rule_id: str, *, by: str) -> None:
-        """See `RuleChanges.withdraw`."""
-        self.changes.withdraw(tenant, rule_id, by=by)
-
-    def versions(
-        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
-    ) -> Listing[RulesVersion]:
-        """List a page of the versions, newest first.
-
-        Raises:
-            Invalid: The cursor does not belong to this list.
-        """
-        return list_partition(
-            self.changes.table,
-            RulesVersion.partition_of(tenant),
-            (RulesVersion.PREFIX,),
-            RulesVersion.from_item,
-            limit=limit,
-            cursor=cursor,
-        )
 
 
 def _rule_in(known: SharingRules, rule_id: str) -> SharingRule:

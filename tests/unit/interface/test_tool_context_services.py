@@ -51,7 +51,7 @@ NOT_FOR_TOOLS = {
     "Outreaches": "operators have agents write to people",
     "OutreachReports": "operators read what has become of an outreach",
     "OwnSharing": "people decide about their own words",
-    "SharingRuleService": "owners make sharing rules",
+    "RuleChanges": "owners make sharing rules",
     "TextConsents": "people and operators record consents to texts",
     "Erasures": "operators request erasures",
     "ErasurePreviews": "operators see what an erasure takes",
