@@ -757,7 +757,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let somebody be told what the caller says
+         * Add a rule for the caller's own words
          * @description A rule for the caller's own words to agents, from now on.
          */
         post: operations["add_own_rule"];
@@ -3477,7 +3477,7 @@ export interface components {
         };
         /**
          * MediaLinkResource
-         * @description A signed URL of a file, for whoever asked for it.
+         * @description A signed URL of a file, for the caller.
          */
         MediaLinkResource: {
             /** @description The signed URL. It needs no token. */

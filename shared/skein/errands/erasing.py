@@ -16,8 +16,8 @@ def errands_erased(
 ) -> Iterator[Write]:
     """Yield the writes that erase the errands which a person has ordered, or in which they are.
 
-    A meeting that they asked for goes, with what the others were asked. Another's meeting goes on
-    without them. Their own errand goes last, because it leads to the rest.
+    A meeting that they asked for is deleted, with the others' errands for it. A meeting of another
+    person continues without them. Their own errand is deleted last, because it leads to the rest.
 
     Args:
         ids: All ids of the person.

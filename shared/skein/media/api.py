@@ -81,7 +81,7 @@ class UploadResource(Resource):
 
 
 class MediaLinkResource(Resource):
-    """A signed URL of a file, for whoever asked for it."""
+    """A signed URL of a file, for the caller."""
 
     url: Annotated[str, Field(description="The signed URL. It needs no token.")]
     expires_at: Annotated[Instant, Field(description="Until when the URL works.")]

@@ -129,7 +129,7 @@ Item: TypeAlias = str
 
 class MediaLinkResource(TypedDict):
     """
-    A signed URL of a file, for whoever asked for it.
+    A signed URL of a file, for the caller.
     """
 
     url: str

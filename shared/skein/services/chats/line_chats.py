@@ -1,4 +1,4 @@
-"""Direct chats between a person's address and a line: their items, for whoever opens one."""
+"""Direct chats between a person's address and a line, and the items that open one."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
