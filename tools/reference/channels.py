@@ -105,8 +105,8 @@ MMS and WhatsApp bring up to ten files. What models see is in
 [context](context.md#pictures-and-files).
 
 `send_message` takes `media`: files of the active chat, such as `12.1`, or documents by name. The
-message gets copies, with the authors of the originals: an erasure of an author deletes the copies, too. A
-file goes only where words may go, and a person's yes, which is for words, never sends one.
+message gets copies, with the authors of the originals: an erasure of an author deletes the copies,
+too. A file goes only where words may go, and a person's yes, which is for words, never sends one.
 
 - The first picture goes with the text, each other file alone. A picture that is too large for an
   MMS is sent smaller. An SMS with a file counts as `mms` in usage and `prices`, and as three
