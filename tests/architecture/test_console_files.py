@@ -19,13 +19,14 @@ from skein.models.runs.trigger import TriggerType
 CONSOLE = ROOT / "console"
 MODULES = sorted(CONSOLE.rglob("*.js"))
 PAGES = sorted((CONSOLE / "pages").glob("*.js"))
-WORDS = (CONSOLE / "words.js").read_text(encoding="utf-8")
+WORDS = (CONSOLE / "words.js", *sorted((CONSOLE / "words").glob("*.js")))
 # Each of these could turn content into markup, code or a style.
 FORBIDDEN = re.compile(
     r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval|new Function"
     r"|createContextualFragment|setHTMLUnsafe|srcdoc|cookie)\b|\.style\b"
 )
 ENTRY = re.compile(r"^(?P<indent> *)(?P<name>\w+):(?P<rest>.*)$")
+GROUP = re.compile(r"^export const (?P<name>\w+) = \{$")
 
 
 def text(path: Path) -> str:
@@ -38,13 +39,16 @@ def code(path: Path) -> str:
 
 
 def words() -> Iterator[str]:
-    """Yield the path of each text of `words.js`, such as `pages.home.name`."""
+    """Yield the path of each text of the console, such as `pages.home.name`."""
     parents: list[str] = []
-    for line in WORDS.splitlines():
+    group: list[str] = []  # of the lines that follow
+    for line in "\n".join(map(text, WORDS)).splitlines():
+        if opened := GROUP.match(line):
+            group = [] if opened["name"] == "words" else ["pages", opened["name"]]
         found = ENTRY.match(line)
         if found is None:
             continue
-        parents = parents[: len(found["indent"]) // 2 - 1]
+        parents = [*group, *parents[len(group) :][: len(found["indent"]) // 2 - 1]]
         rest = found["rest"].strip()
         if rest == "{":
             parents.append(found["name"])
@@ -62,7 +66,7 @@ def aliases(source: str) -> dict[str, str]:
 
 
 def used(path: Path) -> set[str]:
-    """Return the paths of `words.js` that a module names."""
+    """Return the paths of the words that a module names."""
     source = code(path)
     return {
         prefix + found
@@ -81,7 +85,7 @@ def test_page_is_complete(path: Path) -> None:
     order = re.search(r"export const menu = \[(.*?)\];", listed, re.DOTALL)
     assert order is not None
     assert name in re.findall(r"\w+", order[1]), "list it in the menu of console/pages.js"
-    assert f"pages.{name}.name" in set(words()), "add its words to console/words.js"
+    assert f"pages.{name}.name" in set(words()), "add its words to console/words/"
     assert (ROOT / "tests" / "console" / f"test_page_{name}.py").is_file(), "write its test"
     docs = text(ROOT / "docs" / "console.md")
     assert f"| `{name}` | `#/{name}`" in docs, "add its row to docs/console.md"
