@@ -32,7 +32,7 @@ from skein.recall.rare_words import rare_stems
 from skein.recall.words import stems_of
 from skein.services.chat_state.audience import everybody_since, scope_of
 from skein.services.chat_state.sharing_reads import read_covered
-from skein.services.chat_state.sharing_rules import AuthorRules, pause_in
+from skein.services.chat_state.sharing_rules import AuthorRules, SaidMessage, pause_in
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import read_items
@@ -66,7 +66,7 @@ class IndexTarget:
         """Return the partitions in which others are told the message; see `telling`."""
         if self.covered is None:
             return ()
-        return self.covered.partitions(self.chat, message, self.agent_id)
+        return self.covered.partitions(self.chat, [SaidMessage.of(message)], self.agent_id)
 
     def holds(self, message: Message) -> bool:
         """Tell whether the agent was present for a message."""

@@ -108,6 +108,20 @@ def test_words_are_told_after_notice_and_quiet_time_unless_kept(
     assert author.rules_of(_chat(None), said) == ()
 
 
+def test_what_several_messages_made_is_told_only_where_each_of_them_is() -> None:
+    held = HeldRole(role="nurse", since=NOON)
+    emma = User(tenant=TENANT, id=EMMA.id, name="Emma", created_at=NOON, roles=(held,))
+    now, said = NOON + PAUSE, [SaidMessage(seq, EMMA.id, NOON) for seq in (SAID, SAID + 1)]
+    author = AuthorRules(emma, (rule(),), now, Settings())
+    readers = ReaderRules((rule(),), (DOCTOR,), 1, now, Settings())
+    kept = STATE.model_copy(update={"kept": (SeqSpan(first_seq=SAID, last_seq=SAID),)})
+    for state, told in ((STATE, True), (kept, False)):
+        assert bool(author.partitions(_chat(state), said, "agt_a")) is told
+        assert bool(readers.rules_for_all(_chat(state), said, emma)) is told
+    assert author.partitions(_chat(STATE), [said[0], None], "agt_a") == ()
+    assert readers.rules_for_all(_chat(STATE), [], emma) == ()
+
+
 def test_readers_search_what_all_of_them_may_be_told_in_at_most_eight_partitions() -> None:
     rules = tuple(rule(whose=f"role {n}") for n in range(10))
     one = ReaderRules(rules, (DOCTOR,), 1, NOON, Settings())

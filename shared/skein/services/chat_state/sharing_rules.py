@@ -1,13 +1,14 @@
 """Decide who may be told by a sharing rule what a person said to an agent alone.
 
 Nothing else knows the answer: prompts, explanations and previews all ask here. Told words are those
-of one person, in that person's own direct chat; agents' words, groups and derived items are never
-told by a rule.
+of one person, in that person's own direct chat, and memories that were made from such words alone;
+agents' words, groups and all other derived items are never told by a rule.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.ownership import shared_partition
@@ -116,12 +117,25 @@ class AuthorRules:
         by_time = covering(self.rules, PersonRoles.of(self.author, said.at))
         return tuple(rule for rule in by_time if sharing.covered_by(rule.id, said.seq))
 
-    def partitions(self, chat: Chat, message: Message, agent_id: str) -> tuple[str, ...]:
-        """Return the partitions of an agent's index in which others find a message."""
-        subject = PersonRoles.of(self.author, message.created_at).subject
-        rules = self.rules_of(chat, SaidMessage.of(message))
-        found = {_partition(chat.tenant, agent_id, rule, subject) for rule in rules}
-        return tuple(sorted(found))
+    def partitions(
+        self, chat: Chat, said: Sequence[SaidMessage | None], agent_id: str
+    ) -> tuple[str, ...]:
+        """Return the partitions of an agent's index in which others find some messages together.
+
+        Args:
+            chat: The chat of the messages, as it is now.
+            said: The messages; what was made from several of them is told only where all are.
+            agent_id: The agent.
+        """
+        found = [self._partitions_of(chat, each, agent_id) for each in said]
+        return tuple(sorted(set[str].intersection(*found))) if found else ()
+
+    def _partitions_of(self, chat: Chat, said: SaidMessage | None, agent_id: str) -> set[str]:
+        if said is None:
+            return set()
+        subject = PersonRoles.of(self.author, said.at).subject
+        rules = self.rules_of(chat, said)
+        return {_partition(chat.tenant, agent_id, rule, subject) for rule in rules}
 
     def _is_direct_of(self, chat: Chat, author: str) -> bool:
         """Tell whether a chat is the private direct chat of a person under one and the same id."""
@@ -192,6 +206,14 @@ class ReaderRules:
                 return ()
             found.append(rule)
         return tuple(dict.fromkeys(found))
+
+    def rules_for_all(self, chat: Chat, said: Iterable[SaidMessage], author: User | None) -> Rules:
+        """Return the rules by which all readers may be told what was made from some messages.
+
+        There are none unless each of these messages may be told.
+        """
+        found = [self.rules_for(chat, each, author) for each in said]
+        return tuple(dict.fromkeys(chain(*found))) if all(found) else ()
 
 
 def pause_in(chat: Chat, settings: Settings) -> timedelta:
