@@ -1,7 +1,10 @@
 """Sharing rules: what one person says to an agent alone reaches another by rule only."""
 
+from datetime import timedelta
+
 import pytest
 
+from skein.models.config.sharing import MAX_OWN_RULES, MAX_RULES
 from skein.models.runs.completion import ModelRequest
 from tests.support.api_client import Client
 from tests.support.family import EMMA, RINA, TOM, Family, chat_of
@@ -41,10 +44,11 @@ def test_words_before_the_notice_are_told_to_nobody_until_the_person_opens_them(
     family.quiet()
     assert SECRET not in family.prompt_of(TOM, ASKED)
 
+    family.attach_feed()  # it has the words indexed again
     emma = Client(family, sub=EMMA.id)
     opened = emma.post(f"/v1/chats/{chat_of(EMMA)}/sharing/rules/{rule}", {})
     assert opened.status == 200, opened.body
-    family.quiet()
+    family.drain()
     assert SECRET in family.prompt_of(TOM, ASKED)
 
 
@@ -66,6 +70,38 @@ def test_talk_that_a_person_keeps_is_told_to_nobody(family: Family) -> None:
     assert "was fun" in prompt
     assert SECRET not in prompt
     assert "strict" not in prompt
+
+
+@pytest.mark.parametrize("written", ["PRIVATE", " keep Private. ", "by the API"])
+def test_talk_that_is_kept_late_is_told_to_nobody_from_then_on(
+    family: Family, written: str
+) -> None:
+    family.attach_feed()
+    family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+    assert SECRET in family.prompt_of(TOM, ASKED)
+    epoch = family.stored_rules().epoch
+    if written == "by the API":
+        emma = Client(family, sub=EMMA.id)
+        kept = emma.post(f"/v1/chats/{chat_of(EMMA)}/sharing/keep", {})
+        assert kept.status == 200, kept.body
+    else:
+        family.says(EMMA, written)
+        assert family.texts(chat_of(EMMA))[-1].startswith("OK, this talk and the one before it")
+    assert family.stored_rules().epoch > epoch
+    family.clock.advance(16 * 60)
+    family.drain()
+    assert "may be told" not in family.prompt_of(TOM, ASKED)
+
+
+def test_word_private_is_an_ordinary_message_where_no_rule_covers_the_person(
+    family: Family,
+) -> None:
+    family.rule()
+    family.says(RINA, "PRIVATE")
+    assert family.texts(chat_of(RINA))[-1] == "Fine."
 
 
 def test_words_are_told_only_after_the_talk_is_quiet(family: Family) -> None:
@@ -165,3 +201,24 @@ def test_run_that_was_told_words_posts_only_while_the_rules_hold(family: Family)
     assert len(prompts) == 2
     assert SECRET not in prompts[1]
     assert family.texts(chat_of(TOM))[-1] == "answer 2"
+
+
+def test_rule_that_has_ended_covers_nothing_that_was_said_since(family: Family) -> None:
+    ends = (family.clock.now() + timedelta(hours=1)).isoformat()
+    rule = family.rule(ends_at=ends)
+    family.clock.advance(3_600)
+    later = (family.clock.now() + timedelta(hours=1)).isoformat()
+    changed = family.operator.patch(f"/v1/sharing-rules/{rule}", {"ends_at": later})
+    assert changed.status == 409, changed.body
+
+
+def test_rules_of_a_person_leave_place_for_those_of_operators(family: Family) -> None:
+    emma, body = Client(family, sub=EMMA.id), {"to": {"role": "father"}, "reason": "So."}
+    made = [emma.post("/v1/me/sharing/rules", body).status for _ in range(MAX_OWN_RULES + 1)]
+    assert made == [201] * MAX_OWN_RULES + [409]
+    for _ in range(MAX_RULES - MAX_OWN_RULES):
+        family.rule()
+    full = {"name": "R", "reason": "So.", "from": {"role": "a"}, "to": {"role": "b"}}
+    assert family.operator.post("/v1/sharing-rules", full).status == 409
+    [newest, *_] = family.operator.get("/v1/sharing-rules/versions").body["items"]
+    assert (newest["version"], len(newest["rules"])) == (MAX_RULES, MAX_RULES)

@@ -4,6 +4,7 @@ from typing import Any
 
 import admin_api
 from skein.models.common.base import NamedMember
+from skein.models.config.sharing import SharingRules
 from skein.models.outbox.jobs import RecallJob
 from tests.support.api_client import Client
 from tests.support.builders import LONG_INVOCATION, TENANT, World, bot, person
@@ -49,6 +50,9 @@ class Family(World):
         assert made.status == 201, made.body
         self.clock.advance(1)
         return str(made.body["id"])
+
+    def stored_rules(self) -> SharingRules:
+        return SharingRules.from_item(self.table.get(SharingRules.key_of(TENANT)) or {})
 
     def says(self, one: NamedMember, text: str) -> None:
         """Post a message in the person's direct chat, and let the agent answer it."""

@@ -278,8 +278,10 @@ def fixed_answer(run: Run, reading: Reading) -> FixedAnswer | None:
     asked = next((one for one in reading.of(History).messages if one.seq == seq), None)
     if seq is None or asked is None or not (asked.resets or asked.keeps):
         return None
-    shown = ShownHistory(chat_id=reading.chat.id, seq=seq)
-    return FixedAnswer(shown, "session_reset" if asked.resets else "talk_kept")
+    shown, talk = ShownHistory(chat_id=reading.chat.id, seq=seq), reading.chat.sharing
+    late = talk is not None and talk.talk_from == seq
+    kept = "talk_kept_late" if late else "talk_kept"
+    return FixedAnswer(shown, "session_reset" if asked.resets else kept)
 
 
 def reaches_nobody(run: Run, reading: Reading) -> bool:

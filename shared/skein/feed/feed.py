@@ -29,6 +29,7 @@ from skein.live.changes import (
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
+from skein.models.chats.sharing import SharingState
 from skein.models.common.reason import Reason
 from skein.models.common.storage import META, Item, key_kind
 from skein.models.outbox.changes import ItemChange
@@ -180,6 +181,23 @@ def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
         yield RecallJob(tenant=chat.tenant, chat_id=chat.id)
 
 
+def _of_shared_words(change: ItemChange) -> Iterator[Job]:
+    """Yield the job of words that a person has kept from others, or opened to a sharing rule."""
+    after = change.after.get("sharing") if change.after is not None else None
+    before = change.before.get("sharing") if change.before is not None else None
+    if after is None or after == before or change.after is None:
+        return
+    earlier = SharingState.model_validate(before) if before is not None else None
+    span = SharingState.model_validate(after).retold_since(earlier)
+    if span is not None:
+        yield RecallJob(
+            tenant=change.after["tenant"],
+            chat_id=change.after["id"],
+            first_seq=span.first_seq,
+            last_seq=span.last_seq,
+        )
+
+
 def _of_agent(membership: Membership, first_seq: int, last_seq: int | None = None) -> RecallJob:
     return RecallJob(
         tenant=membership.tenant,
@@ -196,7 +214,7 @@ HANDLERS: Mapping[str, tuple[Handler, ...]] = {
     Membership.PREFIX.kind: (push_of_membership,),
     MediaFile.PREFIX.kind: (push_of_media,),
     Run.PREFIX.kind: (push_of_run,),
-    META: (_of_discarded_chat, push_of_chat),
+    META: (_of_discarded_chat, _of_shared_words, push_of_chat),
 }
 
 

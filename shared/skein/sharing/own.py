@@ -13,7 +13,6 @@ from skein.models.common.storage import Is, Query, Update, Write
 from skein.models.config.sharing import SharingParty, SharingRule, SharingRuleFields, epoch_raised
 from skein.models.directory.role import Role
 from skein.models.directory.user import User
-from skein.models.outbox.jobs import RecallJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering
 from skein.services.chat_state.snapshot import read_chat
@@ -21,7 +20,6 @@ from skein.services.chats.views import ChatViews
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import read_items
 from skein.services.directory.users import Users
-from skein.services.outbox.dispatch import Dispatch
 from skein.sharing.rules import RuleChanges
 
 if TYPE_CHECKING:
@@ -75,7 +73,6 @@ class OwnSharing:
     changes: RuleChanges
     users: Users
     views: ChatViews
-    dispatch: Dispatch
 
     def view(self, tenant: str, person: NamedMember) -> OwnView:
         """Return what a person may see."""
@@ -120,7 +117,7 @@ class OwnSharing:
         """Add a rule for a person's own words.
 
         Raises:
-            Conflict: The tenant has too many rules.
+            Conflict: The tenant or the person has too many rules.
             Unprocessable: The rule names a person who does not exist.
         """
         self.users.recorded(tenant, person)
@@ -147,11 +144,7 @@ class OwnSharing:
         Raises:
             NotFound: The chat is no direct chat of the person, or no rule covers it.
         """
-
-        def kept(sharing: SharingState) -> SharingState:
-            return sharing.model_copy(update={"private": True})
-
-        return self._changed(tenant, user_id, chat_id, kept)
+        return self._changed(tenant, user_id, chat_id, lambda talk: talk.kept_private(0))
 
     def withdraw(self, tenant: str, user_id: str, chat_id: str, given: "Withdrawal") -> Chat:
         """Keep messages of a person from others from now on (idempotent).
@@ -192,7 +185,10 @@ class OwnSharing:
         *,
         last_seq: int = 0,
     ) -> Chat:
-        """Change what a chat stores for rules, bind runs to it, and index the chat again."""
+        """Change what a chat stores for rules, and bind runs to it.
+
+        The feed has the words indexed again.
+        """
 
         def attempt() -> Chat:
             chat = read_chat(self.table, tenant, chat_id)
@@ -218,9 +214,7 @@ class OwnSharing:
             self.table.transact(writes)
             return revised
 
-        chat = optimistic(self.clock, attempt)
-        self.dispatch.send_surely([RecallJob(tenant=tenant, chat_id=chat_id, first_seq=1)])
-        return chat
+        return optimistic(self.clock, attempt)
 
 
 def _names(chat: Chat | None) -> tuple[str, ...]:

@@ -1,22 +1,18 @@
 """The sharing rules of a tenant: make, list, change and delete them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.storage import Is, Missing, Put, Update, Write
-from skein.models.config.overrides import TenantSettings
 from skein.models.config.sharing import (
-    MAX_ENDED,
-    MAX_RULES,
     RulesVersion,
     SharingRule,
     SharingRuleFields,
     SharingRules,
 )
-from skein.models.directory.user import User
 from skein.ports import Clock, Ids, Table
-from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+from skein.services.config.rule_versions import NewVersion, check_people, read_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,25 +33,22 @@ class RuleChanges:
             own: Whether it is such a rule.
 
         Raises:
-            Conflict: The tenant has too many rules.
+            Conflict: The tenant, or the person for their own words, has too many rules.
             Unprocessable: A person whom it names does not exist, or it ends before it begins.
         """
         now = self.clock.now()
         begins_at = max(now, fields.starts_at or now)
         if fields.ends_at is not None and fields.ends_at <= begins_at:
             raise Unprocessable("ends_at must be later than the beginning")
-        self._check_people(tenant, fields)
+        check_people(self.table, tenant, (fields.from_, fields.to))
         rule = SharingRule(
             **dict(fields), id=f"shr_{self.ids.ulid()}", begins_at=begins_at, own=own
         )
 
         def attempt() -> SharingRule:
             known = self.read(tenant)
-            left = tuple(each for each in known.rules if each.ends_at is None or each.ends_at > now)
-            if len(left) >= MAX_RULES:
-                raise Conflict(f"a tenant has at most {MAX_RULES} sharing rules")
-            over = tuple(each for each in known.rules if each not in left)
-            self._write(known, (*left, rule), (*known.ended, *over), by, withdraws=False)
+            version = NewVersion.with_rule(known, rule, by, now)
+            self.table.transact(version.writes(self.table))
             return rule
 
         return optimistic(self.clock, attempt)
@@ -67,12 +60,15 @@ class RuleChanges:
 
         Raises:
             NotFound: There is no such rule.
+            Conflict: It has ended: what was said since then was not said under it.
             Unprocessable: It would end before it begins.
         """
 
         def attempt() -> SharingRule:
             known = self.read(tenant)
             rule = _rule_in(known, rule_id)
+            if rule.ends_at is not None and rule.ends_at <= self.clock.now():
+                raise Conflict("the rule has ended; create another one")
             changed = rule.model_copy(update=given)
             if changed.ends_at is not None and changed.ends_at <= changed.begins_at:
                 raise Unprocessable("ends_at must be later than the beginning")
@@ -106,8 +102,7 @@ class RuleChanges:
 
     def read(self, tenant: str) -> SharingRules:
         """Return a tenant's rules; none if there never was one."""
-        item = self.table.get(SharingRules.key_of(tenant))
-        return SharingRules.from_item(item) if item is not None else SharingRules(tenant=tenant)
+        return read_rules(self.table, tenant)
 
     def get(self, tenant: str, rule_id: str) -> SharingRule:
         """Return a rule, also one of the latest that have ended.
@@ -147,45 +142,9 @@ class RuleChanges:
         *,
         withdraws: bool,
     ) -> None:
-        """Write the next version, and say in the tenant's settings that there are rules."""
-        now = self.clock.now()
-        revised, write = revise(
-            known,
-            {"rules": rules, "ended": ended[-MAX_ENDED:], "changed_at": now, "changed_by": by},
-        )
-        version = RulesVersion(
-            tenant=known.tenant,
-            version=revised.version,
-            rules=rules,
-            changed_at=now,
-            changed_by=by,
-        )
-        if known.version == 0:
-            first: list[Write] = [Put(revised.key, revised.to_item(), Missing())]
-            writes = [*first, self._announced(known.tenant)]
-        else:
-            writes = [replace(write, add={"epoch": 1} if withdraws else {})]
-        writes.append(Put(version.key, version.to_item(), Missing()))
-        self.table.transact(writes)
-
-    def _announced(self, tenant: str) -> Write:
-        """Return the write by which turns of the tenant read the rules from now on."""
-        key = TenantSettings.key_of(tenant)
-        item = self.table.get(key)
-        if item is not None:
-            version = TenantSettings.from_item(item).version
-            change = {"sharing": True, "version": version + 1}
-            return Update(key, set=change, condition=Is("version", version))
-        settings = TenantSettings(tenant=tenant, sharing=True, changed_at=self.clock.now())
-        return Put(key, settings.to_item(), Missing())
-
-    def _check_people(self, tenant: str, fields: SharingRuleFields) -> None:
-        named = [party.user_id for party in (fields.from_, fields.to) if party.user_id is not None]
-        keys = [User.key_of(tenant, user_id) for user_id in dict.fromkeys(named)]
-        found = self.table.get_many(keys) if keys else {}
-        users = [User.from_item(found[key]) for key in keys if key in found]
-        if len(users) < len(keys) or any(user.erasure_id is not None for user in users):
-            raise Unprocessable("a rule names a person who does not exist")
+        """Write the next version."""
+        version = NewVersion(known, rules, ended, by, self.clock.now(), withdraws)
+        self.table.transact(version.writes(self.table))
 
 
 def _rule_in(known: SharingRules, rule_id: str) -> SharingRule:

@@ -1110,6 +1110,28 @@ def test_link_carries_over_no_role() -> None:
     assert (chat.owned, chat.owners) == (False, ())
 
 
+def test_link_carries_over_no_role_that_rules_name_and_no_rule() -> None:
+    world = called()
+    text(world)
+    caller = owner(world)
+    assert caller is not None
+    boss = operator(world)
+    assert boss.patch(f"/v1/users/{caller}", {"roles": [{"role": "nurse"}]}).status == 200
+    for whose in ({"role": "nurse"}, {"user_id": caller}):
+        rule = {"name": "Rule", "reason": "So.", "from": whose, "to": {"role": "doctor"}}
+        assert boss.post("/v1/sharing-rules", rule).status == 201
+    text(world, "Hello again")
+    answered(world)
+    ann = Client(world, sub=ANN.id)
+    [chat] = [each.chat for each in world.app.views.direct_chats(TENANT, caller).items]
+    assert chat.sharing is not None
+    link(world)
+    seen = ann.get("/v1/me/sharing").body
+    assert (seen["roles"], seen["rules"], seen["talks"]) == ([], [], [])
+    assert boss.patch(f"/v1/users/{ANN.id}", {"roles": [{"role": "nurse"}]}).status == 200
+    assert ann.post(f"/v1/chats/{chat.id}/sharing/keep", {}).status == 404  # nothing is covered
+
+
 def test_link_leaves_the_roles_of_the_account() -> None:
     world = called()
     text(world)

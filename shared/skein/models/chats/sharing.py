@@ -11,6 +11,7 @@ from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Value
 
+LAST_SEQ = 999_999_999_999
 MAX_RANGES = 50  # kept from others in one chat; more widen to one range
 
 
@@ -65,6 +66,15 @@ class SharingState(Value):
             }
         )
 
+    def kept_private(self, seq: int) -> "SharingState":
+        """Return the state after the person has kept the talk, with the message of a number.
+
+        If the message begins a talk, it came late: the talk before it is withdrawn, too.
+        """
+        late = seq == self.talk_from and 0 < self.before < seq
+        state = self.withdrawn(self.before, seq - 1) if late else self
+        return state.model_copy(update={"private": True})
+
     def withdrawn(self, first_seq: int, last_seq: int) -> "SharingState":
         """Return the state after the person has withdrawn messages."""
         kept = (*self.kept, SeqSpan(first_seq=first_seq, last_seq=last_seq))
@@ -79,6 +89,19 @@ class SharingState(Value):
     def is_over(self, seq: int, now: datetime, pause: timedelta) -> bool:
         """Tell whether the talk of a message is over, so that it can no longer be kept by code."""
         return seq < self.talk_from or now >= self.quiet_at(pause)
+
+    def retold_since(self, earlier: "SharingState | None") -> SeqSpan | None:
+        """Return the span of messages that the person has kept or opened since an earlier state."""
+        kept, opened = (earlier.kept, earlier.opened) if earlier is not None else ((), {})
+        spans = [each for each in self.kept if each not in kept]
+        if self.private and earlier is not None and not earlier.private:
+            spans.append(SeqSpan(first_seq=self.talk_from, last_seq=LAST_SEQ))
+        if self.opened != opened:
+            spans.append(SeqSpan(first_seq=1, last_seq=max(self.opened.values(), default=1)))
+        if not spans:
+            return None
+        first, last = min(one.first_seq for one in spans), max(one.last_seq for one in spans)
+        return SeqSpan(first_seq=first, last_seq=last)
 
     def covered_by(self, rule_id: str, seq: int) -> bool:
         """Tell whether a message was said after the notice of a rule, or was opened to it."""

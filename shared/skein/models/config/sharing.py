@@ -13,6 +13,7 @@ from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
 
 MAX_RULES = 100  # of a tenant, without those that have ended
+MAX_OWN_RULES = 10  # that one person makes for their own words
 LAST_VERSION = 99_999_999
 MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
 

@@ -8,18 +8,18 @@ from skein.services.chat_state.sharing_rules import pause_in
 from skein.services.common.words import words_of
 from skein.settings import Settings
 
-KEEPS = "private"  # the message with which a person keeps a talk from others
+KEEPS = (["private"], ["keep", "private"])  # the words with which a person keeps a talk
 
 
 def keeps_talk(chat: Chat, message: Message) -> bool:
-    """Tell whether a message asks to keep the talk private: the word PRIVATE alone.
+    """Tell whether a message asks to keep the talk private: PRIVATE or KEEP PRIVATE, alone.
 
     In a chat that no rule covers, the word is an ordinary message.
     """
     sharing = chat.sharing
     if sharing is None or message.sender.person_id != sharing.person_id or message.kind != "text":
         return False
-    return message.via is None and [*words_of(message.text)] == [KEEPS]
+    return message.via is None and [*words_of(message.text)] in KEEPS
 
 
 def sharing_with(
@@ -32,15 +32,15 @@ def sharing_with(
         message: The message, with its seq.
         noticed_rules: The rules of which the message tells the chat's person.
     """
-    sharing = chat.sharing
-    if noticed_rules and chat.kind == "direct" and len(chat.person_ids) == 1:
+    sharing, alone = chat.sharing, chat.kind == "direct" and len(chat.person_ids) == 1
+    if noticed_rules and alone:
         if sharing is None or sharing.person_id != chat.person_ids[0]:
             sharing = SharingState(
                 person_id=chat.person_ids[0], talk_from=message.seq, spoke_at=message.created_at
             )
         noticed = dict.fromkeys(noticed_rules, message.seq) | sharing.noticed
-        return sharing.model_copy(update={"noticed": noticed})
+        sharing = sharing.model_copy(update={"noticed": noticed})
     if sharing is None or message.sender.person_id != sharing.person_id:
         return sharing
     sharing = sharing.spoken(message.seq, message.created_at, pause_in(chat, settings))
-    return sharing.model_copy(update={"private": True}) if message.keeps else sharing
+    return sharing.kept_private(message.seq) if message.keeps else sharing

@@ -48,7 +48,7 @@ from skein.models.common.storage import (
     gone,
 )
 from skein.models.config.overrides import Overrides
-from skein.models.config.sharing import SharingRules
+from skein.models.config.sharing import SharingRules, epoch_raised
 from skein.models.outbox.jobs import Job, MediaJob
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
@@ -341,6 +341,8 @@ class Chats:
         if new.sharing_epoch is not None:
             key = SharingRules.key_of(new.tenant)
             commit.writes.append(Check(key, Is("epoch", new.sharing_epoch)))
+        if message.keeps:
+            commit.writes.append(epoch_raised(new.tenant))
         stay = self._stay_begun_by(message, new, snapshot.chat, now)
         counters = counted(
             snapshot,

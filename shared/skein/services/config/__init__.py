@@ -6,6 +6,7 @@ __all__ = [
     "resolution",
     "retention",
     "rollout",
+    "rule_versions",
     "services_key",
     "sources",
     "stack_settings",
