@@ -4,7 +4,7 @@
 const ATTRIBUTES = new Set([
   "action", "alt", "autocomplete", "checked", "class", "cols", "colspan", "datetime", "dir", "disabled",
   "for", "height", "hidden", "id", "inputmode", "lang", "max", "maxlength", "method", "min", "minlength", "name",
-  "open", "placeholder", "readonly", "required", "role", "rows", "scope", "selected", "spellcheck",
+  "open", "pattern", "placeholder", "readonly", "required", "role", "rows", "scope", "selected", "spellcheck",
   "step", "tabindex", "title", "type", "value", "width",
 ]);
 // A property, since the attribute would only set what the element has at first.

@@ -15,6 +15,7 @@ import home from "./pages/home.js";
 import people from "./pages/people.js";
 import phone from "./pages/phone.js";
 import settings from "./pages/settings.js";
+import sharing from "./pages/sharing.js";
 import time from "./pages/time.js";
 import tour from "./pages/tour.js";
 import transcripts from "./pages/transcripts.js";
@@ -25,7 +26,7 @@ import why from "./pages/why.js";
 export const menu = [
   [null, [tour, home]],
   ["talk", [phone, chats, desk]],
-  [null, [agent, people]],
+  [null, [agent, people, sharing]],
   ["understand", [why, transcripts, errands, usage, audit]],
   [null, [settings, time]],
 ];

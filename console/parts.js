@@ -29,6 +29,13 @@ export function when(text, format = moment) {
   return text ? el("time", { datetime: text }, format.format(new Date(text))) : said.none;
 }
 
+/** A time of the API as a `datetime-local` has it: in the browser's time zone. */
+export function localTime(text) {
+  if (!text) return "";
+  const at = new Date(text);
+  return new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
 /** Return the time between two times of the API, in words. */
 export function took(from, to) {
   if (!from || !to) return said.none;

@@ -1,7 +1,7 @@
 // A form for a plan: what the agent does, when, and where it speaks.
 import { el, field, select } from "../dom.js";
 import { chatPicker, personPicker } from "../names.js";
-import { form } from "../parts.js";
+import { form, localTime } from "../parts.js";
 import { words } from "../words.js";
 
 const REGULAR = /^(\d{1,2}) (\d{1,2}) \* \* (\*|1-5|[0-6])$/; // cron that has a time of the day
@@ -85,11 +85,4 @@ function kindOf(plan, regular) {
 function cronOf(time, days) {
   const [hour, minute] = time.split(":").map(Number);
   return `${minute} ${hour} * * ${days}`;
-}
-
-/** A time of the API as a `datetime-local` has it: in the browser's time zone. */
-function localTime(text) {
-  if (!text) return "";
-  const at = new Date(text);
-  return new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

@@ -3,6 +3,7 @@ import { withQuery } from "../api.js";
 import { download, el, field, fill, select } from "../dom.js";
 import { copyId } from "../names.js";
 import { action, card, facts, form, number, outcome, part, table, when } from "../parts.js";
+import { recordCard, rolesCard } from "../person_forms.js";
 import { askReason, reasonFor } from "../reason.js";
 import { words } from "../words.js";
 
@@ -85,13 +86,13 @@ function people(users, none) {
 // ---------------------------------------------------------------------- a person
 
 async function showPerson(main, userId, context) {
-  const { api } = context;
+  const { api, session } = context;
   const path = `/v1/users/${part(userId)}`, subject = `user/${userId}`;
   const read = (reason) => api.get(withQuery(path, { reason }));
   const [user, chats, agents] = await Promise.all([read(reasonFor(subject)), api.get(`${path}/chats?limit=${PAGE}`),
     api.items("/v1/agents", MOST_SEARCHED)]);
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
-  const record = el("div", { class: "stack" }), undone = outcome();
+  const title = el("h1", {}), record = el("div", { class: "stack" }), undone = outcome();
   const ask = async (reason) => {
     const current = await read(reason);
     if (current.profile === null) return said.notShown;
@@ -102,15 +103,18 @@ async function showPerson(main, userId, context) {
     draw(await api.post(withQuery(`${path}/profile-changes/${part(change.id)}/undo`, { reason: reasonFor(subject) })));
     return said.undone(change.field);
   };
+  const change = async (body) => draw(await api.patch(withQuery(path, { reason: reasonFor(subject) }), body));
+  const roles = await rolesCard(api, user, session.may("owner"));
   function draw(current) {
-    fill(record, recordOf(current), current.profile === null ? card(said.profile, askReason(said.why, subject, ask))
+    title.textContent = current.name || words.names.unnamed;
+    fill(record, recordCard(current, change), roles, current.profile === null ? card(said.profile, askReason(said.why, subject, ask))
       : [profileOf(current, names), changesOf(current, names, undo, undone)]);
   }
   draw(user);
   const exported = outcome();
   fill(main,
     el("p", {}, el("a", { href: "#/people" }, said.all)),
-    el("h1", {}, user.name || words.names.unnamed), el("p", {}, copyId(user.id)), optedOut(chats.items, names),
+    title, el("p", {}, copyId(user.id)), optedOut(chats.items, names),
     record, undone,
     card(said.chats, table(said.chats, [said.chat, said.channel, said.line, said.phone, said.optedOut, said.messages], chats.items.map((chat) => [
       el("a", { href: `#/transcripts/${part(chat.chat_id)}` }, said.with(names.get(chat.agent_id) ?? words.run.gone)),
@@ -135,12 +139,6 @@ function optedOut(chats, names) {
   const out = chats.filter((chat) => Object.keys(chat.opt_outs).length > 0);
   if (out.length === 0) return null;
   return el("p", { class: "notice" }, said.hasOptedOut(out.map((chat) => names.get(chat.agent_id) ?? words.run.gone).join(", ")));
-}
-
-function recordOf(user) {
-  const quiet = user.quiet_hours === null ? null : said.hours(user.quiet_hours.from, user.quiet_hours.to);
-  return card(said.record, facts([[said.nameSource, said.nameSources[user.name_source]],
-    [said.phones, user.phones.join(", ")], [said.zone, user.time_zone], [said.quiet, quiet]]));
 }
 
 /** What is known of a person, with where each value comes from. */

@@ -38,6 +38,7 @@ PLACES = (
     Place("audit", "#/audit"),
     Place("settings", "#/settings"),
     Place("people", "#/people"),
+    Place("sharing", "#/sharing"),
     Place("desk", "#/desk"),
     Place("transcripts", "#/transcripts"),
     Place("errands", "#/errands"),

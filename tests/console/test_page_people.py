@@ -105,6 +105,31 @@ def test_profile_shows_sources_and_an_agents_change_is_undone(
     driver.check_inert()
 
 
+def test_record_and_roles_of_a_person_are_changed(driver: Driver) -> None:
+    person(driver, "usr_role", time_zone="Europe/Rome")
+    person(driver, "usr_ward", name=HOSTILE)
+    driver.sign_in("#/people/usr_role")
+    page = driver.page
+    page.get_by_text("Change name or time zone").click()
+    page.get_by_label("Name", exact=True).fill("Rosa Diaz")
+    page.get_by_label("Time zone").fill("")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("h1")).to_have_text("Rosa Diaz")
+    page.get_by_text("Give a role").click()
+    page.get_by_label("Role", exact=True).fill("nurse")
+    page.get_by_label("Whom the role is about").select_option(label=HOSTILE)
+    page.get_by_role("button", name="Give the role").click()
+    roles = page.locator(".card", has=page.get_by_role("heading", name="Roles"))
+    expect(roles.locator("li span").first).to_have_text(f"nurse of {HOSTILE}")
+    driver.check_looks()
+    driver.check_inert()
+    stored = driver.client.ok("GET", "/v1/users/usr_role", token=driver.operator())
+    assert (stored["name"], stored["time_zone"]) == ("Rosa Diaz", None)
+    assert stored["roles"] == [{"role": "nurse", "subject": "usr_ward"}]
+    roles.get_by_role("button", name="End the role nurse").click()
+    expect(roles).to_contain_text("This person has no role.")
+
+
 def test_export_is_saved_as_one_file(driver: Driver, tmp_path: Path) -> None:
     person(driver, "usr_export")
     chat = chat_of(driver, "usr_export", HOSTILE)

@@ -1,0 +1,67 @@
+"""The page Sharing: the rules as a table and a list, and who may be told what."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import stack
+from tests.console.driver import HOSTILE, Driver
+from tests.support.scripted_openai import ScriptedOpenAI
+
+RULES = "/v1/sharing-rules"
+
+
+@pytest.fixture(scope="module")
+def _url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A stack of its own, whose rules cover no chats of other tests."""
+    with stack(_model, tmp_path_factory.mktemp("sharing")) as url:
+        yield url
+
+
+def test_rules_are_made_changed_and_deleted_and_stand_in_a_table(driver: Driver) -> None:
+    client, token, page = driver.client, driver.operator(), driver.page
+    client.ok("POST", "/v1/users", {"id": "usr_eve", "name": HOSTILE}, token=token)
+    driver.sign_in("#/sharing")
+    expect(page.locator("main")).to_contain_text("nobody is told what others say")
+    page.get_by_text("New rule").click()
+    page.get_by_label("Name of the rule").fill("Ward")
+    page.get_by_label("Reason").fill(HOSTILE)
+    said, told = (
+        page.get_by_role("group", name=name)
+        for name in ("Whose words may be told", "Who may be told them")
+    )
+    said.get_by_label("Role").fill("nurse")
+    told.get_by_label("Who", exact=True).select_option(label="One person")
+    told.get_by_label("One person").select_option(label=HOSTILE)
+    page.get_by_label("Only if both sides").check()
+    driver.check_looks()
+    page.get_by_role("button", name="Make the rule").click()
+    expect(page.locator("main")).to_contain_text("The rule is made.")
+    cells = page.get_by_role("region", name="Who may be told what").locator("tr")
+    expect(cells.first.locator("th").nth(1)).to_have_text(f"{HOSTILE} (one person)")
+    expect(cells.nth(1).locator("th")).to_have_text("nurse")
+    expect(cells.nth(1).locator("td")).to_contain_text("Ward same subject only")
+    [rule] = client.ok("GET", RULES, token=token)["items"]
+    assert rule["from"] == {"role": "nurse", "user_id": None}
+    assert rule["to"] == {"role": None, "user_id": "usr_eve"}
+    assert rule["same_subject"] is True
+
+    rules = page.locator(".card", has=page.get_by_role("heading", name="Rules", exact=True))
+    rules.get_by_text("Change", exact=True).click()
+    rules.get_by_label("Name of the rule").first.fill("Night ward")
+    rules.get_by_label("Ends").first.fill("2099-01-01T08:00")
+    rules.get_by_role("button", name="Save").click()
+    expect(rules.get_by_role("heading", name="Night ward")).to_be_visible()
+    expect(rules.locator("time").nth(1)).to_contain_text("1 Jan 2099")
+    rules.get_by_text("Delete", exact=True).click()
+    rules.get_by_role("button", name="Delete the rule Night ward").click()
+    expect(cells).to_have_count(0)
+    assert client.ok("GET", RULES, token=token)["items"] == []
+    page.get_by_text("Show the versions").click()
+    history = page.locator(".card", has=page.get_by_role("heading", name="History"))
+    expect(history.locator(".items > li")).to_have_count(3)
+    history.get_by_text("Rules: 1").first.click()
+    expect(history).to_contain_text(f"Night ward: Words of nurse may be told to {HOSTILE}")
+    driver.check_looks()
+    driver.check_inert()
