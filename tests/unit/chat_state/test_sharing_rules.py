@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skein.models.chats.chat import Chat
+from skein.models.chats.refusal import SharingRefusal
 from skein.models.chats.sharing import MAX_RANGES, SeqSpan, SharingState
 from skein.models.config.sharing import SharingParty, SharingRule
 from skein.models.directory.role import HeldRole, Role
@@ -74,38 +75,96 @@ def _chat(sharing: SharingState | None, **more: Any) -> Chat:
 STATE = SharingState(person_id=EMMA.id, noticed={"shr_1": 3}, talk_from=4, spoke_at=NOON)
 
 
+NO = SharingRefusal
+
+
 @pytest.mark.parametrize(
-    ("change", "chat", "minutes", "told"),
+    ("change", "chat", "minutes", "refusal"),
     [
-        ({}, {}, 15, True),
-        ({}, {}, 14, False),
-        ({"talk_from": 6}, {}, 0, True),
-        ({"noticed": {}}, {}, 15, False),
-        ({"noticed": {"shr_1": SAID}}, {}, 15, False),
-        ({"noticed": {"shr_1": SAID}, "opened": {"shr_1": SAID}}, {}, 15, True),
-        ({"private": True}, {}, 15, False),
-        ({"private": True, "talk_from": 6}, {}, 15, True),
-        ({"kept": (SeqSpan(first_seq=SAID, last_seq=SAID),)}, {}, 15, False),
-        ({"person_id": "usr_former"}, {}, 15, False),
-        ({}, {"kind": "group"}, 15, False),
-        ({}, {"visibility": "open"}, 15, False),
-        ({}, {"roster": (COACH,)}, 15, False),
-        ({}, {"discarded_at": NOON}, 15, False),
+        ({}, {}, 15, None),
+        ({}, {}, 14, NO.TALK_NOT_OVER),
+        ({"talk_from": 6}, {}, 0, None),
+        ({"noticed": {}}, {}, 15, NO.BEFORE_NOTICE),
+        ({"noticed": {"shr_1": SAID}}, {}, 15, NO.BEFORE_NOTICE),
+        ({"noticed": {"shr_1": SAID}, "opened": {"shr_1": SAID}}, {}, 15, None),
+        ({"private": True}, {}, 15, NO.PRIVATE),
+        ({"private": True, "talk_from": 6}, {}, 15, None),
+        ({"kept": (SeqSpan(first_seq=SAID, last_seq=SAID),)}, {}, 15, NO.KEPT),
+        ({"person_id": "usr_former"}, {}, 15, NO.FORMER_ACCOUNT),
+        ({}, {"kind": "group"}, 15, NO.NOT_ALONE),
+        ({}, {"visibility": "open"}, 15, NO.NOT_ALONE),
+        ({}, {"roster": (COACH,)}, 15, NO.NOT_ALONE),
+        ({}, {"discarded_at": NOON}, 15, NO.DISCARDED),
     ],
 )
 def test_words_are_told_after_notice_and_quiet_time_unless_kept(
-    change: dict[str, Any], chat: dict[str, Any], minutes: int, told: bool
+    change: dict[str, Any], chat: dict[str, Any], minutes: int, refusal: SharingRefusal | None
 ) -> None:
-    held = HeldRole(role="nurse", since=NOON)
-    emma = User(tenant=TENANT, id=EMMA.id, name="Emma", created_at=NOON, roles=(held,))
     now = NOON + timedelta(minutes=minutes)
-    author = AuthorRules(emma, (rule(),), now, Settings())
-    said = SaidMessage(SAID, EMMA.id, NOON)
-    found = author.rules_of(_chat(STATE.model_copy(update=change), **chat), said)
-    assert bool(found) is told
+    author = AuthorRules(_emma(), (rule(),), now, Settings())
+    said, there = SaidMessage(SAID, EMMA.id, NOON), _chat(STATE.model_copy(update=change), **chat)
+    assert bool(author.rules_of(there, said)) is (refusal is None)
+    decided = ReaderRules((rule(),), (DOCTOR,), 1, now, Settings()).decided(there, said, _emma())
+    assert (bool(decided.rules), decided.refusal or NO.NO_RULE) == (
+        refusal is None,
+        NO.NO_RULE if refusal in {None, NO.BEFORE_NOTICE} else refusal,
+    )
+    assert [each.reason for each in decided.refused] == [NO.BEFORE_NOTICE] * (
+        refusal is NO.BEFORE_NOTICE
+    )
     before = SaidMessage(SAID, EMMA.id, NOON - timedelta(seconds=1))
     assert author.rules_of(_chat(STATE), before) == ()  # the role began later
-    assert author.rules_of(_chat(None), said) == ()
+    assert author.refusal(_chat(None), said) is NO.NO_NOTICE
+
+
+def _emma() -> User:
+    held = HeldRole(role="nurse", since=NOON)
+    return User(tenant=TENANT, id=EMMA.id, name="Emma", created_at=NOON, roles=(held,))
+
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "reader", "refusal"),
+    [
+        ({}, DOCTOR, None),
+        ({"from": {"role": "cook"}}, DOCTOR, NO.AUTHOR_ROLE),
+        ({}, NURSE, NO.READER_ROLE),
+        ({}, roles(EMMA.id, ("doctor", None)), NO.OWN_WORDS),
+        ({"same_subject": True}, DOCTOR, NO.SUBJECT),
+        ({"begins_at": NOON + 2 * HOUR}, DOCTOR, NO.RULE_NOT_BEGUN),
+        ({"ends_at": NOON + HOUR}, DOCTOR, NO.RULE_ENDED),
+        ({"withdrawn_at": NOON + HOUR}, DOCTOR, NO.RULE_DELETED),
+        ({"id": "shr_2"}, DOCTOR, NO.BEFORE_NOTICE),
+        ({"id": "shr_2", "begins_at": NOON + HOUR}, DOCTOR, NO.BEFORE_RULE),
+    ],
+)
+def test_rule_that_does_not_tell_says_the_first_condition_that_fails(
+    given: dict[str, Any], reader: PersonRoles, refusal: SharingRefusal | None
+) -> None:
+    one, now = rule(**given), NOON + HOUR
+    said = SaidMessage(SAID, EMMA.id, NOON)
+    every = ReaderRules((one,), (reader,), 1, now, Settings())
+    decided = every.decided(_chat(STATE), said, _emma())
+    assert [each.reason for each in decided.refused] == [refusal] * (refusal is not None)
+    assert decided.reader == (reader.user_id if refusal else None)
+    # A prompt asks with the rules in force, an explanation with all of them.
+    in_force = ReaderRules((one,) if one.in_force(now) else (), (reader,), 1, now, Settings())
+    assert in_force.rules_for(_chat(STATE), said, _emma()) == decided.rules
+    both = ReaderRules((one,), (DOCTOR, reader), 1, now, Settings())
+    assert both.rules_for(_chat(STATE), said, _emma()) == decided.rules
+
+
+def test_nobody_is_told_what_is_no_text_of_a_known_person() -> None:
+    rules = ReaderRules((rule(),), (DOCTOR,), 1, NOON + HOUR, Settings())
+    said = SaidMessage(SAID, EMMA.id, NOON)
+    assert rules.decided(_chat(STATE), None, _emma()).refusal is NO.NOT_OWN_WORDS
+    assert rules.decided(_chat(STATE), said, None).refusal is NO.AUTHOR_GONE
+    gone = _emma().model_copy(update={"erasure_id": "era_1"})
+    assert rules.decided(_chat(STATE), said, gone).refusal is NO.AUTHOR_GONE
+    nobody = ReaderRules((rule(),), (), 1, NOON + HOUR, Settings())
+    assert nobody.decided(_chat(STATE), said, _emma()).refusal is NO.NO_READER
 
 
 def test_what_several_messages_made_is_told_only_where_each_of_them_is() -> None:

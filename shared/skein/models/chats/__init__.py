@@ -18,6 +18,7 @@ __all__ = [
     "names",
     "outreach",
     "person_choices",
+    "refusal",
     "session",
     "sharing",
     "summary",

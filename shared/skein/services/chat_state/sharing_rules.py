@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.refusal import SharingRefusal
+from skein.models.chats.sharing import SharingState
 from skein.models.common.ownership import shared_partition
 from skein.models.config.sharing import SharingParty, SharingRule, SharingRules
 from skein.models.directory.role import Role, roles_at
@@ -48,22 +50,36 @@ class PersonRoles:
         return subjects.pop() if len(subjects) == 1 else None
 
 
+def refusal_of_author(rule: SharingRule, author: PersonRoles) -> SharingRefusal | None:
+    """Return why a rule does not cover what a person says, whatever the time; None if it does."""
+    if not author.is_in(rule.from_):
+        return SharingRefusal.AUTHOR_ROLE
+    return SharingRefusal.SUBJECT if rule.same_subject and author.subject is None else None
+
+
+def refusal_between(
+    rule: SharingRule, author: PersonRoles, reader: PersonRoles
+) -> SharingRefusal | None:
+    """Return why a rule does not tell a reader the words of an author, whatever the time."""
+    if author.user_id == reader.user_id:
+        return SharingRefusal.OWN_WORDS
+    refusal = refusal_of_author(rule, author)
+    if refusal is SharingRefusal.AUTHOR_ROLE:
+        return refusal
+    if not reader.is_in(rule.to):
+        return SharingRefusal.READER_ROLE
+    differ = rule.same_subject and author.subject != reader.subject
+    return SharingRefusal.SUBJECT if differ else refusal
+
+
 def may_tell(rule: SharingRule, author: PersonRoles, reader: PersonRoles) -> bool:
     """Tell whether a rule lets a reader be told the words of an author, whatever the time."""
-    if author.user_id == reader.user_id or not author.is_in(rule.from_):
-        return False
-    if not reader.is_in(rule.to):
-        return False
-    return not rule.same_subject or author.subject == reader.subject is not None
+    return refusal_between(rule, author, reader) is None
 
 
 def covering(rules: Iterable[SharingRule], author: PersonRoles) -> Rules:
     """Return the rules that cover what a person says."""
-    return tuple(
-        rule
-        for rule in rules
-        if author.is_in(rule.from_) and not (rule.same_subject and author.subject is None)
-    )
+    return tuple(rule for rule in rules if refusal_of_author(rule, author) is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +124,54 @@ class AuthorRules:
             chat: The chat of the message, as it is now.
             said: The message; None if rules can never tell it.
         """
-        sharing = chat.sharing
-        if sharing is None or said is None or not self._is_direct_of(chat, said.author):
+        if said is None or chat.sharing is None or self.refusal(chat, said) is not None:
             return ()
-        pause = pause_in(chat, self.settings)
-        if sharing.keeps(said.seq) or not sharing.is_over(said.seq, self.now, pause):
-            return ()
-        by_time = covering(self.rules, PersonRoles.of(self.author, said.at))
-        return tuple(rule for rule in by_time if sharing.covered_by(rule.id, said.seq))
+        covered, sharing = covering(self.rules, PersonRoles.of(self.author, said.at)), chat.sharing
+        return tuple(rule for rule in covered if self.refusal_by(rule, sharing, said) is None)
+
+    def refusal(self, chat: Chat, said: SaidMessage | None) -> SharingRefusal | None:
+        """Return why no rule may tell a message now; None if one may."""
+        if said is None:
+            return SharingRefusal.NOT_OWN_WORDS
+        refusal, sharing = self._refusal_in(chat, said.author), chat.sharing
+        if refusal is not None:
+            return refusal
+        if sharing is None:
+            return SharingRefusal.NO_NOTICE
+        if sharing.keeps(said.seq):
+            newest = sharing.private and said.seq >= sharing.talk_from
+            return SharingRefusal.PRIVATE if newest else SharingRefusal.KEPT
+        over = sharing.is_over(said.seq, self.now, pause_in(chat, self.settings))
+        return None if over else SharingRefusal.TALK_NOT_OVER
+
+    def _refusal_in(self, chat: Chat, author: str) -> SharingRefusal | None:
+        """Return why nothing that a person said in a chat is told; None if it may be.
+
+        The chat must be the private direct chat of a person under one and the same id.
+        """
+        if self.author.erasure_id is not None:
+            return SharingRefusal.AUTHOR_GONE
+        if chat.discarded_at is not None:
+            return SharingRefusal.DISCARDED
+        if chat.kind != "direct" or chat.readers.open or len(chat.person_ids) != 1:
+            return SharingRefusal.NOT_ALONE
+        noticed = chat.sharing.person_id if chat.sharing is not None else author
+        same = author == self.author.id == noticed and chat.person_ids == (author,)
+        return None if same else SharingRefusal.FORMER_ACCOUNT
+
+    def refusal_by(
+        self, rule: SharingRule, sharing: SharingState, said: SaidMessage
+    ) -> SharingRefusal | None:
+        """Return why a rule does not tell a message by its time; None if it does."""
+        if rule.withdrawn_at is not None and rule.withdrawn_at <= self.now:
+            return SharingRefusal.RULE_DELETED
+        if not rule.in_force(self.now):
+            early = self.now < rule.begins_at
+            return SharingRefusal.RULE_NOT_BEGUN if early else SharingRefusal.RULE_ENDED
+        if sharing.covered_by(rule.id, said.seq):
+            return None
+        early = said.at < rule.begins_at
+        return SharingRefusal.BEFORE_RULE if early else SharingRefusal.BEFORE_NOTICE
 
     def partitions(
         self, chat: Chat, said: Sequence[SaidMessage | None], agent_id: str
@@ -137,12 +193,30 @@ class AuthorRules:
         rules = self.rules_of(chat, said)
         return {_partition(chat.tenant, agent_id, rule, subject) for rule in rules}
 
-    def _is_direct_of(self, chat: Chat, author: str) -> bool:
-        """Tell whether a chat is the private direct chat of a person under one and the same id."""
-        if chat.kind != "direct" or chat.readers.open or chat.discarded_at is not None:
-            return False
-        same = chat.sharing is not None and chat.sharing.person_id == author == self.author.id
-        return same and chat.person_ids == (author,) and self.author.erasure_id is None
+
+@dataclass(frozen=True, slots=True)
+class RuleRefusal:
+    """A rule that does not tell a message to a reader, and the first condition that fails."""
+
+    rule: SharingRule
+    reason: SharingRefusal
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether readers may be told a message by sharing rules.
+
+    Attributes:
+        rules: The rules by which all readers may be told; none if one may not.
+        refusal: The first condition that fails; None if they may be told.
+        reader: The first reader who may not be told, if that is about one reader.
+        refused: Why each rule does not tell that reader.
+    """
+
+    rules: Rules = ()
+    refusal: SharingRefusal | None = None
+    reader: str | None = None
+    refused: tuple[RuleRefusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,23 +263,42 @@ class ReaderRules:
         return tuple(common)[:MAX_PARTITIONS]
 
     def rules_for(self, chat: Chat, said: SaidMessage | None, author: User | None) -> Rules:
-        """Return the rules by which all readers may be told a message; none if one may not.
+        """Return the rules by which all readers may be told a message; see `decided`."""
+        return self.decided(chat, said, author).rules
+
+    def decided(self, chat: Chat, said: SaidMessage | None, author: User | None) -> Decision:
+        """Decide whether all readers may be told a message, and say why.
 
         Args:
             chat: The chat of the message, as it is now.
             said: The message; None if rules can never tell it.
             author: The record of its sender; None if there is none.
         """
-        if author is None or said is None:
-            return ()
-        covering_it = AuthorRules(author, self.rules, self.now, self.settings).rules_of(chat, said)
+        if said is None:
+            return Decision(refusal=SharingRefusal.NOT_OWN_WORDS)
+        if author is None:
+            return Decision(refusal=SharingRefusal.AUTHOR_GONE)
+        covered = AuthorRules(author, self.rules, self.now, self.settings)
+        refusal = covered.refusal(chat, said)
+        if refusal is not None or chat.sharing is None:
+            return Decision(refusal=refusal)
+        if not self.readers:
+            return Decision(refusal=SharingRefusal.NO_READER)
         said_by, found = PersonRoles.of(author, said.at), list[SharingRule]()
         for reader in self.readers:
-            rule = next((one for one in covering_it if may_tell(one, said_by, reader)), None)
-            if rule is None:
-                return ()
-            found.append(rule)
-        return tuple(dict.fromkeys(found))
+            refused = list[RuleRefusal]()
+            for rule in self.rules:
+                reason = refusal_between(rule, said_by, reader) or covered.refusal_by(
+                    rule, chat.sharing, said
+                )
+                if reason is None:
+                    found.append(rule)
+                    break
+                refused.append(RuleRefusal(rule, reason))
+            else:
+                no = SharingRefusal.NO_RULE
+                return Decision(refusal=no, reader=reader.user_id, refused=tuple(refused))
+        return Decision(rules=tuple(dict.fromkeys(found)))
 
     def rules_for_all(self, chat: Chat, said: Iterable[SaidMessage], author: User | None) -> Rules:
         """Return the rules by which all readers may be told what was made from some messages.
