@@ -6,6 +6,7 @@ import { apiOf } from "./local.js";
 import { chatName } from "./names.js";
 import { newChat } from "./new_chat.js";
 import { Notifications } from "./notifications.js";
+import { KeepBar, ownSharing } from "./own_sharing.js";
 import { more } from "./parts.js";
 import { words } from "./words.js";
 
@@ -92,19 +93,20 @@ export class AppPhone {
   }
 
   async #show(api, chat, me) {
-    const inbox = new Inbox(this.#context, api, me.id, chat.id);
+    const inbox = new Inbox(this.#context, api, me.id, chat.id), keep = new KeepBar(api, chat.id);
     const follower = {
       frame: (frame) => {
-        inbox.frame(frame);
+        for (const each of [inbox, keep]) each.frame(frame);
         if (frame.type === "chat" && isMember(frame.chat, me)) this.#joined(frame.chat);
       },
-      stateChanged: (state) => inbox.stateChanged(state),
+      stateChanged: (state) => [inbox, keep].forEach((each) => each.stateChanged(state)),
     };
     const conversation = new Conversation(this.#context, api, chat, me.id, follower, said.messagesOn(this.#number));
     const rung = new Notifications(this.#context, api, me.id, (hidden) => conversation.hide(hidden));
     this.#parts = [inbox, conversation, rung];
-    fill(this.place, el("div", { class: "stack" }, inbox.root, conversation.root, rung.root, consents(api)));
+    fill(this.place, el("div", { class: "stack" }, inbox.root, keep.root, conversation.root, rung.root, consents(api), ownSharing(api)));
     inbox.start();
+    keep.refresh();
     rung.start();
     conversation.text.focus();
     await conversation.start();

@@ -27,6 +27,12 @@ export async function agentsById(api) {
   return new Map((await api.items("/v1/agents", MOST_AGENTS)).map((agent) => [agent.id, agent]));
 }
 
+/** A link to an agent by its name; of a deleted one, words that say so. */
+export function agentLink(id, agents) {
+  const agent = agents.get(id);
+  return agent === undefined ? words.run.gone : el("a", { href: `#/agent/${part(id)}` }, agent.name);
+}
+
 /** The names of people by id; of a person who is gone, words that say so. */
 export async function peopleNames(api, ids) {
   const named = async (id) => [id, await api.get(`/v1/users/${part(id)}`).then((user) => user.name || said.unnamed, () => said.gone)];

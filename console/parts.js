@@ -215,3 +215,15 @@ export async function paged(api, path, render, none = said.nothing) {
   if (list.children.length === 0 && cursor === null) return none instanceof Node ? none : el("p", { class: "empty" }, none);
   return el("div", { class: "stack" }, list, more, place);
 }
+
+/** Show the first items of a list as one table, with a button for more. */
+export async function listTable(api, place, path, query, tableOf) {
+  const items = [], failure = outcome();
+  async function read(cursor) {
+    const page = await api.get(withQuery(path, { ...query, limit: PAGE, cursor }));
+    items.push(...page.items);
+    fill(place, tableOf(items),
+      page.next_cursor === null ? null : action(said.more, () => read(page.next_cursor), failure), failure);
+  }
+  await read(null);
+}

@@ -6,6 +6,7 @@ import { Inbox, accesses, consents } from "../inbox.js";
 import { Live } from "../live.js";
 import { members } from "../members.js";
 import { newChat } from "../new_chat.js";
+import { KeepBar, ownSharing } from "../own_sharing.js";
 import { when } from "../parts.js";
 import { words } from "../words.js";
 
@@ -22,11 +23,11 @@ async function show(main, [chatId], context) {
   const { api, config } = context;
   const me = await api.get("/v1/me");
   const inbox = new Inbox(context, api, me.id, chatId);
-  const list = new ChatList(api, me.id, chatId);
+  const list = new ChatList(api, me.id, chatId), keep = new KeepBar(api, chatId);
   await Promise.all([list.more(), inbox.start()]);
   const follower = {
-    frame: (frame) => [list, inbox].forEach((each) => each.frame(frame)),
-    stateChanged: (state) => [list, inbox].forEach((each) => each.stateChanged(state)),
+    frame: (frame) => [list, inbox, keep].forEach((each) => each.frame(frame)),
+    stateChanged: (state) => [list, inbox, keep].forEach((each) => each.stateChanged(state)),
   };
   const place = el("section", { class: "detail" });
   fill(main,
@@ -35,7 +36,7 @@ async function show(main, [chatId], context) {
     el("div", { class: `split ${chatId ? "has-detail" : ""}` },
       el("section", { class: "master", "aria-label": said.list },
         el("details", { class: "new" }, el("summary", {}, said.start), await starting(context, me.id)),
-        inbox.root, list.root, consents(api), accesses(api)),
+        inbox.root, list.root, consents(api), ownSharing(api), accesses(api)),
       place));
   if (chatId === undefined) {
     fill(place, el("p", { class: "empty" }, said.choose));
@@ -59,8 +60,8 @@ async function show(main, [chatId], context) {
   const conversation = new Conversation(context, api, chat, me.id, follower);
   fill(place,
     el("p", { class: "back" }, el("a", { href: "#/chats" }, said.back)),
-    title, invited, people, conversation.root);
-  await conversation.start();
+    title, invited, people, keep.root, conversation.root);
+  await Promise.all([conversation.start(), keep.refresh()]);
   return () => {
     conversation.stop();
     inbox.stop();

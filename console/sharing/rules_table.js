@@ -9,7 +9,7 @@ const said = words.pages.sharing;
 export function partyName({ role, user_id: id }, names) { return role ?? said.person(names.get(id) ?? words.names.gone); }
 
 /** What tells the sides of rules apart. */
-function keyOf({ role, user_id: id }) { return role === null ? `person ${id}` : `role ${role}`; }
+function keyOf({ role, user_id: id }) { return role === null ? `2 ${id}` : `1 ${role}`; } // roles sort before people
 
 /** Since when or until when a rule does not hold, in words; null for one that holds now. */
 export function stateOf(rule, now = Date.now()) {
@@ -21,7 +21,7 @@ export function stateOf(rule, now = Date.now()) {
 export function rulesTable(rules, names) {
   const left = rules.filter((rule) => stateOf(rule) !== said.ended);
   const sides = (side) => [...new Map(left.map((rule) => [keyOf(rule[side]), rule[side]]))]
-    .sort(([one], [other]) => one.localeCompare(other)).reverse(); // roles before people
+    .sort(([one], [other]) => one.localeCompare(other));
   const columns = sides("to");
   const rows = sides("from").map(([from, party]) => [partyName(party, names), ...columns.map(([to]) =>
     cellOf(left.filter((rule) => keyOf(rule.from) === from && keyOf(rule.to) === to)))]);

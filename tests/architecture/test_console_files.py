@@ -15,6 +15,8 @@ from skein.models.config.overrides import OverridableSettings
 from skein.models.directory.agent import ToolName
 from skein.models.runs.run import AnswerMark, PromptMark, RunStatus
 from skein.models.runs.trigger import TriggerType
+from skein.outreach.api import PersonState
+from skein.outreach.models.outreach import OutreachStatus
 
 CONSOLE = ROOT / "console"
 MODULES = sorted(CONSOLE.rglob("*.js"))
@@ -168,6 +170,8 @@ def test_each_word_is_used() -> None:
         ("inbox.posts", get_args(PostStatus)),
         ("inbox.failures", get_args(PostFailure)),
         ("pages.desk.reasons", get_args(DeskReason)),
+        ("pages.errands.statuses", get_args(OutreachStatus)),
+        ("pages.errands.personStates", get_args(PersonState)),
     ],
 )
 def test_words_name_each_value_of_the_code(group: str, values: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """The page Sharing: the rules as a table and a list, and who may be told what."""
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
@@ -65,3 +66,55 @@ def test_rules_are_made_changed_and_deleted_and_stand_in_a_table(driver: Driver)
     expect(history).to_contain_text(f"Night ward: Words of nurse may be told to {HOSTILE}")
     driver.check_looks()
     driver.check_inert()
+
+
+def test_person_keeps_a_talk_private_and_withdraws_what_was_told(
+    driver: Driver, idle_model: ScriptedOpenAI
+) -> None:
+    client, token, page = driver.client, driver.operator(), driver.page
+    nanny = {"name": "Nanny", "reply_mode": "text", "listed": True}
+    agent = client.ok("POST", "/v1/agents", nanny, token=token)
+    chats = {}
+    for name, role in (("Emma", "daughter"), ("Tom", "father")):
+        user = {"id": name.lower(), "name": name, "roles": [{"role": role}]}
+        client.ok("POST", "/v1/users", user, token=token)
+        members = [{"kind": "agent", "id": agent["id"]}]
+        body = {"kind": "direct", "members": members, "client_id": f"console-{agent['id']}"}
+        own = client.token(name.lower())
+        chats[name] = own, client.ok("POST", "/v1/chats", body, token=own)["id"]
+    family = {"from": {"role": "daughter"}, "to": {"role": "father"}, "reason": "They live together"}
+    rule = client.ok("POST", RULES, {"name": "Family", **family}, token=token)
+
+    lesson = "The piano lesson with Mrs Okafor moved to Thursday at five"
+
+    def says(name: str, text: str) -> None:
+        own, chat = chats[name]
+        path = f"/v1/chats/{chat}/messages"
+        client.ok("POST", path, {"text": text, "client_id": uuid4().hex}, token=own)
+        client.ok("POST", "/local/drain")
+
+    says("Emma", "Hello there, how are you?")
+    says("Emma", lesson)
+    client.ok("POST", "/local/clock", {"advance_seconds": 16 * 60})
+    client.ok("POST", "/local/drain")
+    says("Tom", "When is the piano lesson with Mrs Okafor?")
+
+    driver.open("#/phone/app")
+    page.get_by_label("You are").select_option(label="Emma")
+    page.get_by_label("Chat", exact=True).select_option(label="Nanny")
+    bar = page.get_by_role("group", name="Whether others may be told of this talk")
+    expect(bar).to_contain_text("Others may be told what you say here.")
+    driver.send("I am tired of the piano")
+    expect(page.locator(".bubble.theirs")).to_have_count(3, timeout=20_000)
+    bar.get_by_role("button", name="Keep this talk private").click()
+    expect(bar).to_contain_text("You keep this talk private.")
+    page.get_by_text("What others may be told", exact=True).click()
+    main = page.locator("main")
+    expect(main).to_contain_text("may be told to everybody with the role father: They live")
+    expect(main).to_contain_text('Tom was told your messages 4 of "Nanny".')
+    page.get_by_text("Keep earlier words from others").click()
+    page.get_by_label("From your message").select_option(label=lesson)
+    driver.check_looks()
+    page.get_by_role("button", name="Keep these words private").click()
+    expect(main).to_contain_text("Nobody is told these words from now on.")
+    client.ok("DELETE", f"{RULES}/{rule['id']}", token=token)
