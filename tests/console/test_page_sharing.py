@@ -82,7 +82,7 @@ def test_person_keeps_a_talk_private_and_withdraws_what_was_told(
         body = {"kind": "direct", "members": members, "client_id": f"console-{agent['id']}"}
         own = client.token(name.lower())
         chats[name] = own, client.ok("POST", "/v1/chats", body, token=own)["id"]
-    family = {"from": {"role": "daughter"}, "to": {"role": "father"}, "reason": "They live together"}
+    family = {"from": {"role": "daughter"}, "to": {"role": "father"}, "reason": "They share"}
     rule = client.ok("POST", RULES, {"name": "Family", **family}, token=token)
 
     lesson = "The piano lesson with Mrs Okafor moved to Thursday at five"
@@ -110,7 +110,7 @@ def test_person_keeps_a_talk_private_and_withdraws_what_was_told(
     expect(bar).to_contain_text("You keep this talk private.")
     page.get_by_text("What others may be told", exact=True).click()
     main = page.locator("main")
-    expect(main).to_contain_text("may be told to everybody with the role father: They live")
+    expect(main).to_contain_text("may be told to everybody with the role father: They share")
     expect(main).to_contain_text('Tom was told your messages 4 of "Nanny".')
     page.get_by_text("Keep earlier words from others").click()
     page.get_by_label("From your message").select_option(label=lesson)
