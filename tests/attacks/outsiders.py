@@ -59,6 +59,7 @@ def seen_by(stage: Stage, person: str) -> list[View]:
             views.append((f"the read marks in {titled(chat_id)}", _body(members)))
     found = client.get("/v1/me/messages", q=RECALLS, limit=50)
     views.append(("what they find among their messages", _body(found)))
+    views.append(("the errands that they have ordered", _body(client.get("/v1/me/errands"))))
     texts = [sms.text for sms, _ in stage.sms.taken if _owner(stage, sms.phone) == person]
     views.append(("the texts on their phone", "\n".join(texts)))
     views.append(("the frames of their connections", "\n".join(_frames(stage, person))))
@@ -74,6 +75,9 @@ def seen_by_everybody(stage: Stage) -> list[View]:
     """What open chats and open threads show, and what agents would be shown in open places."""
     views: list[View] = [("what the shared service got", "\n".join(stage.services.heard))]
     admin = operator(stage)
+    for outreach_id in stage.outreaches:
+        report = admin.get(f"/v1/outreach/{outreach_id}").body
+        views.append(("the report of an outreach", json.dumps(report["people"])))
     for chat_id in stage.knowledge.chat_ids():
         if stage.knowledge.readers(chat_id) == EVERYBODY:
             said = [

@@ -7,6 +7,7 @@ from itertools import islice, zip_longest
 from typing import TypeVar
 
 from tests.attacks.cast import SECRETS, named, words
+from tests.attacks.errands import check_times
 from tests.attacks.knowledge import EVERYBODY, Leak
 from tests.attacks.outsiders import (
     View,
@@ -173,6 +174,7 @@ def _check(stage: Stage, who: str, views: tuple[View, ...]) -> None:
         return
     hidden = stage.knowledge.strange_chats(who)
     for what, text in views:
+        check_times(text, (who,), f"{named(who)}, in {what},")
         for chat_id in hidden:
             if chat_id in text and chat_id not in what:
                 raise Leak(

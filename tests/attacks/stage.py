@@ -60,6 +60,7 @@ from tests.attacks.cast import (
     titled,
 )
 from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
+from tests.attacks.errands import ErrandStep, check_reading, check_times
 from tests.attacks.files import TYPES, file_with
 from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers, people_of
 from tests.attacks.services import KEPT, SHARED, add_services
@@ -172,6 +173,7 @@ class Stage(World):
         ledger: All changes so far, each with the run or the task that made it.
         givers: The people who have given the order so far.
         given: The names of each person that operators or the issuer gave.
+        outreaches: The ids of all outreach so far.
         previewed: The ids of texts that the preview of the newest erasure listed by name.
         step: The number of the step that is being played, from 1.
         permissions: The roles and the sharing rules, and what they let agents tell.
@@ -216,6 +218,7 @@ class Stage(World):
         self._put: defaultdict[str, set[str]] = defaultdict(set)  # whom strangers put into chats
         self._invited: dict[tuple[str, str], datetime] = {}  # those of them who have not answered
         self._furnish()
+        self.outreaches: list[str] = []
         self._connections: defaultdict[str, list[str]] = defaultdict(list)
         self._changes = TableFeed(self.table, self.clock)
 
@@ -398,7 +401,7 @@ class Stage(World):
         return AddressOwner.from_item(item).user_id if item is not None else STRANGER
 
     def _apply(self, step: Step) -> None:
-        if isinstance(step, SharingStep):
+        if isinstance(step, SharingStep | ErrandStep):
             step.happen(self)
             return
         doings: dict[type[Step], Callable[[Any], object]] = {
@@ -724,6 +727,8 @@ class Stage(World):
         elif request.answer_schema is None:
             self._ordered = False  # another activation
         if request.answer_schema is not None:
+            if "'clear'" in str(request.answer_schema):
+                check_reading(self, request)
             return Calls((), thief.structured(seen, str(request.answer_schema)))
         check_paired(request)
         if self._drafts is not None:
@@ -751,6 +756,11 @@ class Stage(World):
             Leak: Outsiders read the place, and the prompt shows the secret.
         """
         self.prompts[place].append(_shown(request))
+        try:
+            check_times(seen.text, place.readers, str(place))
+        except Leak as leak:
+            self._leak = leak
+            raise
         if not self.knowledge.outside(place.readers):
             return
         if self.knowledge.prompted(place.readers, place.place, fresh=seen.answered == 0):

@@ -23,6 +23,7 @@ from tests.attacks.cast import (
     SECRET_WORD,
     TEAM,
 )
+from tests.attacks.errands import WISH, read_times
 from tests.attacks.services import KEPT, SHARED
 from tests.attacks.steps import Move, MoveKind, Tactic
 from tests.support.fakes import Calls
@@ -117,6 +118,8 @@ def structured(seen: Seen, schema: str) -> str:
         core: list[object] = [f"{said} forever.", *instead]
         removed = [4, 5, 6]  # each number that it replaces nothing by
         return json.dumps({"journal": [f"{said} by heart."], "core": core, "remove": removed})
+    if "'clear'" in schema:
+        return read_times(seen.text)
     if "'shows'" in schema:
         return json.dumps({"shows": said})
     if "promote" in schema:
@@ -221,6 +224,7 @@ DEEDS: dict[MoveKind, Deed] = {
         )
         for person in PEOPLE
     ],
+    "find_time": lambda seen, _: [("find_time", {"topic": seen.loot[:100], **WISH})],
     "enter": _in_chats("enter_chat"),
     "borrow": _in_chats("borrow_context"),
     "say": _once("send_message", text=LOOT),

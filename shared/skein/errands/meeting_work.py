@@ -17,6 +17,7 @@ from skein.errors import (
     ExtraWriteFailed,
     NotFound,
     RateLimited,
+    ReadersChanged,
     Rejected,
 )
 from skein.models.chats.errand import Errand, ErrandRef, OpenErrand
@@ -35,11 +36,13 @@ from skein.services.choices.wording import YES_NO
 from skein.services.common.optimistic import revise
 from skein.services.common.pagination import read_items
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs.disclosure import made_for_all
 
 READ_WITHIN = timedelta(minutes=10)  # after the deadline, until the last answers are read
 CONFIRM_WITHIN = timedelta(days=1)
 ANOTHER_TRY = timedelta(minutes=10)
 HELD_FOR = timedelta(minutes=5)
+UNNAMED = "the meeting"  # in place of a topic that new members of the group were not there for
 
 logger = logging.getLogger(__name__)
 
@@ -184,8 +187,20 @@ class MeetingWorker:
         *more: Write,
         also: dict[str, Any],
     ) -> None:
-        """Tell the group, and record the step in the same transaction."""
+        """Tell the group, and record the step in the same transaction.
+
+        The topic may come from elsewhere. If people have joined since, the meeting loses it first.
+        """
         _, write = revise(meeting, changes, also=also)
+
+        def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
+            present = meeting.audience
+            for old, new in snapshot.chat.formerly.items():
+                present = present.renamed(old, new)
+            if meeting.topic != UNNAMED and not made_for_all(present, snapshot.chat):
+                raise ReadersChanged("people have joined who were not there for the topic")
+            return (write, *more)
+
         new = NewMessage(
             tenant=meeting.tenant,
             chat_id=meeting.chat_id,
@@ -198,7 +213,11 @@ class MeetingWorker:
             errand_id=meeting.id,
         )
         try:
-            self.chats.post_message(new, extra_writes=lambda _: (write, *more))
+            self.chats.post_message(new, extra_writes=recorded)
+        except ReadersChanged:
+            unnamed = revise(meeting, {"topic": UNNAMED}, also=meeting.due(self.clock.now()))[1]
+            self.table.write(unnamed)
+            self.dispatch.send([meeting.job])
         except (NotFound, Conflict) as error:
             if error.reason == Reason.DESK:
                 held = revise(meeting, {}, also=meeting.due(self.clock.now() + HELD_FOR))[1]

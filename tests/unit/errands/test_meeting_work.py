@@ -9,7 +9,7 @@ from skein.models.chats.errand import Slot
 from skein.models.chats.meeting import first_common
 from tests.support.agents import results_of
 from tests.support.api_client import Client, operator
-from tests.support.builders import NOON
+from tests.support.builders import NOON, person
 from tests.support.errands import ALICE, HOME, TEAM, Errands
 from tests.support.fakes import calls
 
@@ -105,3 +105,13 @@ def test_first_common_time_suits_all(times: list[list[Slot]], hour: int | None) 
     day = NOON.replace(hour=0)
     start = first_common(times, day, day + timedelta(days=1), timedelta(hours=1))
     assert start == (None if hour is None else day + timedelta(hours=hour))
+
+
+def test_group_with_new_people_is_told_without_the_topic() -> None:
+    world, _ = _found()
+    ben = person("usr_ben", "Ben")
+    world.known(ben)
+    world.add(ben, by=ALICE, chat_id=TEAM)
+    for _ in range(8):
+        world.passes(4 * 3_600)
+    assert world.told(TEAM) == ["No time for the meeting suits all."]
