@@ -225,6 +225,7 @@ class Api(APIGatewayHttpResolver):
         self._routers_in = routers_in
         self._not_loaded = set(modules)
         self._parameters: dict[tuple[str, str], Mapping[str, Parameter]] = {}
+        self._refusals_so_far: APIGatewayHttpResolver | None = None
         self.exception_handler(NotFoundError)(_no_such_route)
         self.exception_handler(RequestValidationError)(_unfit)
         self.exception_handler(SkeinError)(_answer)
@@ -315,12 +316,15 @@ class Api(APIGatewayHttpResolver):
             for router in self._routers_in(name):
                 self.include_router(router)
             self._not_loaded.remove(name)
+            self._refusals_so_far = None
 
     def _admit(self, event: Mapping[str, Any], context: LambdaContext) -> Principal:
         principal = principal_of(event, bootstrap.app().ports.settings)
         admitted = principal.roles if self.scope == "admin" else self.scope in principal.scopes
         if not admitted:
-            self._refusals().resolve(dict(event), context)
+            if self._refusals_so_far is None:
+                self._refusals_so_far = self._refusals()
+            self._refusals_so_far.resolve(dict(event), context)
         check_still_valid(principal)
         if event["requestContext"]["http"]["method"] == "GET":
             bootstrap.service(ReadLimits).admit(principal.tenant, principal.user_id)

@@ -321,21 +321,17 @@ def test_an_id_that_looks_like_a_key_is_nobodys(route: Route) -> None:
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if "cursor" in r.query_names], ids=str)
 def test_a_cursor_of_anywhere_else_shows_nothing_of_there(route: Route) -> None:
+    """We ask with the cursors of all: the households are alike, so the reverse is the same."""
     world = Neighbours()
+    plain = route.request(world.ours.own)
     for cursor in _cursors():
         world = _as_at_first(world)
-        for tenant in (world.ours.tenant, STRANGER, TWIN):
-            home = next(h for h in (world.ours, *world.others) if h.tenant == tenant)
-            request = route.request(home.own)
-            request = Request(
-                request.path, request.body, {**request.query, "cursor": cursor}, request.named
-            )
-            client = _caller(world, route, tenant=tenant, sub=_ann_or_operator(home, route))
-            answer = route.send(client, request)
-            assert answer.status in {200, 400}, answer.body
-            for other in (world.ours, *world.others):
-                if other is not home:
-                    assert _told(answer, other, request) == []
+        query = {**plain.query, "cursor": cursor}
+        request = Request(plain.path, plain.body, query, plain.named)
+        answer = route.send(_caller(world, route), request)
+        assert answer.status in {200, 400}, answer.body
+        for other in world.others:
+            assert _told(answer, other, request) == []
 
 
 def _ann_or_operator(home: Household, route: Route) -> str:

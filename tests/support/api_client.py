@@ -2,8 +2,8 @@
 
 import json
 from base64 import b64encode
-from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,8 +38,13 @@ class Context:
 
 def recorded(name: str) -> dict[str, Any]:
     """The payload `events/<name>.json`."""
-    event: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    event: dict[str, Any] = json.loads(_text(name))
     return event
+
+
+@cache
+def _text(name: str) -> str:
+    return (EVENTS / f"{name}.json").read_text()
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Client:
         headers: dict[str, str] | None = None,
     ) -> Answer:
         """Send a request; `raw` is the body as it stands, bytes go in base64."""
-        event = deepcopy(recorded("mobile_api"))
+        event = recorded("mobile_api")
         event["rawPath"] = event["requestContext"]["http"]["path"] = path
         event["requestContext"]["http"]["method"] = method
         event["requestContext"]["authorizer"]["lambda"] |= {
