@@ -19,7 +19,7 @@ class Family(World):
     """Emma (a daughter), Tom (a father) and Rina (a neighbour), each in a direct chat."""
 
     @classmethod
-    def made(cls, **given: Any) -> "Family":
+    def made(cls, *, consolidate: bool = False, **given: Any) -> "Family":
         world = cls(**({"model": ScriptedModel.saying(default="Fine.")} | given))
         world.agent()
         world.known(EMMA, TOM, RINA)
@@ -30,6 +30,7 @@ class Family(World):
                 kind="direct",
                 visibility="private",
                 title=None,
+                consolidate=consolidate,
             )
         world.give(EMMA, "daughter")
         world.give(TOM, "father")

@@ -138,6 +138,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
             run_id=claim.run.id,
             authors=claim.run.words,
             sharing_epoch=claim.run.sharing_epoch,
+            by_rule=claim.run.by_rule,
             traced_to=claim.run.trigger.user_id,
             template=plan.template if plan is not None else None,
         )

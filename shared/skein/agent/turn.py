@@ -425,6 +425,7 @@ class Turns:
             return step
         activation.sent.clear()
         activation.begun.clear()
+        activation.disclosed.clear()
         results = self.tool_executor.carry_out(activation, step, reading, until=until)
         if activation.over or activation.run.activation != step.activation:
             return step
@@ -434,7 +435,7 @@ class Turns:
         if not (activation.ended or activation.results_wanted):
             ends = leaves_no_question(claim, done, reading)
             done = done.model_copy(update={"ends_run": ends})
-        self.activations.keep_results(claim, done)
+        self.activations.keep_results(claim, done, also=activation.disclosed)
         activation.claim = claim
         return done
 

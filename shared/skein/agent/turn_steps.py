@@ -4,9 +4,9 @@ A reset gets a fixed answer without a call to the model. That answer is a step o
 which is claimed, recorded, posted and ended like any other, and which operators can see.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from skein.agent.reading.held_content import held_by
@@ -22,9 +22,7 @@ from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool
 from skein.interface.tool_context import Activation
 from skein.live.answer_streams import AnswerStream, AnswerStreams
-from skein.models.chats.disclosure import MAX_SEQS, DisclosureRecord
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Put
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.models.runs.recordable import (
     MAX_ANSWER_BYTES,
@@ -36,6 +34,8 @@ from skein.models.runs.run import AnswerMark, Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
+from skein.recall.disclosures import disclosure_records
+from skein.recall.layout import RecalledEntry
 from skein.recall.sections import RecalledMessages
 from skein.services.chat_state.pictures import Pictures
 from skein.services.runs.activations import Recording, recording
@@ -192,7 +192,13 @@ class ModelSteps:
                     if thread and threads.here
                     else []
                 ),
-                *disclosure_records(run, reading, prompt, self.clock.now()),
+                *(
+                    disclosure_records(
+                        run, chat.id, entries_by_rule(reading, prompt), self.clock.now()
+                    )
+                    if chat
+                    else ()
+                ),
             ],
         )
 
@@ -212,30 +218,11 @@ class ModelSteps:
         self.metrics.count("AnswersFailed", reason="filtered")
 
 
-def disclosure_records(
-    run: Run, reading: Reading, prompt: PromptRecord, now: datetime
-) -> Iterator[Put]:
-    """Yield the records of the words that a prompt tells by sharing rules, one for each chat."""
-    entries = {(e.message.chat_id, e.message.seq): e for e in reading.of(RecalledMessages).entries}
-    by_rule = [entry for entry in prompt.entries if entry.rule_ids and entry.chat_id is not None]
-    if reading.chat is None:
-        return
-    for chat_id in dict.fromkeys(str(entry.chat_id) for entry in by_rule):
-        here = [entry for entry in by_rule if entry.chat_id == chat_id]
-        words = [entries[chat_id, int(entry.from_seq or 0)].message for entry in here]
-        expiry = [message.expires_at for message in words if message.expires_at is not None]
-        record = DisclosureRecord(
-            tenant=run.tenant,
-            author_id=words[0].sender.id,
-            run_id=run.id,
-            chat_id=chat_id,
-            seqs=tuple(sorted({message.seq for message in words}))[:MAX_SEQS],
-            shown_in=reading.chat.id,
-            rule_ids=tuple(dict.fromkeys(rule for entry in here for rule in entry.rule_ids)),
-            at=now,
-            expires_at=min([*expiry, int((now + DISCLOSURES_KEPT).timestamp())]),
-        )
-        yield Put(record.key, record.to_item())
+def entries_by_rule(reading: Reading, prompt: PromptRecord) -> list[RecalledEntry]:
+    """Return the recalled entries that a prompt tells by sharing rules."""
+    shown = {(entry.chat_id, entry.to_seq) for entry in prompt.entries if entry.rule_ids}
+    entries = reading.of(RecalledMessages).entries
+    return [one for one in entries if (one.message.chat_id, one.message.seq) in shown]
 
 
 def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading: Reading) -> None:
@@ -254,7 +241,6 @@ def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading:
     )
 
 
-DISCLOSURES_KEPT = timedelta(days=365)  # records of what was told by sharing rules
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))
 
 

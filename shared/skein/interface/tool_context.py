@@ -43,6 +43,7 @@ from skein.models.common.provenance import (
     SourceLabel,
     Span,
 )
+from skein.models.common.storage import Put
 from skein.models.runs.run import Run, SentMessage
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Services
@@ -62,6 +63,7 @@ class Activation:
         insiders: The insiders of the run, as the activation's reading found them.
         sent: The messages that the current step has sent so far.
         begun: The positions of the current step's writes to services that have begun.
+        disclosed: The records of what tools have told by sharing rules in the current step.
         enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
             chat is not the intended one.
         results_wanted: Whether the model is to see the results of the current step: it has read
@@ -75,6 +77,7 @@ class Activation:
     insiders: Insiders = NO_INSIDERS
     sent: list[SentMessage] = field(default_factory=list)
     begun: set[int] = field(default_factory=set)
+    disclosed: list[Put] = field(default_factory=list)
     enter_chat_failed: bool = False
     results_wanted: bool = False
     permit: bool = False
@@ -101,6 +104,17 @@ class Activation:
         if self.run.held is not None:
             held = self.run.held.with_shown(audience, authors, self.insiders)
             self.claim = self.claim.with_run(held=held)
+
+    def add_rule_words(self, epoch: int, records: Iterable[Put]) -> None:
+        """Add what a tool has told by sharing rules; posts then depend on these rules.
+
+        Args:
+            epoch: The epoch of the rules by which the words were told.
+            records: The records of what was told, which are stored with the tool's result.
+        """
+        if self.run.held is not None:
+            self.claim = self.claim.with_run(held=self.run.held.with_rule_words(epoch))
+        self.disclosed.extend(records)
 
     def add_items(self, items: Iterable[DerivedItem | None]) -> None:
         """Add items that a tool has shown, each with its audience, to the held content."""

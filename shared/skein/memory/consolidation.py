@@ -218,7 +218,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
     def _messages(
         self, target: ConsolidationTarget, since: HistoryPosition, until: int
     ) -> Iterator[Message]:
-        """Yield the messages with text or media of people and agents, reading by page."""
+        """Yield the messages with text or media of people and agents, reading by page.
+
+        Memories are shown in other chats, so no message counts that may repeat told words.
+        """
         chat = target.chat
         first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
         last = Message.key_of(chat.tenant, chat.id, until).sk
@@ -228,7 +231,9 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
             )
         ):
             messages = [chat.as_now(Message.from_item(item)) for item in items]
-            texts = [m for m in messages if m.conversational and (m.text or m.media)]
+            texts = [
+                m for m in messages if m.conversational and not m.by_rule and (m.text or m.media)
+            ]
             target.zones.learn(texts)
             yield from texts
 

@@ -158,6 +158,10 @@ class RecallRequest:
         joined = self.member.joined_seq + 1 if self.member is not None else 1
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
+    def shows_rule_words(self, chat_id: str) -> bool:
+        """Tell whether messages of a chat that may repeat told words are shown: only there."""
+        return self.chat is not None and self.chat.id == chat_id
+
     def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
         """Tell whether no reset lies between a message and the present.
 
@@ -255,6 +259,10 @@ class OwnRequest(RecallRequest):
         """See `RecallRequest`."""
         living = expires_at is None or expires_at > self.now.timestamp()
         return living and chat_id in self.own and 1 <= seq <= self.own[chat_id].last_seq
+
+    def shows_rule_words(self, chat_id: str) -> bool:
+        """Tell whether the person reads a chat, with all of its messages."""
+        return chat_id in self.own
 
     def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
         """See `RecallRequest`."""

@@ -13,7 +13,9 @@ from skein.recall.candidates import RecallRequest
 from skein.recall.search import Recall, RecallResult
 from skein.services.chat_state.audience import destination_of, scope_of
 from skein.services.chat_state.insiders import insiders_at
+from skein.services.chat_state.sharing_reads import read_sharing
 from skein.services.chat_state.snapshot import chat_of_agent
+from skein.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,7 @@ class RecallPreview:
     table: Table
     clock: Clock
     recall: Recall
+    settings: Settings
 
     def find(
         self, tenant: str, agent_id: str, query: str, *, chat_id: str | None, tokens: int
@@ -53,6 +56,7 @@ class RecallPreview:
         if chat is not None:
             alone = agent.outsiders == "none" and not chat.readers.open
             insiders = insiders_at(chat, alone=alone)
+        sharing = read_sharing(self.table, chat, {}, self.clock.now(), self.settings, again=True)
         return self.recall.find(
             RecallRequest(
                 tenant=tenant,
@@ -67,5 +71,6 @@ class RecallPreview:
                 zone=zone_of_entries(person, agent.time_zone),
                 insiders=insiders,
                 thorough=True,
+                reader_rules=sharing.for_readers if sharing is not None else None,
             )
         )

@@ -411,6 +411,8 @@ class _Shown:
         request, sender = self.request, message.sender
         if not message.conversational or message.resets or not message.full_text:
             return False
+        if message.by_rule and not request.shows_rule_words(message.chat_id):
+            return False
         if request.person is not None and not is_of(request.person, sender.id, sender.name):
             return False
         if request.insiders.alone and not request.insiders.admit(message.words):

@@ -11,6 +11,7 @@ from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, readers_of
 from skein.models.common.ownership import scopes_at
 from skein.recall.candidates import RecallRequest
+from skein.recall.disclosures import disclosure_records
 from skein.recall.layout import recalled_lines
 from skein.recall.search import Recall
 from skein.recall.time_phrases import seconds_of
@@ -57,10 +58,18 @@ def recall(
             insiders=reading.insiders,
             shown=asked_refs(run),
             thorough=True,
+            reader_rules=reading.sharing.for_readers if reading.sharing is not None else None,
         )
     )
     for entry in found.entries:
         call.activation.add_held(entry.audience, entry.words)
+    if reading.sharing is not None and reading.chat is not None:
+        by_rule = [entry for entry in found.entries if entry.rules]
+        records = disclosure_records(
+            run, reading.chat.id, by_rule, call.clock.now(), cause=call.effect
+        )
+        if by_rule:
+            call.activation.add_rule_words(reading.sharing.for_readers.epoch, records)
     names = call.names().joined(entry.message.sender for entry in found.entries)
     here = reading.chat.id if reading.chat is not None else None
     lines = recalled_lines(found.entries, here, zone, names.__getitem__)

@@ -27,7 +27,7 @@ from skein.summaries.summary_task import (
     SummaryRequest,
     SummaryTask,
     authors_of,
-    text_messages,
+    messages_for_elsewhere,
     words_of,
 )
 
@@ -87,7 +87,7 @@ class AgentSummaries(SummaryTask):
         since, earlier = first_to_summarize(chat), member.summary
         earlier = earlier if earlier is not None and earlier.from_seq >= since else None
         rows = self.rows(chat, since, limit=ROWS_READ, newest_first=True)
-        messages = text_messages(chat, reversed(rows))[-NEWEST_MESSAGES:]
+        messages = messages_for_elsewhere(chat, reversed(rows))[-NEWEST_MESSAGES:]
         covered = earlier.seq if earlier else 0
         if agent is None or len(messages) < MIN_MESSAGES or messages[-1].seq <= covered:
             return SummaryRequest(chat.last_seq)

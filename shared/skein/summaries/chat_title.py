@@ -19,7 +19,7 @@ from skein.summaries.summary_task import (
     SummaryClaim,
     SummaryRequest,
     authors_of,
-    text_messages,
+    messages_for_elsewhere,
     words_of,
 )
 
@@ -41,7 +41,9 @@ class ChatTitles(ChatSummaryTask):
         """Read the chat's first texts, at least three."""
         chat = claim.chat
         since = max(first_to_summarize(chat), 1)
-        messages = text_messages(chat, self.rows(chat, since, limit=ROWS_READ))[:TITLED_TEXTS]
+        messages = messages_for_elsewhere(chat, self.rows(chat, since, limit=ROWS_READ))[
+            :TITLED_TEXTS
+        ]
         if len(messages) < TITLE_TEXTS:
             return SummaryRequest(chat.last_seq)
         prompt, seq = texts.ask_title(chat, messages), messages[-1].seq

@@ -23,6 +23,7 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
         beyond_session=_goes_beyond_session(reading, run),
         borrowed=borrowed.shown if borrowed is not None else None,
         sharing_epoch=_sharing_epoch(reading),
+        by_rule=_holds_rule_words(reading),
     )
 
 
@@ -30,6 +31,14 @@ def _sharing_epoch(reading: Reading) -> int | None:
     """Return the epoch of the rules by which a reading tells words; None if it tells none."""
     by_rule = any(entry.rules for entry in reading.of(RecalledMessages).entries)
     return reading.sharing.for_readers.epoch if by_rule and reading.sharing is not None else None
+
+
+def _holds_rule_words(reading: Reading) -> bool:
+    """Return whether a reading tells words by rules, or shows what may repeat told words."""
+    history = reading.of(History)
+    shown = (*history.messages, history.before, history.fuller)
+    repeats = any(each is not None and each.by_rule for each in shown)
+    return repeats or _sharing_epoch(reading) is not None
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:

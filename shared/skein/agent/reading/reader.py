@@ -191,7 +191,7 @@ class Reader:
             prefetched,
             self.clock.now(),
             self.settings,
-            again=run.activation > 1,
+            again=run.activation > 1 or not prefetched,
         )
         with _read_pool() as pool:
             if began is not None:

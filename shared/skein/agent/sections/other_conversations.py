@@ -100,7 +100,8 @@ def _may_show(read: SectionReads, chat: Chat, summary: Summary) -> bool:
 def _last_session(read: SectionReads) -> LastSession | None:
     """Return the person's last session, if it was not in the active chat.
 
-    A session that began with a reset shows no session from before the reset.
+    A session that began with a reset shows no session from before the reset, and no summary leaves
+    a chat that may repeat words told there by sharing rules.
     """
     person = person_at(read.chat)
     if person is None or not read.active:
@@ -115,7 +116,7 @@ def _last_session(read: SectionReads) -> LastSession | None:
         since = session.started_at if session.reset else session.before_at
         if since is not None and at <= since:
             return None
-    if summary is None or not _may_show(read, chat, summary):
+    if summary is None or summary.by_rule or not _may_show(read, chat, summary):
         return None
     return LastSession(chat, summary)
 

@@ -89,6 +89,7 @@ def ask_choice(
         run_id=run.id,
         authors=run.words,
         sharing_epoch=run.sharing_epoch,
+        by_rule=run.by_rule,
         traced_to=run.trigger.user_id,
         origin=origin_of(call, chat.id),
     )

@@ -36,7 +36,13 @@ def get_my_runs(
         limit=limit,
     )
     words_in = {run.id: run.held.authors if run.held else NO_AUTHORS for run in runs}
-    runs = tuple(run for run in runs if call.reading.insiders.admit(words_in[run.id]))
+    here = call.reading.chat.id if call.reading.chat is not None else None
+    runs = tuple(
+        run
+        for run in runs
+        if call.reading.insiders.admit(words_in[run.id])
+        and not (run.held is not None and run.held.by_rule and run.held.chat_id != here)
+    )
     for other in runs:
         words = words_in[other.id]
         call.activation.add_held(other.audience, words)

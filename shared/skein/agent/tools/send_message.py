@@ -170,6 +170,7 @@ def _message(
         run_id=run.id,
         authors=run.words,
         sharing_epoch=run.sharing_epoch,
+        by_rule=run.by_rule,
         traced_to=run.trigger.user_id,
         expects_reply=expects_reply,
         origin=origin_of(call, target),

@@ -27,6 +27,7 @@ class DisclosureRecord(Stored):
         seqs: The numbers of the messages.
         shown_in: The chat whose people were told; its roster names them.
         rule_ids: The rules by which they might be told.
+        cause: The tool call that told the words; None for those that a prompt told.
         expires_at: When the record expires, in seconds since 1970.
     """
 
@@ -40,6 +41,7 @@ class DisclosureRecord(Stored):
     shown_in: Identifier
     rule_ids: tuple[Identifier, ...]
     at: Instant
+    cause: Annotated[Identifier | None, Field(exclude_if=lambda cause: cause is None)] = None
     expires_at: int
 
     @staticmethod
@@ -48,9 +50,17 @@ class DisclosureRecord(Stored):
         return f"{key_part(tenant)}#USER#{key_part(author_id)}"
 
     @staticmethod
-    def key_of(tenant: str, author_id: str, at: datetime, run_id: str, chat_id: str) -> Key:
+    def key_of(
+        tenant: str,
+        author_id: str,
+        at: datetime,
+        run_id: str,
+        chat_id: str,
+        cause: str | None = None,
+    ) -> Key:
         """Return the key of a record; keys sort by time."""
-        end = f"{rfc3339(at)}#{key_part(run_id)}#{key_part(chat_id)}"
+        call = f"#{key_part(cause)}" if cause is not None else ""
+        end = f"{rfc3339(at)}#{key_part(run_id)}#{key_part(chat_id)}{call}"
         return Key(
             DisclosureRecord.partition_of(tenant, author_id), f"{DisclosureRecord.PREFIX}{end}"
         )
@@ -58,7 +68,9 @@ class DisclosureRecord(Stored):
     @property
     def key(self) -> Key:
         """The key of this record."""
-        return self.key_of(self.tenant, self.author_id, self.at, self.run_id, self.chat_id)
+        return self.key_of(
+            self.tenant, self.author_id, self.at, self.run_id, self.chat_id, self.cause
+        )
 
     def to_item(self) -> Item:
         """Return the record as table attributes."""

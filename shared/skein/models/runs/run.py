@@ -92,6 +92,7 @@ class HeldContent(Value):
         borrowed: The borrowed context that the prompt held.
         sharing_epoch: The epoch of the sharing rules by which the prompt told words of others; None
             if it told none.
+        by_rule: Whether it held such words, or what may repeat them in the history of the chat.
     """
 
     chat_id: Identifier | None = None
@@ -102,6 +103,12 @@ class HeldContent(Value):
     beyond_session: Annotated[bool, Field(exclude_if=lambda beyond: not beyond)] = False
     borrowed: ShownStaging | None = None
     sharing_epoch: Annotated[int | None, Field(exclude_if=lambda epoch: epoch is None)] = None
+    by_rule: Annotated[bool, Field(exclude_if=lambda by_rule: not by_rule)] = False
+
+    def with_rule_words(self, epoch: int) -> "HeldContent":
+        """Return the held content after a tool has told words by sharing rules of an epoch."""
+        known = self.sharing_epoch if self.sharing_epoch is not None else epoch
+        return self.model_copy(update={"sharing_epoch": min(known, epoch), "by_rule": True})
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
         """Return the held content after a tool has shown more content.
@@ -281,6 +288,11 @@ class Run(Stored):
     def sharing_epoch(self) -> int | None:
         """The epoch of the rules by which the newest activation was told words, if it was."""
         return self.held.sharing_epoch if self.held is not None else None
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether the newest activation held words that were told by sharing rules."""
+        return self.held is not None and self.held.by_rule
 
     @property
     def own_chat_id(self) -> str | None:

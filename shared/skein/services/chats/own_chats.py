@@ -61,6 +61,8 @@ class OwnChats:
     ) -> tuple[list[Message], Audience]:
         """Read a chat's newest messages, without those that a reset hides, and their audience.
 
+        Elsewhere than in the chat, those that may repeat words told by sharing rules are left out.
+
         Args:
             chat: The chat as it was just read. Later messages are left out, because their audience
                 is not known.
@@ -85,13 +87,15 @@ class OwnChats:
             )
         )
         read = [chat.as_now(Message.from_item(item)) for item in reversed(page.items)]
+        elsewhere = here is None or here.id != chat.id
         messages = [
             message
             for message in read
-            if message.conversational and not chat.hides(message.seq, message.created_at, here=here)
+            if message.conversational
+            and not (elsewhere and message.by_rule)
+            and not chat.hides(message.seq, message.created_at, here=here)
         ][-limit:]
         audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)
-        elsewhere = here is None or here.id != chat.id
         if elsewhere and not may_show(audience, readers):
             raise Forbidden(
                 "that chat is private; its messages must not be shown to the members of this chat"

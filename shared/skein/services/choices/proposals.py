@@ -99,6 +99,7 @@ class Proposals:
             run_id=run.id,
             authors=run.words,
             sharing_epoch=run.sharing_epoch,
+            by_rule=run.by_rule,
             traced_to=run.trigger.user_id,
             proposal=Proposal(agent_id=run.agent_id, text=words, destinations=destinations),
         )

@@ -120,12 +120,13 @@ class Activations:
         )
         return step_recording.claim
 
-    def keep_results(self, claim: Claim, step: Step) -> None:
+    def keep_results(self, claim: Claim, step: Step, *, also: Sequence[Write] = ()) -> None:
         """Record the results of a step's tool calls, after all have been carried out.
 
         Args:
             claim: The claim with the tools and the sent messages of the step (`with_results`).
             step: The step with its results, and with the writes to services that have begun.
+            also: Writes of items that only the run's worker writes.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -134,7 +135,7 @@ class Activations:
         made: dict[str, Any] = {name: item.get(name) for name in RESULT_FIELDS}
         kept = Update(step.key, set=made)
         names = ("sent", "tools", "active_chat_id", "active_thread_id", "held", "marks")
-        write_claimed(self.table, claim, stored_of(claim, *names), own=[kept])
+        write_claimed(self.table, claim, stored_of(claim, *names), own=[kept, *also])
 
     def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
         """Drop the newest activation and begin a new one for the chat's current readers.

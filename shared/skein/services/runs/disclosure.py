@@ -62,15 +62,19 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
 def check_effect(run: Run, chat_id: str | None) -> None:
     """Refuse an effect outside of a run's own chats while it holds words of outsiders.
 
+    Words that were told by sharing rules have no effect outside of the chat where they were told.
+
     Args:
         run: The run, with the content that its activation holds.
         chat_id: The chat whose readers notice the effect; None if there are others.
 
     Raises:
-        NeedsConsent: The activation holds words of outsiders, and the chat is none of its own.
+        NeedsConsent: The activation holds words of outsiders, and the chat is none of its own, or
+            told words, and the chat is another one.
     """
     outsiders = run.held is None or run.held.outsiders
-    if outsiders and chat_id not in chats_of_insiders(run):
+    by_rule = run.held is not None and run.held.by_rule and chat_id != run.held.chat_id
+    if by_rule or (outsiders and chat_id not in chats_of_insiders(run)):
         raise NeedsConsent(OUTSIDERS_SPOKE, reason=Reason.DISCLOSURE_REFUSED)
 
 

@@ -1,0 +1,48 @@
+"""Records of the words that a prompt or a tool has told others by sharing rules."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from skein.models.chats.disclosure import MAX_SEQS, DisclosureRecord
+from skein.models.common.storage import Put
+from skein.models.runs.run import Run
+from skein.recall.layout import RecalledEntry
+
+KEPT = timedelta(days=365)
+
+
+def disclosure_records(
+    run: Run,
+    shown_in: str,
+    entries: Sequence[RecalledEntry],
+    now: datetime,
+    *,
+    cause: str | None = None,
+) -> Iterator[Put]:
+    """Yield the records of what a run was told by sharing rules, one for each chat of the words.
+
+    Args:
+        run: The run.
+        shown_in: The chat whose people may be told.
+        entries: What was shown; entries without rules are left out.
+        now: The current time.
+        cause: The tool call that has shown the entries; None for a prompt.
+    """
+    by_rule = [entry for entry in entries if entry.rules]
+    for chat_id in dict.fromkeys(entry.message.chat_id for entry in by_rule):
+        here = [entry for entry in by_rule if entry.message.chat_id == chat_id]
+        words = [entry.message for entry in here]
+        expiry = [message.expires_at for message in words if message.expires_at is not None]
+        record = DisclosureRecord(
+            tenant=run.tenant,
+            author_id=words[0].sender.id,
+            run_id=run.id,
+            chat_id=chat_id,
+            seqs=tuple(sorted({message.seq for message in words}))[:MAX_SEQS],
+            shown_in=shown_in,
+            rule_ids=tuple(dict.fromkeys(rule.id for entry in here for rule in entry.rules)),
+            at=now,
+            cause=cause,
+            expires_at=min([*expiry, int((now + KEPT).timestamp())]),
+        )
+        yield Put(record.key, record.to_item())
