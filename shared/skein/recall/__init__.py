@@ -4,6 +4,7 @@ __all__ = [
     "api",
     "candidates",
     "changes",
+    "disclosures",
     "indexing",
     "layout",
     "message_search",
