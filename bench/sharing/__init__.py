@@ -1,0 +1,1 @@
+"""Stories of several people who tell an agent things alone: who needs what, who must not have it."""
