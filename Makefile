@@ -119,6 +119,7 @@ BENCH_recall-speed = bench.recall.speed "$(SIZE)"
 BENCH_recall-gate = bench.recall.gate
 BENCH_recall-fit = bench.recall.fit
 BENCH_recall-parts = bench.recall.ablation "$(DATA)"
+BENCH_sharing = bench.sharing "$(DATA)" "$(STORIES)"
 
 .PHONY: bench
 bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prefix, ONLY=prompts, ONLY=recall DATA=folder, ONLY=recall-speed ...)

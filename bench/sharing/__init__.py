@@ -1,1 +1,1 @@
-"""Stories of several people who tell an agent things alone: who needs what, who must not have it."""
+"""Stories of people who tell an agent things alone: what others may know, and must not."""

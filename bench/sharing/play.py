@@ -1,27 +1,34 @@
 """Play a story through the API, and read the prompt of each question.
 
 Each person tells the agent in their own direct chat what they say in the story, at the story's
-times. The model answers `OK.` at once and knows nothing: there are no summaries, and no memories
-are made. A question is a turn without a time: it comes 20 minutes after the turn before. It is
-asked in a copy of the world, so that no later prompt holds it.
+times. A question is a turn without a time: it comes 20 minutes after the turn before. It is asked
+in a copy of the world, so that no later prompt holds it.
+
+The model knows nothing and says `OK.`, so there are no summaries, and no memories are made. To save
+time, the agent answers what a person has said only before that person asks a question, and the
+jobs that index messages run then, too. No prompt would differ otherwise.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Any
 
 import admin_api
 from bench.sharing.rules import RoleRule, Rules
 from bench.sharing.stories import AGENT, BETWEEN, Question, Story
+from skein.models.outbox.jobs import RecallJob
 from skein.models.runs.completion import ModelRequest
 from tests.support.api_client import Client
-from tests.support.builders import QUEUES, World, tokens
+from tests.support.builders import LONG_INVOCATION, QUEUES, TENANT, World, tokens
 from tests.support.fakes import ScriptedModel
 
 BUDGET = 2_000  # tokens of the history, RECALLED and memories together
 SETTINGS = {
-    "recall_tokens": 1_900,
+    "recall_tokens": 1_800,
+    "max_context_tokens": 180,  # of the history with the question
     "message_history_limit": 2,
     "auto_summary": False,
     "consolidate": False,
@@ -61,6 +68,7 @@ class Play:
         self._world = World(model=ScriptedModel.saying(default=ANSWER))
         self._world.clock.set(story.turns[0].at - EARLIER)
         self._said = 0
+        self._new: dict[str, tuple[int, int]] = {}  # the messages of each chat to index
         operator = Client(self._world, api=admin_api, sub="usr_operator", scope="admin")
         self._call(operator, "PATCH", "/v1/settings", SETTINGS)
         agent = self._call(
@@ -76,7 +84,7 @@ class Play:
             },
         )
         self._chats: dict[str, str] = {}
-        more = [{"role": EVERYBODY}] if rules is EVERYTHING else []
+        more = [{"role": EVERYBODY}] if rules == EVERYTHING else []
         for person in story.people:
             roles = [
                 {"role": person.role, "subject": _user_id(subject)} for subject in person.subjects
@@ -96,6 +104,8 @@ class Play:
         for person in self._story.people:
             self._say(world, person.id, GREETING)
         _play_until(world, world.clock.now() + TO_ANSWER)
+        for person in self._story.people:
+            self._respond(world, person.id, "manual")
         questions = [each for each in self._story.questions if each.counted]
         for place, turn in enumerate(self._story.turns, 1):
             _play_until(world, turn.at)
@@ -107,27 +117,46 @@ class Play:
 
     def _asked(self, question: Question, at: datetime) -> Prompt:
         """Ask a question in a copy of the world, and read its prompt."""
+        before = self._world.clock.now()
+        self._world.clock.set(at)
+        self._index()
         copy = World(model=ScriptedModel.saying(default=ANSWER))
-        copy.clock.set(self._world.clock.now())
+        copy.clock.set(at)
         copy.ids.skip_to(COPIED_IDS)
         copy.table.copy(self._world.table)
-        for queue in QUEUES:
-            for waiting in self._world.queues.waiting(queue):
-                delay = waiting.due_at - copy.clock.now()
-                copy.queues.give_again(waiting.job, seconds=max(int(delay.total_seconds()), 0))
-        _play_until(copy, at)
-        self._say(copy, question.asker, question.text)
+        self._world.clock.set(before)
+        self._respond(copy, question.asker, "every")
+        path = f"/v1/chats/{self._chats[question.asker]}/runs"
+        self._call(self._client(copy, question.asker), "POST", path, {"all": True})
         _play_until(copy, at + TO_ANSWER)
+        self._say(copy, question.asker, question.text)
+        _play_until(copy, at + 2 * TO_ANSWER)
         told = _told(copy.model.requests[-1], question.text)
         held = told.lower()
         strings = frozenset(string for string in question.counted if string in held)
         return Prompt(question, strings, tokens().count(told))
 
+    def _index(self) -> None:
+        """Index what was said since the last question."""
+        world = self._world
+        for chat_id, (first_seq, last_seq) in self._new.items():
+            job = RecallJob(tenant=TENANT, chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
+            world.app.recall_worker.take(job, deadline=world.clock.now() + LONG_INVOCATION)
+        self._new.clear()
+
     def _say(self, world: World, person: str, text: str) -> None:
         self._said += 1
+        chat_id = self._chats[person]
         body = {"text": text, "client_id": f"said-{self._said}"}
-        path = f"/v1/chats/{self._chats[person]}/messages"
-        self._call(self._client(world, person), "POST", path, body)
+        path = f"/v1/chats/{chat_id}/messages"
+        seq = self._call(self._client(world, person), "POST", path, body)["seq"]
+        if world is self._world:
+            self._new[chat_id] = (self._new.get(chat_id, (seq, seq))[0], seq)
+
+    def _respond(self, world: World, person: str, when: str) -> None:
+        """Choose which messages of a person's chat the agent answers."""
+        path = f"/v1/chats/{self._chats[person]}"
+        self._call(self._client(world, person), "PATCH", path, {"respond": when})
 
     def _client(self, world: World, person: str) -> Client:
         name = self._story.person(person).name
@@ -136,9 +165,39 @@ class Play:
     @staticmethod
     def _call(client: Client, method: str, path: str, body: Mapping[str, object]) -> Any:
         answer = client.call(method, path, body)
-        if answer.status >= 300:
+        if answer.status >= HTTPStatus.BAD_REQUEST:
             raise RuntimeError(f"{method} {path}: {answer.status} {answer.body}")
         return answer.body
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What one story gave.
+
+    Attributes:
+        needed: The share of the needed facts of each question.
+        protected: Whether the prompt held a protected fact, of each question.
+        most_tokens: The tokens of the largest prompt.
+    """
+
+    needed: tuple[float, ...]
+    protected: tuple[bool, ...]
+    most_tokens: int
+
+
+def played(story: Story, rules: Rules) -> Played:
+    """Play a story, and judge its prompts."""
+    logging.disable(logging.CRITICAL)  # each call of the API logs
+    prompts = [*Play(story, rules).prompts()]
+    return Played(
+        tuple(
+            len(one.strings) / len(one.question.counted)
+            for one in prompts
+            if one.question.kind == "utility"
+        ),
+        tuple(bool(one.strings) for one in prompts if one.question.kind == "privacy"),
+        max((one.tokens for one in prompts), default=0),
+    )
 
 
 def _play_until(world: World, moment: datetime) -> None:

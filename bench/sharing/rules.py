@@ -1,4 +1,4 @@
-"""`python -m bench.sharing.rules DATA`: make the sharing rules of each domain from half its stories.
+"""`python -m bench.sharing.rules DATA`: make the sharing rules of each domain from half of it.
 
 A rule says that the words of one role may be told to another, perhaps only if both roles are about
 the same person. From every other story, rules are added one by one, each time the one that helps

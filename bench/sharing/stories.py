@@ -181,7 +181,7 @@ def _question(line: dict[str, Any], turns: Sequence[Turn], count: int) -> Questi
     Those do not count that the question itself contains, or no turn so far, or, if they are
     protected, that the asker said.
     """
-    kind, asker = cast(Kind, line["query_type"]), line["asker"]["principal_id"]
+    kind, asker = cast("Kind", line["query_type"]), line["asker"]["principal_id"]
     listed = line["judge_spec"].get("include") if kind == "utility" else line.get("leak_targets")
     asked = line["query_text"].lower()
     said = [(turn.person, turn.text.lower()) for turn in turns[:count]]
