@@ -27,8 +27,10 @@ def to_utc(moment: datetime) -> datetime:
     """
     if moment.tzinfo is None:
         raise ValueError("a time must have a time zone")
-    moment = moment.astimezone(UTC)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    beyond = moment.microsecond % 1000
+    return moment.replace(microsecond=moment.microsecond - beyond) if beyond else moment
 
 
 def rfc3339(moment: datetime) -> str:
