@@ -60,8 +60,9 @@ export async function personPicker(api, { label, chosen = null, none = null, hin
   const control = select([], null, () => {});
   const offer = (users) => {
     const kept = control.value || chosen;
+    const twice = (name) => users.filter((user) => user.name === name).length > 1;
     fill(control, none === null ? null : el("option", { value: "" }, none),
-      users.map((user) => el("option", { value: user.id }, user.name || said.unnamed)));
+      users.map((user) => el("option", { value: user.id }, nameIn(user, twice(user.name)))));
     if (kept && users.some((user) => user.id === kept)) control.value = kept;
   };
   const known = page.items.some((user) => user.id === chosen) || !chosen ? [] : [{ id: chosen, name: (await peopleNames(api, [chosen])).get(chosen) }];
@@ -79,6 +80,8 @@ export async function personPicker(api, { label, chosen = null, none = null, hin
   });
   return { node: el("div", { class: "picker" }, field(said.find(label), text), field(label, control, hint)), control };
 }
+
+const nameIn = (user, withId) => `${user.name || said.unnamed}${withId ? ` (${user.id})` : ""}`;
 
 /** A field that chooses a chat of an agent by its members; its value is the id. */
 export async function chatPicker(api, { label, agentId = null, chosen = null, none = null, hint = null }) {

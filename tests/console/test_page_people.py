@@ -107,7 +107,8 @@ def test_profile_shows_sources_and_an_agents_change_is_undone(
 
 def test_record_and_roles_of_a_person_are_changed(driver: Driver) -> None:
     person(driver, "usr_role", time_zone="Europe/Rome")
-    person(driver, "usr_ward", name=HOSTILE)
+    ward = f"Rina {HOSTILE}"
+    person(driver, "usr_ward", name=ward)
     driver.sign_in("#/people/usr_role")
     page = driver.page
     page.get_by_text("Change name or time zone").click()
@@ -117,10 +118,10 @@ def test_record_and_roles_of_a_person_are_changed(driver: Driver) -> None:
     expect(page.locator("h1")).to_have_text("Rosa Diaz")
     page.get_by_text("Give a role").click()
     page.get_by_label("Role", exact=True).fill("nurse")
-    page.get_by_label("Whom the role is about").select_option(label=HOSTILE)
+    page.get_by_label("Whom the role is about").select_option(label=ward)
     page.get_by_role("button", name="Give the role").click()
     roles = page.locator(".card", has=page.get_by_role("heading", name="Roles"))
-    expect(roles.locator("li span").first).to_have_text(f"nurse of {HOSTILE}")
+    expect(roles.locator("li span").first).to_have_text(f"nurse of {ward}")
     driver.check_looks()
     driver.check_inert()
     stored = driver.client.ok("GET", "/v1/users/usr_role", token=driver.operator())
@@ -245,4 +246,13 @@ def test_record_says_whether_the_name_was_given_or_chosen(driver: Driver) -> Non
     expect(record).to_contain_text("Given by the token")
     driver.page.evaluate("location.hash = '#/people/usr_chosen'")
     expect(record).to_contain_text("Chosen by the person")
+    driver.check_looks()
+
+
+def test_people_of_one_name_are_told_apart_where_one_is_chosen(driver: Driver) -> None:
+    for user_id in ("usr_twin_a", "usr_twin_b"):
+        person(driver, user_id, name="Rina Cho")
+    driver.sign_in("#/people/usr_twin_a")
+    driver.page.get_by_text("Give a role").click()
+    driver.page.get_by_label("Whom the role is about").select_option(label="Rina Cho (usr_twin_b)")
     driver.check_looks()

@@ -3381,6 +3381,8 @@ export interface components {
             borrowed?: components["schemas"]["ShownStaging"] | null;
             /** @description The epoch of the sharing rules by which the prompt told words of others; null if it told none. */
             sharing_epoch?: number | null;
+            /** @description Whether it held such words, or what may repeat them in the history of the chat. Default: `false`. */
+            by_rule?: boolean;
         };
         /**
          * HistoryTurn

@@ -25,6 +25,7 @@ from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import private_scope
 from skein.models.common.storage import Item, Key, Page, Put, Query
+from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import DEFAULT_TOOLS
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import Trigger
@@ -262,7 +263,8 @@ class Crowded:
         self.world.table.log.clear()
         if isinstance(self.world.table, Together):
             self.world.table.expect(FIRST_ROUND["direct" if self.private else "group"])
-        return self.world.app.reader.read(self.run, self.chat, membership)
+        claimed = {TenantSettings.key_of(TENANT): None}  # claims read it together with the run
+        return self.world.app.reader.read(self.run, self.chat, membership, claimed)
 
     @property
     def run(self) -> Run:

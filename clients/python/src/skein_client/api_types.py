@@ -1591,6 +1591,7 @@ class HeldContent(TypedDict):
     beyond_session: NotRequired[bool]
     borrowed: NotRequired[ShownStaging | None]
     sharing_epoch: NotRequired[int | None]
+    by_rule: NotRequired[bool]
 
 
 class HistoryTurn(TypedDict):
