@@ -470,7 +470,7 @@ SHARING: dict[str, tuple[Any, str, Any, str]] = {
     "withdrawn rules tell nothing": (SharingRules, "in_force", _with_ended, "rule_is_withdrawn"),
     "a post checks the epoch": (
         Run,
-        "sharing_epoch",
+        "sharing_stamp",
         property(lambda _: None),
         "rule_is_withdrawn_while_the_model_thinks",
     ),

@@ -3379,8 +3379,8 @@ export interface components {
             beyond_session?: boolean;
             /** @description The borrowed context that the prompt held. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
-            /** @description The epoch of the sharing rules by which the prompt told words of others; null if it told none. */
-            sharing_epoch?: number | null;
+            /** @description The sharing rules by which the prompt and the tool results told words of others; null if they told none. */
+            sharing_stamp?: components["schemas"]["SharingStamp"] | null;
             /** @description Whether it held such words, or what may repeat them in the history of the chat. Default: `false`. */
             by_rule?: boolean;
         };
@@ -4297,6 +4297,19 @@ export interface components {
             withdrawn_at: string | null;
             /** @description Whether the person made it whose words they are. */
             own: boolean;
+        };
+        /**
+         * SharingStamp
+         * @description The rules by which a run was told words of others; each of its posts checks them.
+         */
+        SharingStamp: {
+            /** @description The epoch of the rules when they were read. */
+            epoch: number;
+            /**
+             * Format: date-time
+             * @description The first end of one of the rules that told words; null if none of them ends.
+             */
+            ends_at?: string | null;
         };
         /**
          * ShownStaging

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from skein.agent.reading.held_content import held_by
+from skein.agent.reading.held_content import held_by, rules_as_read
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.participants import speakers_in
 from skein.agent.spoken_start import spoken_start
@@ -238,6 +238,7 @@ def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading:
         reading.destination,
         reading.listeners,
         start_of=lambda text: spoken_start(text, names),
+        sharing=rules_as_read(reading),
     )
 
 

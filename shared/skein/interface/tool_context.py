@@ -44,6 +44,7 @@ from skein.models.common.provenance import (
     Span,
 )
 from skein.models.common.storage import Put
+from skein.models.config.sharing import SharingStamp
 from skein.models.runs.run import Run, SentMessage
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Services
@@ -105,15 +106,15 @@ class Activation:
             held = self.run.held.with_shown(audience, authors, self.insiders)
             self.claim = self.claim.with_run(held=held)
 
-    def add_rule_words(self, epoch: int, records: Iterable[Put]) -> None:
+    def add_rule_words(self, stamp: SharingStamp, records: Iterable[Put]) -> None:
         """Add what a tool has told by sharing rules; posts then depend on these rules.
 
         Args:
-            epoch: The epoch of the rules by which the words were told.
+            stamp: The rules by which the words were told.
             records: The records of what was told, which are stored with the tool's result.
         """
         if self.run.held is not None:
-            self.claim = self.claim.with_run(held=self.run.held.with_rule_words(epoch))
+            self.claim = self.claim.with_run(held=self.run.held.with_rule_words(stamp))
         self.disclosed.extend(records)
 
     def add_items(self, items: Iterable[DerivedItem | None]) -> None:

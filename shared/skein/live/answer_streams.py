@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from skein.models.common.audience import Audience
+from skein.models.config.sharing import SharingStamp
 from skein.ports import Background, Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.runs.claim import Claim
 
@@ -51,6 +52,7 @@ class AnswerStreams:
         people: Sequence[str],
         *,
         start_of: Callable[[str], str],
+        sharing: SharingStamp | None = None,
     ) -> "AnswerStream":
         """Open the stream of an activation's answer in the run's own chat.
 
@@ -60,6 +62,7 @@ class AnswerStreams:
             readers: The readers for whom the activation was made.
             people: The ids of the readers who are connected.
             start_of: Returns the start of an unfinished text that is certain to be posted.
+            sharing: The sharing rules by which the activation may tell words.
         """
         from skein.live.answer_frames import AnswerFrames, ListenerFinder
 
@@ -72,6 +75,7 @@ class AnswerStreams:
                 claim=claim,
                 readers=readers,
                 connected_ids=tuple(people),
+                sharing=sharing,
             ),
             AnswerFrames(
                 sockets=self.sockets,

@@ -18,6 +18,7 @@ from skein.privacy.models.erasure import (
 )
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor
+from skein.services.config.rule_versions import rules_asked_again
 from skein.services.directory.name_index import unindexed
 from skein.services.outbox.dispatch import Dispatch
 
@@ -129,7 +130,7 @@ class Erasures:
             Delete(AddressOwner.key_of(tenant, address), any_of(Missing(), Is("user_id", user_id)))
             for address in user.addresses
         )
-        writes.extend(unindexed(user))
+        writes.extend([*unindexed(user), *rules_asked_again(self.table, tenant)])
         self.table.transact(writes)
         return erasure
 

@@ -115,7 +115,8 @@ class Forgettings:
             depth=run.chain_depth + 1,
             run_id=run.id,
             authors=run.words,
-            sharing_epoch=run.sharing_epoch,
+            sharing_stamp=run.sharing_stamp,
+            by_rule=run.by_rule,
             traced_to=asked,
             forgets=tuple(dict.fromkeys(refs)),
         )

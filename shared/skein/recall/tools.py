@@ -1,5 +1,6 @@
 """The tool `recall`: old messages that match a query."""
 
+from itertools import chain
 from typing import Annotated
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from skein.interface.history import asked_refs
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, readers_of
 from skein.models.common.ownership import scopes_at
+from skein.models.config.sharing import SharingStamp
 from skein.recall.candidates import RecallRequest
 from skein.recall.disclosures import disclosure_records
 from skein.recall.layout import recalled_lines
@@ -69,7 +71,9 @@ def recall(
             run, reading.chat.id, by_rule, call.clock.now(), cause=call.effect
         )
         if by_rule:
-            call.activation.add_rule_words(reading.sharing.for_readers.epoch, records)
+            rules = chain.from_iterable(entry.rules for entry in by_rule)
+            stamp = SharingStamp.of(reading.sharing.for_readers.epoch, rules)
+            call.activation.add_rule_words(stamp, records)
     names = call.names().joined(entry.message.sender for entry in found.entries)
     here = reading.chat.id if reading.chat is not None else None
     lines = recalled_lines(found.entries, here, zone, names.__getitem__)

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from skein.models.common.storage import Update, Write
+from skein.models.common.storage import Update
 from skein.models.config.sharing import (
     RulesVersion,
     SharingRule,
     SharingRules,
-    epoch_raised,
 )
 from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import items_under, pages_of_relation
+from skein.services.config.rule_versions import rules_asked_again
 
 NOBODY = "erased"  # who made a version, once that person is erased
 
@@ -64,10 +64,7 @@ def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> boo
     if user is None or not any(held.subject in people for held in user.roles):
         return False
     left = tuple(held for held in user.roles if held.subject not in people)
-    writes: list[Write] = [revise(user, {"roles": left})[1]]
-    if table.get(SharingRules.key_of(tenant)) is not None:
-        writes.append(epoch_raised(tenant))
-    table.transact(writes)
+    table.transact([revise(user, {"roles": left})[1], *rules_asked_again(table, tenant)])
     return True
 
 

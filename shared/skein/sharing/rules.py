@@ -73,8 +73,8 @@ class RuleChanges:
             if changed.ends_at is not None and changed.ends_at <= changed.begins_at:
                 raise Unprocessable("ends_at must be later than the beginning")
             rules = tuple(changed if each is rule else each for each in known.rules)
-            ends = changed.ends_at is not None and changed.ends_at <= self.clock.now()
-            self._write(known, rules, known.ended, by, withdraws=ends)
+            earlier = changed.ends_at != rule.ends_at  # runs know the end as they read it
+            self._write(known, rules, known.ended, by, withdraws=earlier)
             return changed
 
         return optimistic(self.clock, attempt)

@@ -332,6 +332,15 @@ SharingRuleResource = TypedDict(
 )
 
 
+class SharingStamp(TypedDict):
+    """
+    The rules by which a run was told words of others; each of its posts checks them.
+    """
+
+    epoch: int
+    ends_at: NotRequired[str | None]
+
+
 class ShownStaging(TypedDict):
     """
     Borrowed context that a run's prompt held, and the chat of its staging.
@@ -1590,7 +1599,7 @@ class HeldContent(TypedDict):
     outsiders: NotRequired[bool]
     beyond_session: NotRequired[bool]
     borrowed: NotRequired[ShownStaging | None]
-    sharing_epoch: NotRequired[int | None]
+    sharing_stamp: NotRequired[SharingStamp | None]
     by_rule: NotRequired[bool]
 
 

@@ -6,6 +6,7 @@ from skein.agent.sections.your_chats import YourChats
 from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.config.sharing import SharingRule, SharingStamp
 from skein.models.runs.run import HeldContent, Run
 from skein.recall.sections import RecalledMessages
 
@@ -22,15 +23,20 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
         outsiders=not reading.insiders.wrote(authors),
         beyond_session=_goes_beyond_session(reading, run),
         borrowed=borrowed.shown if borrowed is not None else None,
-        sharing_epoch=_sharing_epoch(reading),
+        sharing_stamp=rules_as_read(reading) if _rules_that_tell(reading) else None,
         by_rule=_holds_rule_words(reading),
     )
 
 
-def _sharing_epoch(reading: Reading) -> int | None:
-    """Return the epoch of the rules by which a reading tells words; None if it tells none."""
-    by_rule = any(entry.rules for entry in reading.of(RecalledMessages).entries)
-    return reading.sharing.for_readers.epoch if by_rule and reading.sharing is not None else None
+def rules_as_read(reading: Reading) -> SharingStamp | None:
+    """Return the state of the rules in a reading, whether they tell words or not; None without."""
+    if reading.sharing is None:
+        return None
+    return SharingStamp.of(reading.sharing.for_readers.epoch, _rules_that_tell(reading))
+
+
+def _rules_that_tell(reading: Reading) -> list[SharingRule]:
+    return [rule for entry in reading.of(RecalledMessages).entries for rule in entry.rules]
 
 
 def _holds_rule_words(reading: Reading) -> bool:
@@ -38,7 +44,7 @@ def _holds_rule_words(reading: Reading) -> bool:
     history = reading.of(History)
     shown = (*history.messages, history.before, history.fuller)
     repeats = any(each is not None and each.by_rule for each in shown)
-    return repeats or _sharing_epoch(reading) is not None
+    return repeats or bool(_rules_that_tell(reading))
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:

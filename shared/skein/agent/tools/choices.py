@@ -88,7 +88,7 @@ def ask_choice(
         depth=run.chain_depth + 1,
         run_id=run.id,
         authors=run.words,
-        sharing_epoch=run.sharing_epoch,
+        sharing_stamp=run.sharing_stamp,
         by_rule=run.by_rule,
         traced_to=run.trigger.user_id,
         origin=origin_of(call, chat.id),

@@ -169,7 +169,7 @@ def _message(
         depth=run.chain_depth + 1,
         run_id=run.id,
         authors=run.words,
-        sharing_epoch=run.sharing_epoch,
+        sharing_stamp=run.sharing_stamp,
         by_rule=run.by_rule,
         traced_to=run.trigger.user_id,
         expects_reply=expects_reply,

@@ -3,6 +3,7 @@
 All rules of a tenant are one item, so that one read decides a turn.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
 
@@ -10,7 +11,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, Value, key_part
 from skein.models.common.json_types import JsonBool
-from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
+from skein.models.common.storage import Check, Exists, Is, Item, Key, SortKeyPrefix, Update
 
 MAX_RULES = 100  # of a tenant, without those that have ended
 MAX_OWN_RULES = 10  # that one person makes for their own words
@@ -124,6 +125,37 @@ class SharingRules(Stored):
     def rule(self, rule_id: str) -> SharingRule | None:
         """Return a rule by its id; None if there is none."""
         return next((rule for rule in self.rules if rule.id == rule_id), None)
+
+
+class SharingStamp(Value):
+    """The rules by which a run was told words of others; each of its posts checks them.
+
+    Attributes:
+        epoch: The epoch of the rules when they were read.
+        ends_at: The first end of one of the rules that told words; None if none of them ends.
+    """
+
+    epoch: int
+    ends_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
+
+    @classmethod
+    def of(cls, epoch: int, rules: Iterable[SharingRule]) -> Self:
+        """Return the stamp of what some rules told, as they were read with an epoch."""
+        ends = (rule.ends_at for rule in rules if rule.ends_at is not None)
+        return cls(epoch=epoch, ends_at=min(ends, default=None))
+
+    def joined(self, other: "SharingStamp") -> "SharingStamp":
+        """Return the stamp of all that both told."""
+        ends = [at for at in (self.ends_at, other.ends_at) if at is not None]
+        return SharingStamp(epoch=min(self.epoch, other.epoch), ends_at=min(ends, default=None))
+
+    def has_ended(self, moment: datetime) -> bool:
+        """Tell whether one of the rules has reached its end."""
+        return self.ends_at is not None and self.ends_at <= moment
+
+    def unchanged(self, tenant: str) -> Check:
+        """Return the check that nothing was withdrawn since the rules were read."""
+        return Check(SharingRules.key_of(tenant), Is("epoch", self.epoch))
 
 
 def epoch_raised(tenant: str) -> Update:

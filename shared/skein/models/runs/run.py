@@ -12,6 +12,7 @@ from skein.models.common.ownership import StoredAuthors
 from skein.models.common.provenance import MANY, NO_AUTHORS, Authors, Insiders
 from skein.models.common.reason import Reason, RecordedReason, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.config.sharing import SharingStamp
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.completion import TokenUsage
@@ -90,8 +91,8 @@ class HeldContent(Value):
         beyond_session: Whether words of people from elsewhere than the current session of that chat
             were among it. A group has one session.
         borrowed: The borrowed context that the prompt held.
-        sharing_epoch: The epoch of the sharing rules by which the prompt told words of others; None
-            if it told none.
+        sharing_stamp: The sharing rules by which the prompt and the tool results told words of
+            others; None if they told none.
         by_rule: Whether it held such words, or what may repeat them in the history of the chat.
     """
 
@@ -102,13 +103,15 @@ class HeldContent(Value):
     outsiders: Annotated[bool, Field(exclude_if=lambda held: not held)] = False
     beyond_session: Annotated[bool, Field(exclude_if=lambda beyond: not beyond)] = False
     borrowed: ShownStaging | None = None
-    sharing_epoch: Annotated[int | None, Field(exclude_if=lambda epoch: epoch is None)] = None
+    sharing_stamp: Annotated[SharingStamp | None, Field(exclude_if=lambda stamp: stamp is None)] = (
+        None
+    )
     by_rule: Annotated[bool, Field(exclude_if=lambda by_rule: not by_rule)] = False
 
-    def with_rule_words(self, epoch: int) -> "HeldContent":
-        """Return the held content after a tool has told words by sharing rules of an epoch."""
-        known = self.sharing_epoch if self.sharing_epoch is not None else epoch
-        return self.model_copy(update={"sharing_epoch": min(known, epoch), "by_rule": True})
+    def with_rule_words(self, stamp: SharingStamp) -> "HeldContent":
+        """Return the held content after a tool has told words by sharing rules."""
+        joined = self.sharing_stamp.joined(stamp) if self.sharing_stamp is not None else stamp
+        return self.model_copy(update={"sharing_stamp": joined, "by_rule": True})
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
         """Return the held content after a tool has shown more content.
@@ -285,9 +288,9 @@ class Run(Stored):
         return self.held.authors if self.held is not None else MANY
 
     @property
-    def sharing_epoch(self) -> int | None:
-        """The epoch of the rules by which the newest activation was told words, if it was."""
-        return self.held.sharing_epoch if self.held is not None else None
+    def sharing_stamp(self) -> SharingStamp | None:
+        """The sharing rules by which the newest activation was told words, if it was."""
+        return self.held.sharing_stamp if self.held is not None else None
 
     @property
     def by_rule(self) -> bool:

@@ -48,7 +48,7 @@ from skein.models.common.storage import (
     gone,
 )
 from skein.models.config.overrides import Overrides
-from skein.models.config.sharing import SharingRules, epoch_raised
+from skein.models.config.sharing import SharingStamp, epoch_raised
 from skein.models.outbox.jobs import Job, MediaJob
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
@@ -69,6 +69,8 @@ from skein.services.runs.waits import resumed_by
 from skein.services.runs.wakeups import paced, why_nobody, woken_by
 from skein.settings import Settings
 from skein.tracing import span
+
+RULES_CHANGED = "what the run was told may not be told any more"
 
 logger = logging.getLogger(__name__)
 
@@ -100,8 +102,8 @@ class NewMessage(Value):
             person's route and SEEN watermark as they are.
         errand_id: The errand whose end the message tells.
         noticed_rules: The sharing rules of which a notice tells the person of a direct chat.
-        sharing_epoch: The epoch of the sharing rules by which the run was told others' words; None
-            if it was told none.
+        sharing_stamp: The sharing rules by which the run was told others' words; None if it was
+            told none.
         by_rule: Whether the run was shown words that were told by sharing rules; see `Message`.
     """
 
@@ -130,7 +132,7 @@ class NewMessage(Value):
     via: Via | None = None
     errand_id: Identifier | None = None
     noticed_rules: tuple[Identifier, ...] = ()
-    sharing_epoch: int | None = None
+    sharing_stamp: SharingStamp | None = None
     by_rule: bool = False
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
@@ -277,13 +279,14 @@ class Chats:
         extra_writes: ExtraWrites | None,
         snapshot: ChatSnapshot,
     ) -> PostedMessage:
-        sender, chat = _sender_in(snapshot, new), snapshot.chat
+        sender, chat, now = _sender_in(snapshot, new), snapshot.chat, self.clock.now()
         if sender is None or chat.discarded_at is not None or _must_be_silent(new, chat):
             return PostedMessage(self._posted_while_open(new, sender, chat), created=False)
+        if new.sharing_stamp is not None and new.sharing_stamp.has_ended(now):
+            return PostedMessage(self._posted_before_end(new, sender), created=False)
         if new.reply_to is not None and not 1 <= new.reply_to <= snapshot.chat.last_seq:
             raise Unprocessable("reply_to is not a message of this chat")
 
-        now = self.clock.now()
         snapshot = with_current_overrides(self.table, snapshot, sender, new.overrides)
         snapshot = snapshot.replacing(_after(new, sender, now))
         message = _numbered(new, message_id, snapshot.chat, sender, now)
@@ -325,6 +328,18 @@ class Chats:
             raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
         raise Conflict("a person of the team holds the chat", reason=Reason.DESK)
 
+    def _posted_before_end(self, new: NewMessage, sender: Membership) -> Message:
+        """Find the same message, posted before a rule that told its run words ended.
+
+        Raises:
+            ReadersChanged: The message was not posted before.
+        """
+        earlier = self.earlier(new, sender.formerly)
+        if earlier is None:
+            raise ReadersChanged(RULES_CHANGED)
+        _log_repeated(earlier)
+        return earlier
+
     def _commit(
         self,
         new: NewMessage,
@@ -340,9 +355,8 @@ class Chats:
         record = IdempotencyRecord.of(message)
         commit = Commit([Put(record.key, record.to_item(), gone(now))])
         commit.writes.extend(Check(key, gone(now)) for key in new.record_keys(sender.formerly)[1:])
-        if new.sharing_epoch is not None:
-            key = SharingRules.key_of(new.tenant)
-            commit.writes.append(Check(key, Is("epoch", new.sharing_epoch)))
+        if new.sharing_stamp is not None:
+            commit.writes.append(new.sharing_stamp.unchanged(new.tenant))
         if message.keeps:
             commit.writes.append(epoch_raised(new.tenant))
         stay = self._stay_begun_by(message, new, snapshot.chat, now)
@@ -407,8 +421,8 @@ class Chats:
             earlier = self.earlier(new, sender.formerly) if posted_before else None
             if earlier is not None:
                 return earlier
-            if new.sharing_epoch is not None and len(records) in failure.failed:
-                raise ReadersChanged("what the run was told may not be told any more") from failure
+            if new.sharing_stamp is not None and len(records) in failure.failed:
+                raise ReadersChanged(RULES_CHANGED) from failure
             if len(commit.writes) in failure.failed:
                 raise ExtraWriteFailed("nothing was posted") from failure
             raise

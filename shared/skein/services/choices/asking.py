@@ -28,6 +28,7 @@ from skein.models.common.http import McpQuestion
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Write
+from skein.models.config.sharing import SharingStamp
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.person_choices import (
     invitation_to,
@@ -54,7 +55,7 @@ class NewChoice(Value):
         client_id: The idempotency key of the question.
         addressee: The person who may answer; a member of the chat.
         options: The fixed answers; empty for an answer in words.
-        depth, run_id, authors, traced_to, origin, sharing_epoch, by_rule: See `NewMessage`.
+        depth, run_id, authors, traced_to, origin, sharing_stamp, by_rule: See `NewMessage`.
         proposal: For a consent, the words and the chats.
         expires_at: When it expires; None expires it after the chat's `choice_hours`.
         invited_to: For an invitation, the chat to join.
@@ -79,7 +80,7 @@ class NewChoice(Value):
     authors: Authors = NO_AUTHORS
     traced_to: Identifier | None = None
     origin: Origin | None = None
-    sharing_epoch: int | None = None
+    sharing_stamp: SharingStamp | None = None
     by_rule: bool = False
     proposal: Proposal | None = None
     expires_at: Instant | None = None
@@ -174,7 +175,7 @@ class Asking:
             authors=new.authors,
             traced_to=new.traced_to,
             origin=new.origin,
-            sharing_epoch=new.sharing_epoch,
+            sharing_stamp=new.sharing_stamp,
             by_rule=new.by_rule,
             choice=Choice(
                 question=new.question,

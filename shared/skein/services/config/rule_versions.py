@@ -18,6 +18,7 @@ from skein.models.config.sharing import (
     SharingParty,
     SharingRule,
     SharingRules,
+    epoch_raised,
 )
 from skein.models.directory.user import User
 from skein.ports import Table
@@ -28,6 +29,15 @@ def read_rules(table: Table, tenant: str) -> SharingRules:
     """Return a tenant's rules; none if there never was one."""
     item = table.get(SharingRules.key_of(tenant))
     return SharingRules.from_item(item) if item is not None else SharingRules(tenant=tenant)
+
+
+def rules_asked_again(table: Table, tenant: str) -> list[Write]:
+    """Return the write after which runs that were told words ask the rules again before they post.
+
+    There is none for a tenant that never had a rule. A change of people needs it: their roles, a
+    merge or an erasure.
+    """
+    return [epoch_raised(tenant)] if table.get(SharingRules.key_of(tenant)) is not None else []
 
 
 def check_people(table: Table, tenant: str, parties: Sequence[SharingParty]) -> None:

@@ -1,6 +1,6 @@
 """Users of a tenant: their records, phone numbers and profiles."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,6 @@ from skein.models.common.address import Address, phone_address
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_key, effect_record
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
-from skein.models.config.sharing import SharingRules, epoch_raised
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.role import HeldRole, Role, roles_after
@@ -18,6 +17,7 @@ from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
+from skein.services.config.rule_versions import rules_asked_again
 from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
 from skein.services.directory.display_names import Renaming
 from skein.services.directory.name_index import indexed, reindexed
@@ -195,7 +195,9 @@ class Users:
         revised, write = revise(user, given)
         if revised.as_member != user.as_member:
             self.renaming.announce(tenant, user.as_member.ref)
-        writes: list[Write] = [write, *self._withdrawn(user, revised)]
+        writes: list[Write] = [write]
+        if revised.roles != user.roles:  # a new role counts, too: it can bring a second subject
+            writes.extend(rules_asked_again(self.table, user.tenant))
         writes.extend(
             Delete(AddressOwner.key_of(tenant, address), any_of(Missing(), Is("user_id", user_id)))
             for address in gone
@@ -207,14 +209,6 @@ class Users:
     def _roles_after(self, user: User, wanted: Iterable[Role] | None) -> tuple[HeldRole, ...]:
         """Return a person's roles after a change; None changes nothing."""
         return user.roles if wanted is None else roles_after(user.roles, wanted, self.clock.now())
-
-    def _withdrawn(self, user: User, revised: User) -> Sequence[Write]:
-        """Return the write that follows from the end of a role: runs ask the rules again."""
-        open_before = sum(held.until is None for held in user.roles)
-        kept = sum(held.until is None and held in user.roles for held in revised.roles)
-        if kept == open_before or self.table.get(SharingRules.key_of(user.tenant)) is None:
-            return []
-        return [epoch_raised(user.tenant)]
 
     def undo(self, tenant: str, user_id: str, change_id: str) -> User:
         """Undo an agent's change of a user: restore the value before it (idempotent).

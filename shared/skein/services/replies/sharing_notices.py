@@ -1,5 +1,6 @@
 """Tell people by which sharing rules others may be told what they say to an agent alone."""
 
+import hashlib
 from dataclasses import dataclass
 
 from skein.errors import Conflict, ExtraWriteFailed, LostLease, NotFound
@@ -13,6 +14,8 @@ from skein.services.chat_state.sharing_rules import pause_in
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.runs.claim import Claim
 from skein.settings import Settings
+
+MAX_LISTED = 1_500  # characters of a notice that name people and reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class SharingNotices:
             sender=claim.agent,
             kind="notice",
             text=self._text(chat, rules),
-            client_id=f"sharing:{','.join(sorted(rule.id for rule in rules))}",
+            client_id=_client_id(rules),
             run_id=run.id,
             noticed_rules=tuple(rule.id for rule in rules),
         )
@@ -63,6 +66,23 @@ class SharingNotices:
             name = User.from_item(found[key]).name if key in found else str(rule.to.user_id)
             return f"{name} ({rule.reason})"
 
-        people = "; ".join(whom(rule, keys[rule.id]) for rule in rules)
+        people = _listed(list(dict.fromkeys(whom(rule, keys[rule.id]) for rule in rules)))
         minutes = round(pause_in(chat, self.settings).total_seconds() / 60)
         return render("notice_sharing", {"people": people, "minutes": str(minutes)})
+
+
+def _client_id(rules: tuple[SharingRule, ...]) -> str:
+    """Return the id of the notice of some rules, which has the same length for any number."""
+    ids = ",".join(sorted(rule.id for rule in rules))
+    return f"sharing:{hashlib.sha256(ids.encode()).hexdigest()}"
+
+
+def _listed(people: list[str]) -> str:
+    """Return a list of at most `MAX_LISTED` characters, which says how many it leaves out."""
+    shown, length = [people[0]], len(people[0])
+    for one in people[1:]:
+        length += len(one) + len("; ")
+        if length > MAX_LISTED:
+            return f"{'; '.join(shown)}; and {len(people) - len(shown)} more"
+        shown.append(one)
+    return "; ".join(shown)

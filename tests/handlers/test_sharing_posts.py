@@ -1,0 +1,197 @@
+"""Words told by a sharing rule are posted only while the rule, and its people, still stand."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from skein.errors import ReadersChanged
+from skein.models.common.address import phone_address
+from skein.models.common.base import NamedMember, rfc3339
+from skein.models.common.storage import Put
+from skein.models.config.sharing import SharingStamp
+from skein.models.directory.address_index import AddressOwner
+from skein.models.directory.user import User
+from skein.models.runs.completion import ModelRequest
+from skein.services.replies.sharing_notices import MAX_LISTED
+from tests.support.api_client import Client
+from tests.support.builders import NOON, TENANT, person
+from tests.support.fakes import calls
+from tests.support.family import COACH, EMMA, RINA, TOM, Family, chat_of
+from tests.support.live import connect
+from tests.support.number_codes import link_number
+
+SECRET = "The piano lesson with Mrs Okafor moved to Thursday at five"
+ASKED = "When is the piano lesson with Mrs Okafor?"
+ANSWER = "The lesson is on Thursday, in Room Nine"
+EMMAS_PHONE, TOMS_PHONE = "+15005550111", "+15005550112"
+Meanwhile = Callable[[Family], object]
+
+
+def words_of(request: ModelRequest) -> str:
+    return "\n".join(message.content for message in request.messages)
+
+
+def emma_is_erased(family: Family) -> None:
+    family.app.erasures.request(TENANT, EMMA.id, by="usr_op")
+
+
+def emma_is_merged_into_another(family: Family) -> None:
+    family.known(person("usr_emma2", "Emma Two"))
+    link_number(family, "usr_emma2", EMMAS_PHONE)
+
+
+def tom_is_merged_into_another(family: Family) -> None:
+    family.known(person("usr_tom2", "Tom Two"))
+    link_number(family, "usr_tom2", TOMS_PHONE)
+
+
+def tom_loses_his_role(family: Family) -> None:
+    family.give(TOM)
+
+
+def tom_gets_a_second_subject(family: Family) -> None:
+    roles = [{"role": "father", "subject": RINA.id}, {"role": "tutor", "subject": EMMA.id}]
+    assert family.operator.patch(f"/v1/users/{TOM.id}", {"roles": roles}).status == 200
+
+
+def rule_reaches_its_end(family: Family) -> None:
+    family.clock.advance(3_600)
+
+
+def rule_is_shortened_and_reaches_its_end(family: Family) -> None:
+    [rule] = family.operator.get("/v1/sharing-rules").body["items"]
+    ends_at = rfc3339(family.clock.now() + timedelta(seconds=1))
+    changed = family.operator.patch(f"/v1/sharing-rules/{rule['id']}", {"ends_at": ends_at})
+    assert changed.status == 200, changed.body
+    family.clock.advance(1)
+
+
+MEANWHILE = (
+    emma_is_erased,
+    emma_is_merged_into_another,
+    tom_is_merged_into_another,
+    tom_loses_his_role,
+    tom_gets_a_second_subject,
+    rule_reaches_its_end,
+    rule_is_shortened_and_reaches_its_end,
+)
+
+
+def texter(family: Family, one: NamedMember, phone: str) -> None:
+    """Let a person be one whom only a number is known of, so that an account can take them over."""
+    address = phone_address(phone)
+    made = {"tenant": TENANT, "created_at": NOON, "caller": True, "addresses": (address,)}
+    user = User.model_validate({"id": one.id, "name": one.name} | made)
+    owner = AddressOwner(tenant=TENANT, address=address, user_id=one.id)
+    family.table.write(Put(user.key, user.to_item()))
+    family.table.write(Put(owner.key, owner.to_item()))
+
+
+@pytest.fixture
+def family() -> Family:
+    """Tom may be told what Emma said, as both have one subject, for less than an hour more."""
+    family = Family.made()
+    texter(family, EMMA, EMMAS_PHONE)
+    texter(family, TOM, TOMS_PHONE)
+    family.give(EMMA, "daughter", subject=RINA.id)
+    family.give(TOM, "father", subject=RINA.id)
+    ends_at = rfc3339(family.clock.now() + timedelta(minutes=45))
+    family.rule(same_subject=True, ends_at=ends_at)
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+    return family
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("by_tool", [False, True], ids=["in the prompt", "by the tool"])
+def test_answer_with_told_words_is_not_posted_after_a_change_while_the_model_thinks(
+    family: Family, meanwhile: Meanwhile, by_tool: bool
+) -> None:
+    shown = []
+
+    def answer(request: ModelRequest) -> str:
+        shown.append(SECRET in words_of(request))
+        meanwhile(family)
+        return ANSWER
+
+    if by_tool:
+        family.agent(COACH.id, enabled_tools=("recall", "end_run"), settings={"recall_tokens": 0})
+        family.model.script.append(calls(("recall", {"query": ASKED})))
+    family.model.script.append(answer)
+    family.says(TOM, ASKED)
+    assert shown == [True]
+    assert [each.text for each in family.messages(chat_of(TOM)) if each.run_id] == ["Fine."]
+    assert SECRET not in words_of(family.model.requests[-1])
+
+
+def test_answer_with_told_words_is_posted_when_nothing_has_changed(family: Family) -> None:
+    family.model.script.append(ANSWER)
+    family.says(TOM, ASKED)
+    assert family.texts(chat_of(TOM))[-1] == ANSWER
+
+
+def test_retry_of_an_answer_that_was_posted_before_the_rule_ended_finds_it(
+    family: Family,
+) -> None:
+    stamp = SharingStamp(epoch=0, ends_at=family.clock.now() + timedelta(minutes=1))
+    given: dict[str, Any] = {"chat_id": chat_of(TOM), "client_id": "1", "sharing_stamp": stamp}
+    posted = family.post(ANSWER, COACH, **given).message
+    family.clock.advance(60)
+    again = family.post(ANSWER, COACH, **given)
+    assert (again.message.id, again.created) == (posted.id, False)
+    with pytest.raises(ReadersChanged):
+        family.post(ANSWER, COACH, **given | {"client_id": "2"})
+
+
+def test_many_new_rules_come_with_one_notice_of_bounded_length() -> None:
+    family = Family.made()
+    for number in range(90):
+        family.rule(to=f"father {number}", reason=f"Because of {number}: {'long ' * 30}")
+    for number in range(10):
+        own = {"to": {"user_id": RINA.id}, "reason": f"Help {number}."}
+        assert Client(family, sub=EMMA.id).post("/v1/me/sharing/rules", own).status == 201
+    family.says(EMMA, "Hello there, how are you?")
+    notice, answer = family.messages(chat_of(EMMA))[1:]
+    assert (notice.kind, answer.text) == ("notice", "Fine.")
+    assert "father 0 (Because of 0: long" in notice.text
+    assert "more. Write PRIVATE" in notice.text
+    assert len(notice.text) < MAX_LISTED + 300
+    sharing = family.stored_chat(chat_of(EMMA)).sharing
+    assert sharing is not None
+    assert len(sharing.noticed) == 100
+
+
+@pytest.mark.parametrize("rules", [7, 12])
+def test_seven_rules_and_more_leave_answers_as_they_are(rules: int) -> None:
+    family = Family.made()
+    for number in range(rules):
+        family.rule(to=f"father {number}", reason="They live together.")
+    family.says(EMMA, "Hello there, how are you?")
+    notice, answer = family.messages(chat_of(EMMA))[1:]
+    assert answer.text == "Fine."
+    assert notice.text.count("They live together.") == rules
+
+
+def test_stream_of_an_answer_sends_no_told_words_once_the_rule_is_withdrawn(
+    family: Family,
+) -> None:
+    [rule] = family.operator.get("/v1/sharing-rules").body["items"]
+    connect(family, TOM.id, "tom")
+
+    def passes(said: str) -> None:
+        if said.endswith("Thursday, "):
+            family.operator.delete(f"/v1/sharing-rules/{rule['id']}")
+        family.clock.advance(0.3)
+        family.background.finish(0)
+
+    family.model.between = passes
+    family.model.script.append(ANSWER)
+    family.says(TOM, ASKED)
+    frames = family.sockets.frames("tom")
+    sent = "".join(str(frame.get("text", f"<{frame['type']}>")) for frame in frames)
+    assert sent.startswith("The lesson")
+    assert "Nine" not in sent
+    assert "<retract>" in sent
