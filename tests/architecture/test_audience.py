@@ -114,6 +114,7 @@ OTHERS = {
     "feed/feed.py": "which messages changed; only their numbers are passed on",
     "recall/sweep.py": "which messages are in the index, by number",
     "recall/indexing.py": "words and vectors of messages, in the scope of their chat",
+    "recall/own_words.py": "vectors of memories, where all their messages may be told",
     "recall/pruning.py": "whether messages are still there",
     "privacy/erasure_material.py": "what is taken away",
     "privacy/forgetting.py": "the asker's own words, and lines made from them alone, in their chat",

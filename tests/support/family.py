@@ -1,13 +1,18 @@
 """People who each talk to one agent alone, for sharing rules."""
 
+from datetime import datetime
 from typing import Any
 
 import admin_api
+from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
+from skein.models.common.provenance import Authors, MadeFrom
+from skein.models.common.storage import Put
 from skein.models.config.sharing import SharingRules
 from skein.models.outbox.jobs import RecallJob
+from skein.recall.models.own_words import OwnWordsMemory
 from tests.support.api_client import Client
-from tests.support.builders import LONG_INVOCATION, TENANT, World, bot, person
+from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel
 
 EMMA, TOM, RINA = person("usr_emma", "Emma"), person("usr_tom", "Tom"), person("usr_rina", "Rina")
@@ -60,6 +65,14 @@ class Family(World):
         self.post(text, one, chat_id=chat_of(one))
         self.drain()
 
+    def noted(self, one: NamedMember, text: str, *seqs: int) -> OwnWordsMemory:
+        """Store a memory of the agent that was made from some messages of a person."""
+        memory = own_words_memory(
+            *seqs, text=text, one=one, chat_id=chat_of(one), created_at=self.clock.now()
+        )
+        self.table.write(Put(memory.key, memory.to_item()))
+        return memory
+
     def quiet(self) -> None:
         """Let the talks be over, and index all chats again."""
         self.clock.advance(QUIET_SECONDS)
@@ -76,3 +89,26 @@ class Family(World):
 def chat_of(one: NamedMember) -> str:
     """Return the id of a person's direct chat."""
     return f"chat_{one.id[4:]}"
+
+
+def own_words_memory(
+    *seqs: int,
+    text: str = "Emma likes tea",
+    one: NamedMember = EMMA,
+    chat_id: str = "chat_1",
+    created_at: datetime = NOON,
+) -> OwnWordsMemory:
+    """Return a memory that was made from some messages of a person."""
+    first, *others = (MadeFrom.messages(chat_id, seq, seq, [one.id]) for seq in seqs)
+    return OwnWordsMemory(
+        tenant=TENANT,
+        agent_id=COACH.id,
+        scope=f"user:{one.id}",
+        id=f"own_{len(text)}",
+        text=text,
+        audience=Audience(open=False, people=(one.id,)),
+        authors=Authors.in_digests([one.id]),
+        made_from=first.joined(*others),
+        source_chat_id=chat_id,
+        created_at=created_at,
+    )

@@ -49,7 +49,7 @@ from skein.outreach.models import outreach
 from skein.own_tools.models import approval, tool
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
-from skein.recall.models import stored
+from skein.recall.models import own_words, stored
 from skein.workspace.models import document, skill, thread
 from tools.reference.markdown import table
 
@@ -175,6 +175,12 @@ def _memory_key(kind: str, **more: Any) -> Key:
         **more,
     )
     return made.key
+
+
+def _own_words_key() -> Key:
+    """Return the key of a memory from a person's own words."""
+    found = own_words.OwnWordsMemory.own_key(TENANT, AGENT, "user:{id}", CHAT, 7, "{memory}")
+    return found._replace(sk=found.sk.replace(f"{7:012d}", "{seq}"))
 
 
 def _named_document(key: Key) -> Key:
@@ -303,6 +309,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "memory of an operator": Row(_memory_key("core", by_operator=True), memory.Memory),
         "journal entry": Row(_memory_key("journal"), memory.Memory),
         "memory that has ended": Row(_memory_key("core", status="superseded"), memory.Memory),
+        "`OwnWordsMemory`": Row(_own_words_key(), own_words.OwnWordsMemory),
         "`ReflectionRecord`": Row(
             records.ReflectionRecord.key_of(TENANT, AGENT, None, "{record}"),
             records.ReflectionRecord,

@@ -220,9 +220,11 @@ class ModelSteps:
 
 def entries_by_rule(reading: Reading, prompt: PromptRecord) -> list[RecalledEntry]:
     """Return the recalled entries that a prompt tells by sharing rules."""
-    shown = {(entry.chat_id, entry.to_seq) for entry in prompt.entries if entry.rule_ids}
+    shown = {
+        (entry.id or entry.chat_id, entry.to_seq) for entry in prompt.entries if entry.rule_ids
+    }
     entries = reading.of(RecalledMessages).entries
-    return [one for one in entries if (one.message.chat_id, one.message.seq) in shown]
+    return [one for one in entries if one.ref in shown]
 
 
 def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading: Reading) -> None:

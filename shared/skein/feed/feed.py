@@ -35,6 +35,7 @@ from skein.models.common.storage import META, Item, key_kind
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import Job, PushJob, QueueName, RecallJob
 from skein.models.runs.run import Run
+from skein.recall.models.own_words import OwnWordsMemory
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
@@ -198,6 +199,19 @@ def _of_shared_words(change: ItemChange) -> Iterator[Job]:
         )
 
 
+def _of_own_words(change: ItemChange) -> Iterator[Job]:
+    """Yield the job of a memory that may be told and is new, changed or gone."""
+    if change.alters("text", "made_from", "scope"):
+        memory = OwnWordsMemory.from_item([*_images(change)][-1])
+        yield RecallJob(
+            tenant=memory.tenant,
+            chat_id=memory.source_chat_id,
+            agent_id=memory.agent_id,
+            first_seq=memory.last_seq,
+            last_seq=memory.last_seq,
+        )
+
+
 def _of_agent(membership: Membership, first_seq: int, last_seq: int | None = None) -> RecallJob:
     return RecallJob(
         tenant=membership.tenant,
@@ -213,6 +227,7 @@ HANDLERS: Mapping[str, tuple[Handler, ...]] = {
     Membership.LEFT_PREFIX.kind: (_of_closed_membership, push_of_closed_membership),
     Membership.PREFIX.kind: (push_of_membership,),
     MediaFile.PREFIX.kind: (push_of_media,),
+    OwnWordsMemory.PREFIX.kind: (_of_own_words,),
     Run.PREFIX.kind: (push_of_run,),
     META: (_of_discarded_chat, _of_shared_words, push_of_chat),
 }

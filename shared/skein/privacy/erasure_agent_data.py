@@ -40,6 +40,7 @@ from skein.privacy.erasure_rewind import ConsolidationRewind
 from skein.privacy.erasure_rules import is_to_make_again, item_after, item_goes
 from skein.privacy.erasure_sweep import Sweep
 from skein.privacy.made_items import folder_of, keys_made_from, made_in
+from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import Posting
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.common.pagination import items_under, read_items
@@ -67,6 +68,7 @@ KINDS = {
     Document.PREFIX.kind: "documents",
     EFFECT.kind: "effects",
     Memory.PREFIX.kind: "memories",
+    OwnWordsMemory.PREFIX.kind: "memories",
     Goal.PREFIX.kind: "goals",
     key_kind(LISTS): "lists",
     Plan.PREFIX.kind: "plans",

@@ -22,6 +22,7 @@ from skein.privacy.erasure_sweep import ERASED, Sweep, tombstone
 from skein.privacy.erasure_words import PLACEHOLDER, put_in, without_quotes
 from skein.privacy.made_items import MadeItem
 from skein.privacy.models.erasure import ErasedChat
+from skein.recall.models.own_words import OwnWordsMemory
 from skein.workspace.models.thread import Thread
 
 Replacement = Callable[[str], str]
@@ -106,11 +107,15 @@ def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
     Memories made later than a function works have not seen the message.
     """
     message = sweep.erasure.message
-    if message is None or not message.forgotten or not isinstance(thing, Memory):
+    if message is None or not message.forgotten:
+        return False
+    if isinstance(thing, Memory):
+        made = thing.made_by in {"consolidation", "reflection"} and not thing.by_operator
+    else:
+        made = isinstance(thing, OwnWordsMemory)
+    if not made:
         return False
     made_at = thing.updated_at or thing.created_at
-    if thing.by_operator or thing.made_by not in {"consolidation", "reflection"}:
-        return False
     return holds(thing.made_from, message) and made_at <= sweep.erasure.requested_at + MAX_FUNCTION
 
 

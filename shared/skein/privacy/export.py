@@ -38,6 +38,7 @@ from skein.models.directory.user import User
 from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
 from skein.ports import Clock, Table
 from skein.privacy.made_items import ROWS, folder_of, keys_made_from, made_in
+from skein.recall.models.own_words import OwnWordsMemory
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.chats.invitations import invitations_of
 from skein.services.common.pagination import (
@@ -394,8 +395,9 @@ def _position(key: Key) -> str:
 def _kind(sort_key: str) -> str:
     """Return the kind of an agent's item, from its sort key."""
     kind = key_kind(sort_key)
-    names = {Memory.PREFIX.kind: "memory", Thread.PREFIX.kind: "thread"}
-    return (names | {REFLECTED.kind: "reflection"}).get(kind, kind.lower())
+    names = {Memory.PREFIX.kind: "memory", OwnWordsMemory.PREFIX.kind: "memory"}
+    others = {Thread.PREFIX.kind: "thread", REFLECTED.kind: "reflection"}
+    return (names | others).get(kind, kind.lower())
 
 
 def _shown_attributes(item: Item) -> dict[str, Any]:

@@ -8,13 +8,21 @@ from skein.models.common.storage import Item, Key, Page, Query
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.ports import Table
+from skein.recall.models.own_words import OwnWordsMemory
 from skein.services.common.pagination import pages
 from skein.workspace.models.document import Document, Folder
 from skein.workspace.models.thread import Thread
 
 ROWS = 100
 MadeItem = AgentItem | Document
-ENTITIES: tuple[type[AgentItem] | type[Document], ...] = (Document, Memory, Goal, Plan, Thread)
+ENTITIES: tuple[type[AgentItem] | type[Document], ...] = (
+    Document,
+    Memory,
+    OwnWordsMemory,
+    Goal,
+    Plan,
+    Thread,
+)
 
 
 def made_in(item: Item) -> MadeItem | None:

@@ -19,6 +19,7 @@ from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.models.common.vector_search import DISTANCE
 from skein.models.directory.user import User
+from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import (
     AGENT,
     MAX_REFS,
@@ -29,7 +30,7 @@ from skein.recall.models.stored import (
     recall_partition,
 )
 from skein.recall.query import people_named
-from skein.recall.ranking import Hit, Line, MessageRef
+from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef
 from skein.services.chat_state.audience import audience_of, everybody_since, scope_of
 from skein.services.chat_state.closed_memberships import membership_keys
 from skein.services.chat_state.insiders import members_of
@@ -94,24 +95,28 @@ class RecallRequest:
 
     def knows(self, passage: RecallPassage, rule_items: Mapping[Key, Item]) -> bool:
         """Tell whether sharing rules let the readers know of a passage."""
-        at = datetime.fromtimestamp(passage.created_at, UTC)
-        said = SaidMessage(passage.seq, passage.recall_author, at)
+        said = [
+            SaidMessage(seq, passage.recall_author, datetime.fromtimestamp(at, UTC))
+            for seq, at in passage.sources or [(passage.seq, passage.created_at)]
+        ]
         return bool(self.rules_for(passage.chat_id, said, rule_items))
 
-    def rules_for(self, chat_id: str, said: SaidMessage | None, items: Mapping[Key, Item]) -> Rules:
-        """Return the sharing rules by which the readers may be told a message; none if not so.
+    def rules_for(
+        self, chat_id: str, said: Sequence[SaidMessage | None], items: Mapping[Key, Item]
+    ) -> Rules:
+        """Return the sharing rules by which the readers may be told words; none if not so.
 
         Args:
-            chat_id: The chat of the message.
-            said: The message.
+            chat_id: The chat of the words.
+            said: The message, or all messages that a memory was made from.
             items: What was read, with the chat and the sender.
         """
-        chat = items.get(Chat.key_of(self.tenant, chat_id))
-        if self.reader_rules is None or self.insiders.alone or said is None or chat is None:
+        chat, first = items.get(Chat.key_of(self.tenant, chat_id)), next(iter(said), None)
+        if self.reader_rules is None or self.insiders.alone or first is None or chat is None:
             return ()
-        author = items.get(User.key_of(self.tenant, said.author))
+        author = items.get(User.key_of(self.tenant, first.author))
         known = User.from_item(author) if author is not None else None
-        return self.reader_rules.rules_for(Chat.from_item(chat), said, known)
+        return self.reader_rules.rules_for_all(Chat.from_item(chat), said, known)
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
@@ -311,9 +316,9 @@ def readable_lines(
         )
         if readable:
             names[passage.recall_author] = passage.name
-            lines[passage.chat_id, passage.seq, passage.part] = Line(
-                passage.chat_id,
-                passage.seq,
+            ref = passage.memory_id or passage.chat_id, passage.seq
+            lines[*ref, passage.part] = Line(
+                *ref,
                 passage.part,
                 passage.recall_author,
                 frozenset(passage.stems),
@@ -322,8 +327,18 @@ def readable_lines(
                 cosine=1 - item[DISTANCE],
                 weight=passage.weight,
                 by_rule=passage.by_rule,
+                memory=_memory_of(passage),
             )
     return list(lines.values()), names
+
+
+def _memory_of(passage: RecallPassage) -> MemoryRef | None:
+    """Return the memory of which a passage is the text; None for a passage of a message."""
+    if passage.memory_id is None:
+        return None
+    owned = (passage.tenant, passage.agent_id, passage.scope)
+    key = OwnWordsMemory.own_key(*owned, passage.chat_id, passage.seq, passage.memory_id)
+    return MemoryRef(key, passage.chat_id, tuple(seq for seq, _ in passage.sources))
 
 
 def keys_of_shared(items: Iterable[Item], request: RecallRequest) -> list[Key]:
@@ -366,11 +381,13 @@ class CandidateKeys:
 
     Attributes:
         messages: The messages, in the order of their choice.
-        keys: The keys to read, of messages, chats and memberships.
+        keys: The keys to read, of messages, memories, chats and memberships.
+        memories: The memories among the messages.
     """
 
     messages: list[MessageRef] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
+    memories: dict[MessageRef, MemoryRef] = field(default_factory=dict)
 
 
 def chosen(
@@ -387,32 +404,48 @@ def chosen(
         refs: Messages with rare words, best first.
         known: Items that were read already.
     """
-    choice, chats = CandidateKeys(), set[str]()
+    choice, chats, taken = CandidateKeys(), set[str](), set[Key]()
     batches = 1 if request.tokens <= ONE_BATCH_TOKENS else LARGE_BATCHES
     most_keys = MAX_BATCH_GET_KEYS * batches
     messages = dict.fromkeys(refs[: MAX_POSTED if hits else None])
-    by_rule = (hit.line for hit in hits if hit.line.by_rule)
-    authors = {line.chat_id: [User.key_of(request.tenant, line.sender_id)] for line in by_rule}
+    by_rule = [hit.line for hit in hits if hit.line.by_rule]
+    memories = {line.message: line.memory for line in by_rule if line.memory is not None}
+    authors = {
+        line.memory.chat_id if line.memory else line.chat_id: [
+            User.key_of(request.tenant, line.sender_id)
+        ]
+        for line in by_rule
+    }
     for position, hit in enumerate(hits):
         chat_id, seq = hit.line.message
         messages.setdefault((chat_id, seq))
+        if hit.line.memory is not None:
+            continue
         here = request.chat is not None and request.chat.id == chat_id
         if here or position < ELSEWHERE:
             for away in range(1, NEIGHBOURS + 1):
                 messages.setdefault((chat_id, seq - away))
                 messages.setdefault((chat_id, seq + away))
-    for chat_id, seq in messages:
+    for ref in messages:
+        memory, seq = memories.get(ref), ref[1]
+        chat_id = memory.chat_id if memory is not None else ref[0]
         if seq < 1 or not request.counts(chat_id, seq, None):
             continue
-        keys = [Message.key_of(request.tenant, chat_id, seq)]
+        seqs = memory.seqs if memory is not None else (seq,)
+        keys = [Message.key_of(request.tenant, chat_id, each) for each in seqs]
+        keys += [memory.key] if memory is not None else []
         if chat_id not in chats:
             keys += [key for key in keys_of_chat(request, chat_id) if key not in known]
             keys += authors.get(chat_id, [])
-        if len(choice.keys) + len(keys) > most_keys:
+        new = dict.fromkeys(key for key in keys if key not in taken)
+        if len(choice.keys) + len(new) > most_keys:
             break
         chats.add(chat_id)
-        choice.keys += keys
-        choice.messages.append((chat_id, seq))
+        taken.update(new)
+        choice.keys += new
+        choice.messages.append(ref)
+        if memory is not None:
+            choice.memories[ref] = memory
     return choice
 
 

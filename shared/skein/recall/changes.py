@@ -82,4 +82,4 @@ def _numbers(text: str) -> dict[str, str]:
 
 
 def _identity(entry: RecalledEntry) -> tuple[str, int, int]:
-    return entry.message.chat_id, entry.message.seq, entry.parts[0].start
+    return *entry.ref, entry.parts[0].start

@@ -38,7 +38,7 @@ def disclosure_records(
             author_id=words[0].sender.id,
             run_id=run.id,
             chat_id=chat_id,
-            seqs=tuple(sorted({message.seq for message in words}))[:MAX_SEQS],
+            seqs=tuple(sorted({seq for entry in here for seq in entry.seqs}))[:MAX_SEQS],
             shown_in=shown_in,
             rule_ids=tuple(dict.fromkeys(rule.id for entry in here for rule in entry.rules)),
             at=now,

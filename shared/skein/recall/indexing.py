@@ -26,6 +26,7 @@ from skein.models.quotas.usage import Payer, Words
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Embeddings, Table, Vocabulary
 from skein.recall.models.stored import RecallPassage, author_of, recall_partition
+from skein.recall.own_words import MemorySources, memory_passages, own_words_memories
 from skein.recall.passage_commit import PassageChange, PassageCommits, Passages, alike
 from skein.recall.passages import MAX_VECTORS, passages_of
 from skein.recall.rare_words import rare_stems
@@ -232,22 +233,61 @@ class RecallIndexing:
         # The order of the readings matters (see the module).
         stored = {each: stored_passages(self.table, chat, each, seqs) for each in agents}
         messages = self._messages(chat, seqs)
+        memories = self._memories(chat, agents, seqs, covered)
         written = 0
         for agent_id, membership in agents.items():
-            target = IndexTarget(chat, agent_id, membership, covered)
-            new = self.passages(target, stored[agent_id], messages)
+            target, old = IndexTarget(chat, agent_id, membership, covered), stored[agent_id]
+            new = self.passages(target, _of_messages(old), messages)
+            noted = self._of_memories(target, old, memories[agent_id])
             changes = (
-                PassageChange(stored[agent_id].get(seq, ()), new.get(seq, ()))
-                for seq in sorted({*stored[agent_id], *new})
+                PassageChange(old.get(seq, ()), _in_order(new.get(seq, ()), noted.get(seq, ())))
+                for seq in sorted({*old, *new, *noted})
             )
             written += self.commits.commit(changes)
-        if written and self._messages(chat, seqs) != messages:
-            raise ConditionFailed(frozenset())  # a message changed meanwhile
+        if written and (messages, memories) != (
+            self._messages(chat, seqs),
+            self._memories(chat, agents, seqs, covered),
+        ):
+            raise ConditionFailed(frozenset())  # a message or a memory changed meanwhile
 
     def _messages(self, chat: Chat, seqs: range) -> list[Message]:
         if chat.discarded_at is not None:
             return []
         return findable_messages(self.table, chat, seqs)
+
+    def _memories(
+        self, chat: Chat, agents: Iterable[str], seqs: range, covered: AuthorRules | None
+    ) -> dict[str, tuple[MemorySources, ...]]:
+        """Read the memories of a covered person's own words, by agent; no call without rules."""
+        if covered is None or chat.discarded_at is not None:
+            return dict.fromkeys(agents, ())
+        return {each: own_words_memories(self.table, chat, each, seqs) for each in agents}
+
+    def _of_memories(
+        self, target: IndexTarget, stored: Indexed, memories: Sequence[MemorySources]
+    ) -> dict[int, Passages]:
+        """Return the passages of memories by last message; a text that has a vector keeps it."""
+        if target.covered is None or not memories:
+            return {}
+        present = [each.seen_by(target.holds) for each in memories]
+        made = memory_passages(
+            target.covered, target.chat, target.agent_id, present, self.embeddings.name
+        )
+        every = (each for passages in stored.values() for each in passages)
+        vectors: dict[str | None, Embedding] = {
+            each.memory_id: Embedding(each.vector, each.weight)
+            for each in every
+            if each.memory_id and each.recall_model == self.embeddings.name
+        }
+        wanted = {passage.memory_id for passages in made.values() for passage in passages}
+        new = [each.memory for each in memories if each.memory.id in wanted - vectors.keys()]
+        embedded = self.embeddings.embed([memory.text for memory in new]) if new else []
+        self._charge(target, [(target.covered.author.id, len(memory.text)) for memory in new])
+        vectors |= zip((memory.id for memory in new), embedded, strict=True)
+        return {
+            seq: tuple(_with_embedding(each, vectors[each.memory_id]) for each in passages)
+            for seq, passages in made.items()
+        }
 
     def passages(
         self, target: IndexTarget, stored: Indexed, messages: Sequence[Message]
@@ -272,7 +312,7 @@ class RecallIndexing:
                 new.append(message)
         texts = [text for message in new for text in _embedded_texts(message)]
         embedded = iter(self.embeddings.embed(texts) if texts else [])
-        self._charge(target, new)
+        self._charge(target, [(message.payer, len(message.full_text)) for message in new])
         for message in new:
             parts = [next(embedded) for _ in _embedded_texts(message)]
             made[message.seq] = tuple(
@@ -280,12 +320,16 @@ class RecallIndexing:
             )
         return made
 
-    def _charge(self, target: IndexTarget, embedded: Collection[Message]) -> None:
-        """Charge a provider's embeddings to the people who wrote the messages, by an estimate."""
+    def _charge(self, target: IndexTarget, embedded: Collection[tuple[str | None, int]]) -> None:
+        """Charge a provider's embeddings to the people who wrote the words, by an estimate.
+
+        Args:
+            embedded: The payer and the characters of each text.
+        """
         model = self.settings.embeddings_model
         if not model or not embedded:
             return
-        characters = sum(len(message.full_text) for message in embedded)
+        characters = sum(length for _, length in embedded)
         self.usage.add(
             target.chat.tenant,
             TokenUsage(input_tokens=ceil(characters / CHARACTERS_PER_TOKEN)),
@@ -293,7 +337,7 @@ class RecallIndexing:
             model=model,
             payer=Payer(target.agent_id),
             background=True,
-            words=Words.of((message.payer, len(message.full_text)) for message in embedded),
+            words=Words.of(embedded),
         )
 
     def _of_message(self, target: IndexTarget, message: Message) -> Passages:
@@ -350,6 +394,16 @@ def _first_seq(job: RecallJob, chat: Chat) -> int:
 def _embedded_texts(message: Message) -> list[str]:
     """Return the passages of a message that have vectors."""
     return [passage.text for passage in passages_of(message.full_text)[:MAX_VECTORS]]
+
+
+def _of_messages(stored: Indexed) -> Indexed:
+    """Return the passages of messages alone."""
+    return {seq: tuple(each for each in one if not each.memory_id) for seq, one in stored.items()}
+
+
+def _in_order(*passages: Passages) -> Passages:
+    """Return all passages of one message in the order of their keys, as they are read."""
+    return tuple(sorted((each for one in passages for each in one), key=lambda each: each.key.sk))
 
 
 def _own(passages: Passages) -> Passages:

@@ -12,7 +12,9 @@ from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors
 from skein.models.config.sharing import SharingRule
 from skein.ports import TokenCounter
+from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.passages import Passage, joined_parts
+from skein.recall.ranking import MessageRef
 from skein.services.common.quoting import quoted
 
 Named = Callable[[NamedMember], str]
@@ -30,6 +32,8 @@ class RecalledEntry:
         score: How well the best passage matches; comparable within one recall only.
         audience: The people who may know the message.
         rules: The sharing rules by which the readers may be told it; none if they were present.
+        memory: The memory that is shown in place of the messages it was made from, of which
+            `message` is the last; None for a message.
     """
 
     chat: Chat
@@ -38,11 +42,27 @@ class RecalledEntry:
     score: float
     audience: Audience
     rules: tuple[SharingRule, ...] = ()
+    memory: OwnWordsMemory | None = None
+
+    @property
+    def ref(self) -> MessageRef:
+        """What is shown; see `MessageRef`."""
+        return self.memory.id if self.memory else self.message.chat_id, self.message.seq
+
+    @property
+    def seqs(self) -> tuple[int, ...]:
+        """The numbers of the messages whose words are shown."""
+        return self.memory.seqs if self.memory else (self.message.seq,)
+
+    @property
+    def full_text(self) -> str:
+        """The whole text of the message or the memory."""
+        return self.memory.text if self.memory else self.message.full_text
 
     @property
     def text(self) -> str:
         """The text to show; it says where it leaves something out."""
-        return joined_parts(self.message.full_text, self.parts)
+        return joined_parts(self.full_text, self.parts)
 
     @property
     def words(self) -> Authors:
@@ -91,12 +111,12 @@ def fitting(
         tokens: The budget.
         here: The id of the active chat.
     """
-    kept: dict[tuple[str, int], RecalledEntry] = {}
-    costs: dict[tuple[str, int], int] = {}
+    kept: dict[MessageRef, RecalledEntry] = {}
+    costs: dict[MessageRef, int] = {}
     groups: set[tuple[str, str]] = set()
     used = 0
     for entry in entries:
-        group, message = _group_of(entry, zone), (entry.chat.id, entry.message.seq)
+        group, message = _group_of(entry, zone), entry.ref
         other = kept.get(message)
         both = replace(other, parts=(*other.parts, *entry.parts)) if other else entry
         cost = counter.count(_line(both, zone, named) + "\n")
@@ -139,4 +159,5 @@ def _line(entry: RecalledEntry, zone: ZoneInfo, named: Named) -> str:
     if not entry.rules:
         return f"  [msg:{entry.message.seq}] {sender}: {text}"
     whom = ", ".join(dict.fromkeys(rule.to.role or "this person" for rule in entry.rules))
-    return f"  {_day_of(entry, zone)}, {sender} (may be told to: {whom}): {text}"
+    noted = ", as noted" if entry.memory else ""
+    return f"  {_day_of(entry, zone)}, {sender}{noted} (may be told to: {whom}): {text}"

@@ -9,8 +9,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
+from typing import NamedTuple
 
 from skein.models.common.embedding import Vector
+from skein.models.common.storage import Key
 from skein.recall.questions import names_time
 
 # The windows of the standardised parts: messages on each side. They find an answer beside its
@@ -36,7 +38,21 @@ MIN_DEVIATION = 0.05  # of a part's values; fewer passages than a dozen differ b
 
 Values = list[float]
 MessageRef = tuple[str, int]
-"""A message: the id of its chat, and its number."""
+"""A message: the id of its chat, and its number. A memory stands alone, with its id as the chat."""
+
+
+class MemoryRef(NamedTuple):
+    """A memory that may be told, and the messages that it was made from.
+
+    Attributes:
+        key: The key of the memory.
+        chat_id: The chat of the messages.
+        seqs: Their numbers, ascending.
+    """
+
+    key: Key
+    chat_id: str
+    seqs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,7 @@ class Line:
         cosine: The cosine with the query; None if the vector search did not find the passage.
         weight: How much the passage counts in the mean of several.
         by_rule: Whether the readers may be told it by sharing rules.
+        memory: The memory of which it is the text; None for a passage of a message.
     """
 
     chat_id: str
@@ -84,6 +101,7 @@ class Line:
     cosine: float | None = None
     weight: float = 0.0
     by_rule: bool = False
+    memory: MemoryRef | None = None
 
     @property
     def message(self) -> MessageRef:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from skein.errors import NoVectorIndex
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import may_show
+from skein.models.common.audience import Audience, may_show
 from skein.models.common.provenance import MAX_OF_STRANGER, Authors, few_of_strangers
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.models.common.vector_search import MAX_NEAREST, VectorSearch
@@ -40,11 +40,12 @@ from skein.recall.candidates import (
 )
 from skein.recall.changes import ReadPassage, with_newer
 from skein.recall.layout import RecalledEntry, fitting
+from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import Posting, author_of, person_of_author
 from skein.recall.passages import Passage, passages_of
 from skein.recall.query import PreparedQuery, QueryReader
 from skein.recall.questions import ends_with_question
-from skein.recall.ranking import Hit, Line, MessageRef, ranked
+from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef, ranked
 from skein.recall.words import stems_of
 from skein.services.chat_state.sharing_rules import SaidMessage
 
@@ -257,12 +258,13 @@ class Recall:
         """
         request, prepared = searching.request, candidates.prepared
         shown = _Shown(request, dict(known) | dict(items))
+        memories = candidates.choice.memories
         read = {
             ref: entry
             for ref in candidates.choice.messages
-            if (entry := shown.entry(ref)) is not None
+            if (entry := shown.entry(ref, memories.get(ref))) is not None
         }
-        passages = {ref: passages_of(entry.message.full_text) for ref, entry in read.items()}
+        passages = {ref: passages_of(entry.full_text) for ref, entry in read.items()}
         found = {(*line.message, line.part): line for line in candidates.lines}
         for ref, parts in passages.items():
             for part, passage in enumerate(parts):
@@ -381,30 +383,57 @@ class _Shown:
     items: Mapping[Key, Item]
     chats: dict[str, "_ShownChat | None"] = field(default_factory=dict)
 
-    def entry(self, ref: MessageRef) -> RecalledEntry | None:
-        """Return a message as an entry; None if it is gone or may not be shown."""
-        chat_id, seq = ref
+    def entry(self, ref: MessageRef, memory: MemoryRef | None = None) -> RecalledEntry | None:
+        """Return a message or a memory as an entry; None if it is gone or may not be shown."""
+        if memory is not None:
+            return self._of_memory(memory)
+        found = self._found(*ref)
+        if found is None or not self._wanted(found.message):
+            return None
+        if may_show(found.audience, self.request.readers):
+            return RecalledEntry(found.titled, found.message, (), 0.0, found.audience)
+        return self._by_rule([found])
+
+    def _of_memory(self, ref: MemoryRef) -> RecalledEntry | None:
+        """Return a memory as an entry, if the readers may be told all that it was made from.
+
+        Who was present for the messages is shown these.
+        """
+        item, sources = self.items.get(ref.key), [self._found(ref.chat_id, seq) for seq in ref.seqs]
+        found = [each for each in sources if each is not None]
+        memory = OwnWordsMemory.from_item(item) if item is not None else None
+        if memory is None or memory.seqs != ref.seqs or len(found) < len(sources):
+            return None
+        if any(may_show(each.audience, self.request.readers) for each in found):
+            return None
+        return self._by_rule(found, memory) if self._wanted(found[-1].message) else None
+
+    def _by_rule(
+        self, found: Sequence["_ShownMessage"], memory: OwnWordsMemory | None = None
+    ) -> RecalledEntry | None:
+        """Return the last message, or a memory made from all, if the readers may be told them."""
+        last, request = found[-1], self.request
+        said = [SaidMessage.of(each.stored) for each in found]
+        rules = request.rules_for(last.message.chat_id, said, self.items)
+        if not rules:
+            return None
+        return RecalledEntry(last.titled, last.message, (), 0.0, request.readers, rules, memory)
+
+    def _found(self, chat_id: str, seq: int) -> "_ShownMessage | None":
+        """Return a message that the agent remembers; None if it is gone."""
         request = self.request
         if chat_id not in self.chats:
             self.chats[chat_id] = self._shown_chat(chat_id)
         item = self.items.get(Message.key_of(request.tenant, chat_id, seq))
-        found = self.chats[chat_id]
-        if item is None or found is None:
+        shown = self.chats[chat_id]
+        if item is None or shown is None:
             return None
-        chat = found.chat
-        stored = Message.from_item(item)
-        message = chat.as_now(stored)
-        audience = request.audience_of(chat, seq)
-        present = request.present_for(chat, seq, found.memberships)
-        reached = request.reaches(chat, seq, message.created_at)
-        if not present or not reached or not self._wanted(message):
-            return None
-        if may_show(audience, request.readers):
-            return RecalledEntry(found.titled, message, (), 0.0, audience)
-        rules = request.rules_for(chat_id, SaidMessage.of(stored), self.items)
-        if not rules:
-            return None
-        return RecalledEntry(found.titled, message, (), 0.0, request.readers, rules)
+        chat, stored = shown.chat, Message.from_item(item)
+        found = _ShownMessage(
+            shown.titled, stored, chat.as_now(stored), request.audience_of(chat, seq)
+        )
+        present = request.present_for(chat, seq, shown.memberships)
+        return found if present and request.reaches(chat, seq, stored.created_at) else None
 
     def _wanted(self, message: Message) -> bool:
         """Tell whether a message has a text and is one of those that the request asks for."""
@@ -439,6 +468,15 @@ class _Shown:
             return self.request.chat
         item = self.items.get(Chat.key_of(self.request.tenant, chat_id))
         return Chat.from_item(item) if item is not None else None
+
+
+class _ShownMessage(NamedTuple):
+    """A message with its chat, as stored and as it is named now, and who may know it."""
+
+    titled: Chat
+    stored: Message
+    message: Message
+    audience: Audience
 
 
 class _ShownChat(NamedTuple):

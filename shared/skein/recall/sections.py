@@ -191,7 +191,8 @@ class PromptRecall:
             candidates = recall.rank(ongoing, passages, postings, found, rule_items)
             items = recall.read(candidates.choice)
             entries = recall.finish(ongoing, candidates, items, found).entries
-            return RecalledMessages(tuple(one for one in entries if not repeats(one.message)))
+            new = (one for one in entries if one.memory or not repeats(one.message))
+            return RecalledMessages(tuple(new))
 
         try:
             return self.clock.within(max(left, 0.0), finished)
@@ -271,9 +272,10 @@ def _provenance(entry: RecalledEntry) -> EntryProvenance:
     message = entry.message
     return EntryProvenance(
         section="RECALLED",
-        kind="message",
+        kind="memory" if entry.memory else "message",
+        id=entry.memory.id if entry.memory else None,
         chat_id=message.chat_id,
-        from_seq=message.seq,
+        from_seq=entry.seqs[0],
         to_seq=message.seq,
         at=message.created_at,
         open=entry.audience.open,

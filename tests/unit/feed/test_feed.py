@@ -19,6 +19,7 @@ from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.family import own_words_memory
 from tests.support.feed import source
 
 PK = Chat.key_of(TENANT, "chat_1").pk
@@ -180,6 +181,13 @@ def test_changes_fail_whose_jobs_the_queue_does_not_accept() -> None:
     delivery = {"pk": PK, "sk": "DELIVERY#1", "status": "done"}
     batch = [new(delivery), new(a_message(1)), new(a_message(2)), new(a_message(900))]
     assert feed_on(FailingQueues(FixedClock(NOON))).forward(batch) == {1, 2, 3}
+
+
+def test_memory_of_own_words_that_is_new_or_gone_is_indexed_or_not() -> None:
+    memory = own_words_memory(5, 7)
+    item = {**memory.key._asdict(), **memory.to_item()}
+    job = recall(7, 7, agent_id=memory.agent_id)
+    assert [forwarded(new(item)), forwarded(changed(item, None))] == [[job], [job]]
 
 
 @pytest.mark.parametrize("kind", HANDLERS)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from skein.models.common.ownership import shared_partition
 from skein.models.common.storage import Key
 from skein.recall.models.stored import (
     MAX_REFS,
@@ -32,7 +33,15 @@ PASSAGE = RecallPassage(
 )
 
 
-@pytest.mark.parametrize("changes", [{}, {"stems": (), "posted": ()}, {"expires_at": 5}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"stems": (), "posted": ()},
+        {"expires_at": 5},
+        {"memory_id": "own_1", "sources": ((3, 1_700_000_000), (7, 1_700_000_060))},
+    ],
+)
 def test_passage_that_is_stored_comes_back_as_it_was(changes: dict[str, object]) -> None:
     made = PASSAGE.model_copy(update=changes)
     assert RecallPassage.from_item(made.to_item()) == made
@@ -48,6 +57,22 @@ def test_passages_of_an_agent_lie_in_the_order_of_messages() -> None:
     keys = [RecallPassage.key_of("acme", "chat_1", "agt_1", *place) for place in places]
     assert keys == sorted(keys)
     assert all(key.sk.startswith(RecallPassage.prefix_of("agt_1")) for key in keys)
+
+
+def test_passage_of_a_memory_lies_after_those_of_its_last_message() -> None:
+    told = PASSAGE.copied_to(
+        shared_partition("acme", "agt_1", role="r", user_id=None, subject=None)
+    )
+    memory = told.model_copy(update={"memory_id": "own_1"})
+    other = told.model_copy(update={"memory_id": "own_2"})
+    last = RecallPassage.key_of("acme", "chat_1", "agt_1", 7, 11)
+    assert last < min(memory.key, other.key)
+    assert memory.key != other.key
+
+
+def test_passage_of_a_memory_was_made_from_each_of_its_messages() -> None:
+    memory = PASSAGE.model_copy(update={"memory_id": "own_1", "sources": ((3, 5), (7, 6))})
+    assert [(span.first_seq, span.last_seq) for span in memory.made_from.spans] == [(3, 3), (7, 7)]
 
 
 def test_partitions_of_the_vector_index_differ_by_scope_joining_and_kind() -> None:

@@ -30,6 +30,8 @@ PASSAGE_ATTRIBUTES = (
     "characters",
     "created_at",
     "expires_at",
+    "memory_id",
+    "sources",
 )
 
 

@@ -1,3 +1,3 @@
-"""Define the passages of messages and the postings of words by which recall finds old messages."""
+"""Define the passages and postings by which recall finds old messages, and memories it tells."""
 
-__all__ = ["stored"]
+__all__ = ["own_words", "stored"]

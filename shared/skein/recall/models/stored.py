@@ -20,6 +20,7 @@ from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 MAX_REFS = 64  # of a posting; a stem of more messages says little
+MEMORY = 99  # what stands for the part in a memory's key, so that it sorts after the message's
 DIGITS = 4  # of a component of a vector after the point; more would take more bytes
 AGENT = "agt_"  # how the ids of agents begin
 TEAM = "team:"  # before the id of a person of the team, who may also be a person in chats
@@ -59,6 +60,9 @@ class RecallPassage(Stored):
         characters: The length of the message.
         created_at: When the message was posted, in whole seconds since 1970.
         expires_at: When the message expires, in seconds since 1970; None if never.
+        memory_id: For a memory that may be told, its id; its passage lies beside those of the last
+            message that it was made from.
+        sources: For such a memory, each message that it was made from, as number and time.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("RECALL#")
@@ -83,6 +87,10 @@ class RecallPassage(Stored):
     characters: int
     created_at: int
     expires_at: int | None = None
+    memory_id: Identifier | None = None
+    sources: Annotated[
+        tuple[tuple[int, int], ...], Field(exclude_if=lambda sources: not sources)
+    ] = ()
 
     @staticmethod
     def key_of(
@@ -91,7 +99,8 @@ class RecallPassage(Stored):
         """Return the key of a passage.
 
         Args:
-            copied_to: For a copy that others may be told, its partition of the vector index.
+            copied_to: For a copy that others may be told, its partition of the vector index, with
+                the id of a memory.
         """
         prefix = RecallPassage.prefix_of(agent_id)
         copy = f"#{hashlib.sha256(copied_to.encode()).hexdigest()[:16]}" if copied_to else ""
@@ -105,9 +114,10 @@ class RecallPassage(Stored):
     @property
     def key(self) -> Key:
         """The key of this passage."""
-        copied_to = self.recall_scope if self.by_rule else ""
+        copied_to = f"{self.recall_scope}{self.memory_id or ''}" if self.by_rule else ""
+        part = MEMORY if self.memory_id is not None else self.part
         return self.key_of(
-            self.tenant, self.chat_id, self.agent_id, self.seq, self.part, copied_to=copied_to
+            self.tenant, self.chat_id, self.agent_id, self.seq, part, copied_to=copied_to
         )
 
     @property
@@ -121,9 +131,11 @@ class RecallPassage(Stored):
 
     @property
     def made_from(self) -> MadeFrom:
-        """The message that the passage and its vector were made from."""
+        """The messages that the passage and its vector were made from."""
         author = person_of_author(self.recall_author)
-        return MadeFrom.messages(self.chat_id, self.seq, self.seq, [author])
+        seqs = [seq for seq, _ in self.sources] or [self.seq]
+        each = [MadeFrom.messages(self.chat_id, seq, seq, [author]) for seq in seqs]
+        return each[0].joined(*each[1:])
 
     @classmethod
     def from_item(cls, item: Item) -> Self:

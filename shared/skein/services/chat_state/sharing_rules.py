@@ -300,10 +300,12 @@ class ReaderRules:
                 return Decision(refusal=no, reader=reader.user_id, refused=tuple(refused))
         return Decision(rules=tuple(dict.fromkeys(found)))
 
-    def rules_for_all(self, chat: Chat, said: Iterable[SaidMessage], author: User | None) -> Rules:
+    def rules_for_all(
+        self, chat: Chat, said: Iterable[SaidMessage | None], author: User | None
+    ) -> Rules:
         """Return the rules by which all readers may be told what was made from some messages.
 
-        There are none unless each of these messages may be told.
+        There are none unless each of these messages may be told; None is one that is gone.
         """
         found = [self.rules_for(chat, each, author) for each in said]
         return tuple(dict.fromkeys(chain(*found))) if all(found) else ()

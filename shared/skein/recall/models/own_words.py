@@ -1,0 +1,60 @@
+"""Memories that were made from what one person wrote to an agent alone."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import StringConstraints
+
+from skein.models.common.agent_item import AgentItem
+from skein.models.common.base import Identifier, key_part
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Key, SortKeyPrefix
+from skein.recall.passages import PASSAGE
+
+OwnWordsText = Annotated[str, StringConstraints(min_length=1, max_length=PASSAGE)]
+
+
+class OwnWordsMemory(AgentItem):
+    """A memory from one person's own words, which sharing rules may tell as they tell these words.
+
+    Its sources are the messages of `made_from`, one by one. It is shown to nobody without a rule:
+    the prompts of the person have the memories of all that was said there.
+
+    Attributes:
+        id: `own_<ulid>`.
+        text: At most one passage, so that the index has one vector for it.
+        source_chat_id: The person's direct chat.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("ALONE#")  # sorts before all that prompts read
+    LIVE_STATUS: ClassVar = "live"
+    COUNTER: ClassVar = "revision"
+    TEXTS: ClassVar = ("text",)
+
+    text: OwnWordsText
+    source_chat_id: Identifier
+    status: Literal["live"] = "live"
+
+    @property
+    def seqs(self) -> tuple[int, ...]:
+        """The numbers of the messages that it was made from, ascending."""
+        spans = self.made_from.spans
+        return tuple(seq for span in spans for seq in range(span.first_seq, span.last_seq + 1))
+
+    @property
+    def last_seq(self) -> int:
+        """The last message that it was made from; the index has it beside that message."""
+        return self.made_from.spans[-1].last_seq
+
+    @staticmethod
+    def own_key(
+        tenant: str, agent_id: str, scope: str | None, chat_id: str, last_seq: int, own_id: str = ""
+    ) -> Key:
+        """Return the key of a memory; those of a chat are in the order of their last messages."""
+        end = f"{key_part(chat_id)}#{last_seq:012d}#{key_part(own_id)}"
+        return Key(owned_partition(tenant, agent_id, scope), f"{OwnWordsMemory.PREFIX}{end}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this memory."""
+        owned = (self.tenant, self.agent_id, self.scope)
+        return self.own_key(*owned, self.source_chat_id, self.last_seq, self.id)

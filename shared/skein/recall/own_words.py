@@ -1,0 +1,94 @@
+"""Passages of memories from a person's own words, beside those of the last message of each.
+
+They lie only in the partitions in which others find all messages that a memory was made from.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC
+from typing import NamedTuple
+
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.storage import Query
+from skein.ports import Table
+from skein.recall.models.own_words import OwnWordsMemory
+from skein.recall.models.stored import RecallPassage, author_of
+from skein.recall.passage_commit import Passages
+from skein.recall.words import stems_of
+from skein.services.chat_state.audience import scope_of
+from skein.services.chat_state.sharing_rules import AuthorRules, SaidMessage
+from skein.services.common.pagination import pages, read_items
+
+
+class MemorySources(NamedTuple):
+    """A memory with the messages that it was made from; None for each that is gone."""
+
+    memory: OwnWordsMemory
+    messages: tuple[Message | None, ...]
+
+    def seen_by(self, present: Callable[[Message], bool]) -> "MemorySources":
+        """Return the memory without the messages for which an agent was not present."""
+        seen = (each if each is not None and present(each) else None for each in self.messages)
+        return self._replace(messages=tuple(seen))
+
+
+def own_words_memories(
+    table: Table, chat: Chat, agent_id: str, seqs: range
+) -> tuple[MemorySources, ...]:
+    """Read an agent's memories of a chat whose last message lies in a range."""
+    owned = (chat.tenant, agent_id, scope_of(chat), chat.id)
+    first, last = (OwnWordsMemory.own_key(*owned, seq) for seq in (seqs.start, seqs.stop))
+    query = Query(first.pk, first=first.sk, last=last.sk)
+    found_pages = pages(lambda start: table.query(replace(query, start=start)))
+    memories = [OwnWordsMemory.from_item(item) for items in found_pages for item in items]
+    keys = {
+        seq: Message.key_of(chat.tenant, chat.id, seq) for memory in memories for seq in memory.seqs
+    }
+    found = read_items(table, list(keys.values()))
+    said = {seq: Message.from_item(found[key]) for seq, key in keys.items() if key in found}
+    return tuple(MemorySources(each, tuple(map(said.get, each.seqs))) for each in memories)
+
+
+def memory_passages(
+    covered: AuthorRules, chat: Chat, agent_id: str, found: Sequence[MemorySources], model: str
+) -> Mapping[int, Passages]:
+    """Return the passages of memories by last message, still without embeddings.
+
+    Args:
+        covered: The sharing rules and the person whom they may cover.
+        found: The memories, as the agent may have them.
+        model: The name of the embeddings' model.
+    """
+    made: dict[int, list[RecallPassage]] = defaultdict(list)
+    for memory, messages in found:
+        said = [SaidMessage.of(each) if each is not None else None for each in messages]
+        words = [each for each in messages if each is not None]
+        for partition in covered.partitions(chat, said, agent_id):
+            made[memory.last_seq].append(_passage(memory, words, partition, model))
+    return {seq: tuple(passages) for seq, passages in made.items()}
+
+
+def _passage(
+    memory: OwnWordsMemory, words: Sequence[Message], partition: str, model: str
+) -> RecallPassage:
+    last, ends = words[-1], [each.expires_at for each in words if each.expires_at is not None]
+    return RecallPassage(
+        tenant=memory.tenant,
+        chat_id=memory.source_chat_id,
+        agent_id=memory.agent_id,
+        seq=memory.last_seq,
+        scope=memory.scope,
+        recall_scope=partition,
+        recall_model=model,
+        recall_author=author_of(last.sender),
+        recall_month=f"{last.created_at.astimezone(UTC):%Y-%m}",
+        weight=0.0,
+        name=last.sender.name,
+        stems=stems_of(memory.text),
+        characters=len(memory.text),
+        created_at=int(last.created_at.timestamp()),
+        expires_at=min(ends, default=None),
+        memory_id=memory.id,
+        sources=tuple((each.seq, int(each.created_at.timestamp())) for each in words),
+    )
