@@ -1,6 +1,7 @@
 """Words told by sharing rules: what the tool finds, and that they stay in their chat."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
 from tests.support.api_client import Client
 from tests.support.builders import TENANT
-from tests.support.fakes import ScriptedModel, calls
+from tests.support.fakes import Calls, ScriptedModel, calls
 from tests.support.family import COACH, EMMA, TOM, Family, chat_of
 from tests.support.recalling import indexed
 
@@ -48,7 +49,7 @@ def test_tool_recall_finds_what_may_be_told_with_its_source_and_lists_it(family:
     family.says(TOM, ASKED)
     told = words_of(family.model.requests[-1])
     assert f'2026-02-18, Emma (may be told to: father): "{SECRET}"' in told
-    assert family.messages(chat_of(TOM))[-1].by_rule
+    assert family.messages(chat_of(TOM))[-1].words.by_rule
     [listed] = Client(family, sub=EMMA.id).get("/v1/me/sharing").body["disclosures"]
     assert listed["shared_with"] == ["Tom"]
 
@@ -104,8 +105,8 @@ def test_told_words_stay_in_their_chat(family: Family) -> None:
     family.model.script.append("As I said, Room Nine")  # repeats what it reads in the history
     family.says(TOM, "Tell me again, please, and what else is there in the kitchen?")
     first, second = [m for m in family.messages(chat_of(TOM)) if m.sender.id == COACH.id][-2:]
-    assert first.by_rule
-    assert second.by_rule
+    assert first.words.by_rule
+    assert second.words.by_rule
     consolidated(family, chat_of(TOM))
     family.clock.advance(3_600)
     indexed(family, chat_of(TOM), SECOND)
@@ -130,3 +131,48 @@ def test_told_words_stay_in_their_chat(family: Family) -> None:
         assert "on Thursday, in Room" not in "".join(texts), where
     asked = "What did you say of the lesson with Mrs Okafor in Room Nine?"
     assert "As I said, Room Nine" in family.prompt_of(TOM, asked)  # in its own chat, it stays
+
+
+SAVED: dict[str, dict[str, Any]] = {
+    "save_memory": {"text": "Piano in Room Nine", "kind": "core"},
+    "set_goal": {"text": "Be in Room Nine on time"},
+    "set_plan": {"name": "Room Nine", "instruction": "Remind Tom.", "run_after": "1 day"},
+    "write_document": {"name": "piano.md", "text": "Room Nine", "pinned": True},
+    "create_thread": {"concern": "The piano in Room Nine"},
+}
+
+
+@pytest.mark.parametrize("tool", SAVED)
+def test_what_tools_save_of_told_words_is_shown_in_their_chat_alone(
+    family: Family, tool: str
+) -> None:
+    family.agent(COACH.id, enabled_tools=(*SAVED, "end_run"))
+    family.model.script.extend([calls((tool, SAVED[tool])), "Fine.", "Fine."])
+    family.says(TOM, ASKED)
+    family.says(TOM, "/reset")
+    assert "Room Nine" in family.prompt_of(TOM, "Hello again, what is new here?")
+    assert family.messages(chat_of(TOM))[-1].words.by_rule
+    family.post("Hello from the kitchen, what is new?", TOM, chat_id=SECOND)
+    family.drain()
+    elsewhere = words_of(family.model.requests[-1])
+    assert "kitchen" in elsewhere
+    assert "Room Nine" not in elsewhere
+
+
+def test_told_words_change_nothing_that_was_made_elsewhere(family: Family) -> None:
+    tools = ("set_goal", "end_goal", "update_profile", "end_run")
+    family.agent(COACH.id, enabled_tools=tools, profile_fields=("music",))
+    family.model.script.extend([calls(("set_goal", {"text": "Walk daily"})), "Fine."])
+    family.post("I want to walk every day", TOM, chat_id=SECOND)
+    family.drain()
+    noted = {"field": "music", "value": "Piano on Thursday"}
+
+    def change(request: ModelRequest) -> Calls:
+        [goal] = re.findall(r"goal_\w+", words_of(request))
+        ends = {"goal_id": goal, "outcome": "completed"}
+        return calls(("end_goal", ends), ("update_profile", noted))
+
+    family.model.script.extend([change, "Fine."])
+    family.says(TOM, ASKED)
+    results = words_of(family.model.requests[-1])
+    assert results.count("only what was made in this chat can be changed") == 2

@@ -2978,6 +2978,8 @@ export interface components {
             ids?: string[];
             /** @description Whether there may be others. Rights fail closed then. Default: `false`. */
             many?: boolean;
+            /** @description Whether there may be words among it that a sharing rule told in the chat where the words of these people were used. What is made of them stays in that chat. Default: `false`. */
+            by_rule?: boolean;
         };
         /**
          * CallUsage
@@ -3381,8 +3383,6 @@ export interface components {
             borrowed?: components["schemas"]["ShownStaging"] | null;
             /** @description The sharing rules by which the prompt and the tool results told words of others; null if they told none. */
             sharing_stamp?: components["schemas"]["SharingStamp"] | null;
-            /** @description Whether it held such words, or what may repeat them in the history of the chat. Default: `false`. */
-            by_rule?: boolean;
         };
         /**
          * HistoryTurn

@@ -138,7 +138,6 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
             run_id=claim.run.id,
             authors=claim.run.words,
             sharing_stamp=claim.run.sharing_stamp,
-            by_rule=claim.run.by_rule,
             traced_to=claim.run.trigger.user_id,
             template=plan.template if plan is not None else None,
         )

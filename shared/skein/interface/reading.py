@@ -120,7 +120,8 @@ class SectionReads:
     @property
     def reach(self) -> Readers:
         """The readers of the active chat, with the insiders: `shows` decides on each item."""
-        return Readers(readers=self.readers, insiders=self.insiders)
+        here = self.chat.id if self.chat is not None else None
+        return Readers(readers=self.readers, insiders=self.insiders, chat_id=here)
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
         """Return the agent's items of one kind that may be shown to the readers."""

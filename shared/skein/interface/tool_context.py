@@ -290,5 +290,6 @@ def reach_at(call: ToolContext) -> Reach:
         readers=readers_of(call),
         content=content_of(call),
         insiders=reading.insiders,
+        chat_id=reading.chat.id if reading.chat is not None else None,
         actor=actor_of(call),
     )

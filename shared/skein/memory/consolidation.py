@@ -232,7 +232,11 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         ):
             messages = [chat.as_now(Message.from_item(item)) for item in items]
             texts = [
-                m for m in messages if m.conversational and not m.by_rule and (m.text or m.media)
+                message
+                for message in messages
+                if message.conversational
+                and not message.words.by_rule
+                and (message.text or message.media)
             ]
             target.zones.learn(texts)
             yield from texts

@@ -108,6 +108,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
         """Read the undecided entries that fade soon, as questions with the same rights each.
 
+        Entries with words that a sharing rule told fade: what is promoted would leave their chat.
         Entries of one question come oldest first. A failed question does not stop the others.
         """
         now = self.clock.now()
@@ -115,7 +116,9 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
             (
                 memory
                 for memory in self._marked(claim.job)
-                if memory.fades_at is not None and now < memory.fades_at <= now + FADING_WITHIN
+                if memory.fades_at is not None
+                and now < memory.fades_at <= now + FADING_WITHIN
+                and not memory.authors.by_rule
             ),
             MAX_CONSIDERED,
         )

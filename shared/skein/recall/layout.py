@@ -68,7 +68,7 @@ class RecalledEntry:
     def words(self) -> Authors:
         """The people whose words the message and the chat's title may hold, by digest."""
         if self.rules:
-            return self.message.words  # the chat's title is not shown
+            return self.message.words.of_rule_words  # the chat's title is not shown
         return self.message.words.joined(self.chat.title_authors)
 
 

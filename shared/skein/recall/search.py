@@ -440,7 +440,7 @@ class _Shown:
         request, sender = self.request, message.sender
         if not message.conversational or message.resets or not message.full_text:
             return False
-        if message.by_rule and not request.shows_rule_words(message.chat_id):
+        if message.words.by_rule and not request.shows_rule_words(message.chat_id):
             return False
         if request.person is not None and not is_of(request.person, sender.id, sender.name):
             return False

@@ -62,8 +62,6 @@ class ChatSummaries(ChatSummaryTask):
             prompt,
             texts.CHAT_SCHEMA,
             texts.paragraph,
-            by_rule=any(each.by_rule for each in messages)
-            or (earlier is not None and earlier.by_rule),
         )
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:

@@ -61,7 +61,6 @@ class SummaryRequest(NamedTuple):
         prompt: The messages to the model; empty if there is nothing to summarise.
         schema: The JSON schema of the answer.
         fit: Parses the summary from the answer; returns None if the answer has no valid one.
-        by_rule: Whether one of the messages may repeat words that were told by sharing rules.
     """
 
     seq: int
@@ -71,7 +70,6 @@ class SummaryRequest(NamedTuple):
     prompt: tuple[ModelMessage, ...] = ()
     schema: dict[str, object] = {}  # noqa: RUF012 - a NamedTuple has no other default
     fit: Callable[[str], str | None] = str
-    by_rule: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +151,6 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
             authors=batch.authors,
             at=self.clock.now(),
             title=claim.chat.title if claim.member is not None else None,
-            by_rule=batch.by_rule,
         )
         return {"summary": summary}
 
@@ -260,8 +257,8 @@ def words_of(messages: Iterable[Message]) -> Words:
 
 
 def messages_for_elsewhere(chat: Chat, items: Iterable[Item]) -> list[Message]:
-    """Select the messages of which other chats may be shown something; see `Message.by_rule`."""
-    return [message for message in text_messages(chat, items) if not message.by_rule]
+    """Select the messages of which other chats may be shown something; see `Authors.by_rule`."""
+    return [message for message in text_messages(chat, items) if not message.words.by_rule]
 
 
 def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:

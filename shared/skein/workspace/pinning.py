@@ -61,7 +61,13 @@ class Pins:
             raise Conflict("this chat is discarded")
         if thread_id is not None:
             scopes = scopes_at(scope_of(chat))
-            reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, readers=chat.readers)
+            reach = Reach(
+                tenant=tenant,
+                agent_id=agent_id,
+                scopes=scopes,
+                readers=chat.readers,
+                chat_id=chat_id,
+            )
             check_open(Snapshot.read(self.table, Thread, reach, [thread_id]).get(thread_id))
         there = all_of(Exists(), Absent("left_seq"))
         self.table.write(Update(membership.key, {"pinned_thread_id": thread_id}, condition=there))

@@ -30,6 +30,7 @@ class Authors(TypedDict):
 
     ids: NotRequired[list[Id]]
     many: NotRequired[bool]
+    by_rule: NotRequired[bool]
 
 
 class CallUsage(TypedDict):
@@ -1600,7 +1601,6 @@ class HeldContent(TypedDict):
     beyond_session: NotRequired[bool]
     borrowed: NotRequired[ShownStaging | None]
     sharing_stamp: NotRequired[SharingStamp | None]
-    by_rule: NotRequired[bool]
 
 
 class HistoryTurn(TypedDict):

@@ -24,7 +24,6 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
         beyond_session=_goes_beyond_session(reading, run),
         borrowed=borrowed.shown if borrowed is not None else None,
         sharing_stamp=rules_as_read(reading) if _rules_that_tell(reading) else None,
-        by_rule=_holds_rule_words(reading),
     )
 
 
@@ -37,14 +36,6 @@ def rules_as_read(reading: Reading) -> SharingStamp | None:
 
 def _rules_that_tell(reading: Reading) -> list[SharingRule]:
     return [rule for entry in reading.of(RecalledMessages).entries for rule in entry.rules]
-
-
-def _holds_rule_words(reading: Reading) -> bool:
-    """Return whether a reading tells words by rules, or shows what may repeat told words."""
-    history = reading.of(History)
-    shown = (*history.messages, history.before, history.fuller)
-    repeats = any(each is not None and each.by_rule for each in shown)
-    return repeats or bool(_rules_that_tell(reading))
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:

@@ -116,7 +116,7 @@ def _last_session(read: SectionReads) -> LastSession | None:
         since = session.started_at if session.reset else session.before_at
         if since is not None and at <= since:
             return None
-    if summary is None or summary.by_rule or not _may_show(read, chat, summary):
+    if summary is None or summary.authors.by_rule or not _may_show(read, chat, summary):
         return None
     return LastSession(chat, summary)
 

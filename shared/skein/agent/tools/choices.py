@@ -89,7 +89,6 @@ def ask_choice(
         run_id=run.id,
         authors=run.words,
         sharing_stamp=run.sharing_stamp,
-        by_rule=run.by_rule,
         traced_to=run.trigger.user_id,
         origin=origin_of(call, chat.id),
     )

@@ -9,13 +9,13 @@ from skein.interface.arguments import LINE, TEXT
 from skein.interface.history import History
 from skein.interface.reading import person_at, profile_audience
 from skein.interface.tool import tool
-from skein.interface.tool_context import ToolContext, content_of
+from skein.interface.tool_context import ToolContext, authors_of, content_of
 from skein.models.common.audience import may_change
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_id
 from skein.models.directory.profile_change import ProfileSource
 from skein.services.directory.users import Profiles
-from skein.services.items.store import NOT_FROM_HERE
+from skein.services.items.store import NOT_FROM_HERE, STAYS_HERE
 
 FieldName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), LINE
@@ -38,6 +38,8 @@ def update_profile(
     person = person_at(reading.chat)
     if person is None or reading.chat is None or reading.chat.id != run.chat_id:
         raise Failed("this is not a direct chat with a person, so there is no profile to change")
+    if authors_of(call).by_rule:
+        raise Failed(STAYS_HERE)
     if not may_change(content_of(call), profile_audience(person.id)):
         raise Failed(NOT_FROM_HERE)
     allowed = reading.agent.profile_fields

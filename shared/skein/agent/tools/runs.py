@@ -41,7 +41,7 @@ def get_my_runs(
         run
         for run in runs
         if call.reading.insiders.admit(words_in[run.id])
-        and not (run.held is not None and run.held.by_rule and run.held.chat_id != here)
+        and not (run.held is not None and run.held.authors.by_rule and run.held.chat_id != here)
     )
     for other in runs:
         words = words_in[other.id]

@@ -170,7 +170,6 @@ def _message(
         run_id=run.id,
         authors=run.words,
         sharing_stamp=run.sharing_stamp,
-        by_rule=run.by_rule,
         traced_to=run.trigger.user_id,
         expects_reply=expects_reply,
         origin=origin_of(call, target),

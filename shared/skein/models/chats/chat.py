@@ -470,8 +470,6 @@ class Message(Stored):
         depth: The chain depth: 0 for a person's message, one more for each agent in between.
         run_id: For an agent's message, the run that posted it.
         authors: For an agent's message, the people whose words that run was shown, by digest.
-        by_rule: Whether that run was told words by sharing rules, here or in what it read of this
-            chat. Such a message stays in its chat: nothing elsewhere is made from it.
         traced_to: For an agent's message, the person that the run traces back to.
         expects_reply: Whether the sender waits for an answer.
         choice: The question and its answer, for a message of the kind `choice`.
@@ -511,7 +509,6 @@ class Message(Stored):
     depth: int = 0
     run_id: Identifier | None = None
     authors: StoredAuthors = NO_AUTHORS
-    by_rule: Annotated[bool, Field(exclude_if=lambda by_rule: not by_rule)] = False
     traced_to: Identifier | None = None
     expects_reply: bool = False
     choice: Annotated[Choice | None, Field(exclude_if=lambda choice: choice is None)] = None

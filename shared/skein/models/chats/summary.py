@@ -23,7 +23,6 @@ class Summary(Value):
         at: When the summary was made.
         title: The chat's title at that time, which the whole audience knew; None if the chat had no
             title.
-        by_rule: Whether it may repeat words that were told by sharing rules; see `Message`.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHAT_SUMMARY)]
@@ -33,7 +32,6 @@ class Summary(Value):
     authors: Authors = MANY
     at: Instant
     title: Annotated[str | None, Field(exclude_if=lambda title: title is None)] = None
-    by_rule: Annotated[bool, Field(exclude_if=lambda by_rule: not by_rule)] = False
 
 
 class SummaryState(Value):
@@ -64,7 +62,6 @@ class PinnedSummary(Value):
 
     Attributes:
         start: The first message of the history window to which the summary belongs.
-        by_rule: See `Summary`.
     """
 
     text: str
@@ -73,4 +70,3 @@ class PinnedSummary(Value):
     from_seq: int
     audience: Audience
     authors: Authors = MANY
-    by_rule: Annotated[bool, Field(exclude_if=lambda by_rule: not by_rule)] = False

@@ -159,17 +159,22 @@ class Readers(Value):
         content: The audience of all content that a change is made from; None if it equals
             `readers`. Operators may change all items.
         insiders: The insiders of a run; they decide whether items hold words that it may not.
+        chat_id: The chat in which items are shown; only there, those with words that a sharing rule
+            told in it.
         actor: Who makes the change, and from whose words.
     """
 
     readers: Audience | None = None
     content: Audience | None = None
     insiders: Insiders = NO_INSIDERS
+    chat_id: Identifier | None = None
     actor: Actor = Actor()
 
-    def shows(self, thing: HasProvenance) -> bool:
+    def shows(self, thing: "DerivedItem") -> bool:
         """Tell whether `thing` may be shown to the readers, and its words to the run."""
         if self.readers is not None and not may_show(thing.audience, self.readers):
+            return False
+        if self.readers is not None and thing.authors.by_rule and thing.home != self.chat_id:
             return False
         return thing.trusted or self.insiders.admit(thing.authors)
 
@@ -179,10 +184,13 @@ class Readers(Value):
         Operators' items are changed by operators only, except those that they give agents to work
         on: these are changed by runs without words of outsiders, too. A private item is changed by
         content for which all its people were present, and an open one as `Actor.changes_open` says.
+        Words that a sharing rule told change only what was made in the same chat.
         """
         if self.readers is None and self.content is None:
             return True
         if not self.covers(thing):
+            return False
+        if self.actor.authors.by_rule and thing.home != self.actor.chat_id:
             return False
         if thing.by_operator:
             return thing.WORKED_ON and not self.actor.outsiders

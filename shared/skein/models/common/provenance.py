@@ -34,10 +34,13 @@ class Authors(Value):
     Attributes:
         ids: At most 20 ids or digests, sorted.
         many: Whether there may be others. Rights fail closed then.
+        by_rule: Whether there may be words among it that a sharing rule told in the chat where the
+            words of these people were used. What is made of them stays in that chat.
     """
 
     ids: tuple[Identifier, ...] = ()
     many: bool = False
+    by_rule: Annotated[bool, Field(exclude_if=lambda by_rule: not by_rule)] = False
 
     @classmethod
     def of(cls, ids: Iterable[str | None]) -> "Authors":
@@ -56,7 +59,13 @@ class Authors(Value):
         return Authors(
             ids=tuple(each for each in self.ids if not each.startswith(TOOL_AUTHOR)),
             many=self.many,
+            by_rule=self.by_rule,
         )
+
+    @property
+    def of_rule_words(self) -> "Authors":
+        """The same people, whose words a sharing rule has told."""
+        return self.model_copy(update={"by_rule": True})
 
     @property
     def none(self) -> bool:
@@ -66,10 +75,13 @@ class Authors(Value):
     def joined(self, *others: "Authors") -> "Authors":
         """Return the people of all."""
         everyone = (self, *others)
+        by_rule = any(each.by_rule for each in everyone)
         if any(each.many for each in everyone):
-            return MANY
+            return MANY.of_rule_words if by_rule else MANY
         known = {*self.ids}.union(*(each.ids for each in others))
-        return self if len(known) == len(self.ids) else Authors.of(known)
+        if len(known) == len(self.ids) and by_rule == self.by_rule:
+            return self
+        return Authors.of(known).of_rule_words if by_rule else Authors.of(known)
 
     def includes(self, ids: Iterable[str]) -> bool:
         """Tell whether one of `ids` is known to be among the people."""

@@ -93,7 +93,6 @@ class HeldContent(Value):
         borrowed: The borrowed context that the prompt held.
         sharing_stamp: The sharing rules by which the prompt and the tool results told words of
             others; None if they told none.
-        by_rule: Whether it held such words, or what may repeat them in the history of the chat.
     """
 
     chat_id: Identifier | None = None
@@ -106,12 +105,12 @@ class HeldContent(Value):
     sharing_stamp: Annotated[SharingStamp | None, Field(exclude_if=lambda stamp: stamp is None)] = (
         None
     )
-    by_rule: Annotated[bool, Field(exclude_if=lambda by_rule: not by_rule)] = False
 
     def with_rule_words(self, stamp: SharingStamp) -> "HeldContent":
         """Return the held content after a tool has told words by sharing rules."""
         joined = self.sharing_stamp.joined(stamp) if self.sharing_stamp is not None else stamp
-        return self.model_copy(update={"sharing_stamp": joined, "by_rule": True})
+        changed = {"sharing_stamp": joined, "authors": self.authors.of_rule_words}
+        return self.model_copy(update=changed)
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
         """Return the held content after a tool has shown more content.
@@ -291,11 +290,6 @@ class Run(Stored):
     def sharing_stamp(self) -> SharingStamp | None:
         """The sharing rules by which the newest activation was told words, if it was."""
         return self.held.sharing_stamp if self.held is not None else None
-
-    @property
-    def by_rule(self) -> bool:
-        """Whether the newest activation held words that were told by sharing rules."""
-        return self.held is not None and self.held.by_rule
 
     @property
     def own_chat_id(self) -> str | None:

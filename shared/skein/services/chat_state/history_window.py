@@ -94,5 +94,4 @@ def pin_of(summary: Summary, start: int) -> PinnedSummary:
         from_seq=summary.from_seq,
         audience=summary.audience,
         authors=summary.authors,
-        by_rule=summary.by_rule,
     )

@@ -92,7 +92,7 @@ class OwnChats:
             message
             for message in read
             if message.conversational
-            and not (elsewhere and message.by_rule)
+            and not (elsewhere and message.words.by_rule)
             and not chat.hides(message.seq, message.created_at, here=here)
         ][-limit:]
         audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)

@@ -104,7 +104,6 @@ class NewMessage(Value):
         noticed_rules: The sharing rules of which a notice tells the person of a direct chat.
         sharing_stamp: The sharing rules by which the run was told others' words; None if it was
             told none.
-        by_rule: Whether the run was shown words that were told by sharing rules; see `Message`.
     """
 
     tenant: Tenant
@@ -133,7 +132,6 @@ class NewMessage(Value):
     errand_id: Identifier | None = None
     noticed_rules: tuple[Identifier, ...] = ()
     sharing_stamp: SharingStamp | None = None
-    by_rule: bool = False
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
         """Return the keys of the idempotency records under the sender's own id and former ids."""
@@ -620,7 +618,6 @@ def _numbered(
         depth=new.depth,
         run_id=new.run_id,
         authors=new.authors,
-        by_rule=new.by_rule,
         traced_to=new.traced_to,
         expects_reply=new.expects_reply,
         origin=new.origin,

@@ -55,7 +55,7 @@ class NewChoice(Value):
         client_id: The idempotency key of the question.
         addressee: The person who may answer; a member of the chat.
         options: The fixed answers; empty for an answer in words.
-        depth, run_id, authors, traced_to, origin, sharing_stamp, by_rule: See `NewMessage`.
+        depth, run_id, authors, traced_to, origin, sharing_stamp: See `NewMessage`.
         proposal: For a consent, the words and the chats.
         expires_at: When it expires; None expires it after the chat's `choice_hours`.
         invited_to: For an invitation, the chat to join.
@@ -81,7 +81,6 @@ class NewChoice(Value):
     traced_to: Identifier | None = None
     origin: Origin | None = None
     sharing_stamp: SharingStamp | None = None
-    by_rule: bool = False
     proposal: Proposal | None = None
     expires_at: Instant | None = None
     invited_to: Identifier | None = None
@@ -176,7 +175,6 @@ class Asking:
             traced_to=new.traced_to,
             origin=new.origin,
             sharing_stamp=new.sharing_stamp,
-            by_rule=new.by_rule,
             choice=Choice(
                 question=new.question,
                 options=new.options,

@@ -99,7 +99,6 @@ class Proposals:
             run_id=run.id,
             authors=run.words,
             sharing_stamp=run.sharing_stamp,
-            by_rule=run.by_rule,
             traced_to=run.trigger.user_id,
             proposal=Proposal(agent_id=run.agent_id, text=words, destinations=destinations),
         )

@@ -31,6 +31,10 @@ NOT_FROM_HERE = (
     "this is shared with people who were not there for this conversation, so it can be read here, "
     "but not changed; keep a new one under another name instead"
 )
+STAYS_HERE = (
+    "a sharing rule told others' words here, so only what was made in this chat can be changed; "
+    "keep a new one instead"
+)
 OPERATORS_ONLY = (
     "an operator made this, and only operators change it; keep a new one under another name instead"
 )
@@ -45,7 +49,9 @@ def check_change(reach: Readers, thing: DerivedItem) -> None:
         Conflict: The caller has no right to change the item.
     """
     if not reach.changes(thing):
-        raise Conflict(OPERATORS_ONLY if thing.by_operator else NOT_FROM_HERE)
+        if thing.by_operator:
+            raise Conflict(OPERATORS_ONLY)
+        raise Conflict(STAYS_HERE if reach.actor.authors.by_rule else NOT_FROM_HERE)
 
 
 def noun_of(kind: type[AgentItem]) -> str:

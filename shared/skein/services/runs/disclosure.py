@@ -73,7 +73,7 @@ def check_effect(run: Run, chat_id: str | None) -> None:
             told words, and the chat is another one.
     """
     outsiders = run.held is None or run.held.outsiders
-    by_rule = run.held is not None and run.held.by_rule and chat_id != run.held.chat_id
+    by_rule = run.held is not None and run.words.by_rule and chat_id != run.held.chat_id
     if by_rule or (outsiders and chat_id not in chats_of_insiders(run)):
         raise NeedsConsent(OUTSIDERS_SPOKE, reason=Reason.DISCLOSURE_REFUSED)
 

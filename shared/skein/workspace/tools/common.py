@@ -59,5 +59,6 @@ def document_reach(call: ToolContext) -> DocumentReach:
         readers=readers_of(call),
         content=content_of(call),
         insiders=reading.insiders,
+        chat_id=reading.chat.id if reading.chat is not None else None,
         actor=actor_of(call),
     )
