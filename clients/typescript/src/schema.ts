@@ -8210,10 +8210,10 @@ export interface components {
         Visibility: "open" | "private";
         /**
          * ChoicePurpose
-         * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether a tool is called (`tool`), whether the person joins a chat (`invitation`) or whether a number is still theirs (`number`).
+         * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether a tool is called (`tool`), whether the person joins a chat (`invitation`), whether a number is still theirs (`number`), whether messages are forgotten (`forgetting`), what another person asks (`errand`), or whether others may be told what the person says to agents alone (`sharing`).
          * @enum {string}
          */
-        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number" | "forgetting" | "errand";
+        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number" | "forgetting" | "errand" | "sharing";
         /**
          * ChoiceStatus
          * @description Whether a question is open, answered or expired.
@@ -8345,7 +8345,7 @@ export interface components {
          * @description A tool of agents.
          * @enum {string}
          */
-        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "find_time" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
+        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "find_time" | "ask_to_share" | "ask_to_share_earlier" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * Outsiders
          * @description Whether private prompts show words of people outside of the chat: `none`, or `quoted` with their source.

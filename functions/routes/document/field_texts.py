@@ -20,7 +20,9 @@ ENUMS = {
     "ChatKind": "A `direct` chat has one person and one agent; a `group` has any members.",
     "ChoicePurpose": "Who asks: an agent (`question`), or Skein, whether words may be posted "
     "(`consent`), whether a tool is called (`tool`), whether the person joins a chat "
-    "(`invitation`) or whether a number is still theirs (`number`).",
+    "(`invitation`), whether a number is still theirs (`number`), whether messages are forgotten "
+    "(`forgetting`), what another person asks (`errand`), or whether others may be told what the "
+    "person says to agents alone (`sharing`).",
     "ChoiceStatus": "Whether a question is open, answered or expired.",
     "CountedMessages": "How messages are counted and priced: by channel, or as `mms` if an SMS has "
     "a file.",

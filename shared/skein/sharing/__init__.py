@@ -1,3 +1,3 @@
 """Sharing rules: whom agents may tell what others say to them alone."""
 
-__all__ = ["api", "erasing", "own", "rules"]
+__all__ = ["api", "erasing", "own", "rules", "tools"]

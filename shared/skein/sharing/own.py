@@ -17,6 +17,7 @@ from skein.ports import Clock, Table
 from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.chats.views import ChatViews
+from skein.services.choices.own_rules import OWN_RULE
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import read_items
 from skein.services.directory.users import Users
@@ -122,7 +123,7 @@ class OwnSharing:
         """
         self.users.recorded(tenant, person)
         fields = SharingRuleFields(
-            name="Own rule",
+            name=OWN_RULE,
             reason=new.reason,
             from_=SharingParty(user_id=person.id),
             to=new.to,
@@ -169,10 +170,9 @@ class OwnSharing:
         """
 
         def opened(sharing: SharingState) -> SharingState:
-            noticed = sharing.noticed.get(rule_id)
-            if noticed is None:
+            if rule_id not in sharing.noticed:
                 raise NotFound("no such rule covers this chat")
-            return sharing.model_copy(update={"opened": sharing.opened | {rule_id: noticed}})
+            return sharing.opened_to(rule_id)
 
         return self._changed(tenant, user_id, chat_id, opened)
 

@@ -1221,7 +1221,7 @@ ChatKind: TypeAlias = Literal['group', 'direct']
 Visibility: TypeAlias = Literal['open', 'private']
 
 
-ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number', 'forgetting', 'errand']
+ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number', 'forgetting', 'errand', 'sharing']
 
 
 ChoiceStatus: TypeAlias = Literal['open', 'answered', 'expired']
@@ -1287,7 +1287,7 @@ ReplyMode: TypeAlias = Literal['tools', 'text']
 HistoryFormat: TypeAlias = Literal['timeline', 'roles']
 
 
-ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'ask_someone', 'find_time', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
+ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'ask_someone', 'find_time', 'ask_to_share', 'ask_to_share_earlier', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
 
 
 Outsiders: TypeAlias = Literal['none', 'quoted']

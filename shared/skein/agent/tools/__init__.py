@@ -32,6 +32,7 @@ from skein.planning import tools as goals_and_plans
 from skein.planning.sections import Goals
 from skein.privacy import tools as privacy
 from skein.recall import tools as recall
+from skein.sharing import tools as sharing
 from skein.workspace.sections.threads import Threads
 from skein.workspace.tools import documents, threads
 
@@ -49,6 +50,7 @@ MODULES = (
     profile,
     recall,
     runs,
+    sharing,
     threads,
 )
 

@@ -11,17 +11,19 @@ from pydantic import Field
 
 from skein.models.chats.errand import ErrandOrder, ErrandRef
 from skein.models.common.audience import Audience
-from skein.models.common.base import Identifier, Instant, NamedMember, Value
+from skein.models.common.base import Identifier, Instant, Name, NamedMember, Value
 from skein.models.common.http import McpQuestion
 from skein.models.common.requested_call import RequestedCall
+from skein.models.config.sharing import SharingParty
 
 ChoicePurpose = Literal[
-    "question", "consent", "tool", "invitation", "number", "forgetting", "errand"
+    "question", "consent", "tool", "invitation", "number", "forgetting", "errand", "sharing"
 ]
 """Who asks and why: an agent (`question`), or Skein, whether words may be posted elsewhere
 (`consent`), whether a tool may be called (`tool`), whether the person wants to join a chat
 (`invitation`), whether an unproven number is still theirs (`number`), whether messages are to be
-forgotten (`forgetting`), or what another person asks (`errand`)."""
+forgotten (`forgetting`), what another person asks (`errand`), or whether others may be told what
+the person says to agents alone (`sharing`)."""
 
 ChoiceStatus = Literal["open", "answered", "expired"]
 
@@ -92,6 +94,14 @@ class ForgottenMessage(Value):
     seq: int
 
 
+class ProposedRule(Value):
+    """A sharing rule for the addressee's own words, which is made if the person says yes."""
+
+    to: SharingParty
+    reason: Name
+    ends_at: Instant | None = None
+
+
 class Choice(Value):
     """A question to one person, part of a message of the kind `choice`.
 
@@ -108,6 +118,8 @@ class Choice(Value):
         forgets: For a forgetting, the messages to delete.
         orders: For a consent to ask people, the errands that a yes orders.
         errand: For the question of an errand, the errand.
+        rule: For a sharing, the rule that a yes makes.
+        opens: For a sharing of earlier words, the rule to which a yes opens those of the chat.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
@@ -123,6 +135,8 @@ class Choice(Value):
     forgets: Annotated[tuple[ForgottenMessage, ...], Field(exclude_if=lambda value: not value)] = ()
     orders: Annotated[ErrandOrder | None, Field(exclude_if=lambda value: value is None)] = None
     errand: Annotated[ErrandRef | None, Field(exclude_if=lambda value: value is None)] = None
+    rule: Annotated[ProposedRule | None, Field(exclude_if=lambda value: value is None)] = None
+    opens: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
 
     def status(self, now: datetime) -> ChoiceStatus:
         """Return the status at a time; an expired choice needs no write."""

@@ -80,6 +80,16 @@ class SharingState(Value):
         kept = (*self.kept, SeqSpan(first_seq=first_seq, last_seq=last_seq))
         return self.model_copy(update={"kept": _narrowed(kept)})
 
+    def opened_to(self, rule_id: str) -> "SharingState":
+        """Return the state after the person has opened to a rule what they said before its notice.
+
+        A rule of which the person was not told changes nothing.
+        """
+        noticed = self.noticed.get(rule_id)
+        if noticed is None:
+            return self
+        return self.model_copy(update={"opened": self.opened | {rule_id: noticed}})
+
     def keeps(self, seq: int) -> bool:
         """Tell whether the person keeps a message from others."""
         if self.private and seq >= self.talk_from:

@@ -34,6 +34,8 @@ ToolName = Literal[
     "ask_a_person",
     "ask_someone",
     "find_time",
+    "ask_to_share",
+    "ask_to_share_earlier",
     "enter_chat",
     "read_messages",
     "recall",

@@ -27,7 +27,7 @@ from skein.ports import Table
 CODE_KEPT = timedelta(days=1)  # after its choice is over, so that a late SMS is told so
 
 INVITATION: ChoicePurpose = "invitation"
-AGREEMENTS = frozenset({"consent", "tool"})  # a person is asked for so many of these a day
+AGREEMENTS = frozenset({"consent", "tool", "sharing"})  # limited in number a day
 
 
 def read_choices(table: Table, tenant: str, user_id: str, now: datetime) -> PersonChoices:

@@ -1,7 +1,5 @@
 """Keep what a direct chat stores for sharing rules, as messages are posted there."""
 
-from collections.abc import Sequence
-
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.sharing import SharingState
 from skein.services.chat_state.sharing_rules import pause_in
@@ -22,25 +20,24 @@ def keeps_talk(chat: Chat, message: Message) -> bool:
     return message.via is None and [*words_of(message.text)] in KEEPS
 
 
-def sharing_with(
-    chat: Chat, message: Message, noticed_rules: Sequence[str], settings: Settings
-) -> SharingState | None:
+def sharing_with(chat: Chat, message: Message, settings: Settings) -> SharingState | None:
     """Return what a chat stores after a message.
 
     Args:
         chat: The chat before the message.
         message: The message, with its seq.
-        noticed_rules: The rules of which the message tells the chat's person.
     """
     sharing, alone = chat.sharing, chat.kind == "direct" and len(chat.person_ids) == 1
-    if noticed_rules and alone:
+    if message.noticed_rules and alone:
         if sharing is None or sharing.person_id != chat.person_ids[0]:
             sharing = SharingState(
                 person_id=chat.person_ids[0], talk_from=message.seq, spoke_at=message.created_at
             )
-        noticed = dict.fromkeys(noticed_rules, message.seq) | sharing.noticed
+        noticed = dict.fromkeys(message.noticed_rules, message.seq) | sharing.noticed
         sharing = sharing.model_copy(update={"noticed": noticed})
     if sharing is None or message.sender.person_id != sharing.person_id:
         return sharing
+    for rule_id in message.opened_rules:
+        sharing = sharing.opened_to(rule_id)
     sharing = sharing.spoken(message.seq, message.created_at, pause_in(chat, settings))
     return sharing.kept_private(message.seq) if message.keeps else sharing

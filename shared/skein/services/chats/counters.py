@@ -1,6 +1,5 @@
 """Count a message in its chat, and schedule the upkeep and consolidation that follow."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -44,7 +43,6 @@ def counted(
     ids: Ids,
     settings: Settings,
     desk: DeskState | None = None,
-    noticed_rules: Sequence[str] = (),
 ) -> CounterWrites:
     """Count a message in its chat, and schedule upkeep and consolidation.
 
@@ -60,13 +58,12 @@ def counted(
         snapshot: The chat as it was read, with the settings that a person's message updates.
         message: The message, with its seq.
         desk: The stay on the desk that the message begins, if any.
-        noticed_rules: The sharing rules of which the message tells the person of a direct chat.
 
     Returns:
         The writes, on the version of the chat that was read, and the jobs.
     """
     chat = snapshot.chat
-    busier, change = _with(chat, message, desk, noticed_rules, ids=ids, settings=settings)
+    busier, change = _with(chat, message, desk, ids=ids, settings=settings)
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
     after_grace = now + OUTBOX_GRACE
     times = [chat.upkeep_at] if chat.upkeep_at else []
@@ -97,7 +94,6 @@ def _with(
     chat: Chat,
     message: Message,
     desk: DeskState | None,
-    noticed_rules: Sequence[str],
     *,
     ids: Ids,
     settings: Settings,
@@ -126,7 +122,7 @@ def _with(
     if desk is not None:
         busier = busier.model_copy(update={"desk": desk})
         names.append("desk")
-    sharing = sharing_with(chat, message, noticed_rules, settings)
+    sharing = sharing_with(chat, message, settings)
     if sharing != chat.sharing:
         busier = busier.model_copy(update={"sharing": sharing})
         names.append("sharing")

@@ -101,7 +101,7 @@ class NewMessage(Value):
         via: The choice by which a person agreed to post an agent's words. Such a post leaves the
             person's route and SEEN watermark as they are.
         errand_id: The errand whose end the message tells.
-        noticed_rules: The sharing rules of which a notice tells the person of a direct chat.
+        noticed_rules, opened_rules: See `Message`.
         sharing_stamp: The sharing rules by which the run was told others' words; None if it was
             told none.
     """
@@ -131,6 +131,7 @@ class NewMessage(Value):
     via: Via | None = None
     errand_id: Identifier | None = None
     noticed_rules: tuple[Identifier, ...] = ()
+    opened_rules: tuple[Identifier, ...] = ()
     sharing_stamp: SharingStamp | None = None
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
@@ -365,7 +366,6 @@ class Chats:
             ids=self.ids,
             settings=self.settings,
             desk=stay.desk if stay is not None else None,
-            noticed_rules=new.noticed_rules,
         )
         commit.writes.extend([*counters.writes, *([stay.write] if stay is not None else [])])
         commit.jobs.extend([*counters.jobs, *([stay.job] if stay is not None else [])])
@@ -626,6 +626,8 @@ def _numbered(
         template=new.template,
         via=new.via,
         errand_id=new.errand_id,
+        noticed_rules=new.noticed_rules,
+        opened_rules=new.opened_rules,
         team=chat.holder.team if new.kind == "team" and chat.holder is not None else None,
         expires_at=kept_until(now, message_days(chat.retention)),
         correlation_id=current(),

@@ -8,6 +8,7 @@ __all__ = [
     "ending",
     "invitations",
     "open_choices",
+    "own_rules",
     "proposals",
     "wording",
 ]

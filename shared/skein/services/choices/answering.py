@@ -35,6 +35,7 @@ from skein.models.directory.address_index import AddressOwner
 from skein.models.outbox.jobs import Job
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
+    AGREEMENTS,
     open_choice,
     read_choices,
     stored_choices,
@@ -45,6 +46,7 @@ from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.invitations import answered
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.choices.codes import with_right_code
+from skein.services.choices.own_rules import own_rule_id, own_rule_made
 from skein.services.common.optimistic import known_first, optimistic, revise
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 
@@ -172,7 +174,7 @@ class Answering:
         self, given: GivenAnswer, post: Callable[[NewMessage, ExtraWrites], PostedMessage]
     ) -> PostedMessage:
         first = asked, choice = self._question(given)
-        new = _message(given, choice, asked.sender.ref)
+        new = _message(given, asked, choice)
         question = known_first(first, lambda: self._question(given))
         consequence = Consequence()
 
@@ -234,7 +236,7 @@ class Answering:
             choices = with_right_code(choices, given.code, now)
         answer = ChoiceAnswer(option=given.option, seq=snapshot.chat.last_seq + 1, at=now)
         with_answer = choice.model_copy(update={"answer": answer})
-        refused = choice.purpose in {"consent", "tool"} and given.option == NO
+        refused = choice.purpose in AGREEMENTS and given.option == NO
         writes: list[Write] = [
             asked.with_choice(with_answer),
             stored_choices(with_ended(choices, listed, now, refused=refused)),
@@ -267,6 +269,7 @@ class Answering:
 
         The answer to an agent's question triggers the agent, as a message. A person's yes to a post
         is stored as a consent, and the yes to forget messages as a forgetting; jobs carry them out.
+        The yes to a sharing rule makes it, and the message of the answer tells the chat.
 
         Args:
             person_id: The person who answers.
@@ -278,7 +281,11 @@ class Answering:
             return Consequence([self._whose(recorded, person_id, given)])
         if choice.invited_to is not None:
             return Consequence(self._joins(recorded, choice.invited_to, given))
-        return _agreed(recorded, given, person_id) if given.option == YES else Consequence()
+        if given.option != YES:
+            return Consequence()
+        if choice.rule is not None:
+            return Consequence(own_rule_made(self.table, recorded.question, person_id, given.at))
+        return _agreed(recorded, given, person_id)
 
     def _whose(self, recorded: RecordedAnswer, person_id: str, answer: ChoiceAnswer) -> Write:
         """Return the write by which a number is proven, or is a new person's from now on.
@@ -321,15 +328,13 @@ def _agreed(recorded: RecordedAnswer, given: ChoiceAnswer, person_id: str) -> Co
     return Consequence([stored], [consent.job])
 
 
-def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage:
+def _message(given: GivenAnswer, asked: Message, choice: Choice) -> NewMessage:
     """Return the message of an answer.
-
-    Args:
-        agent: The sender of the question.
 
     Raises:
         Unprocessable: The answer is not one of the options, or has no words.
     """
+    agreed = given.option == YES
     agents_own = choice.purpose in {"question", "tool"}  # the agent learns the answer
     return NewMessage(
         tenant=given.tenant,
@@ -343,7 +348,9 @@ def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage
         route=given.route,
         no_run_reason=given.no_run_reason,
         overrides=given.overrides,
-        answers=agent.id if agents_own else None,
+        answers=asked.sender.id if agents_own else None,
+        noticed_rules=(own_rule_id(asked),) if agreed and choice.rule is not None else (),
+        opened_rules=(choice.opens,) if agreed and choice.opens is not None else (),
     )
 
 

@@ -18,6 +18,7 @@ from skein.models.chats.choice import (
     ForgottenMessage,
     Option,
     Proposal,
+    ProposedRule,
 )
 from skein.models.chats.errand import ErrandOrder, ErrandRef
 from skein.models.chats.person_choices import OpenChoice
@@ -64,7 +65,7 @@ class NewChoice(Value):
         call: For a tool, the call.
         asks: For a tool whose service asks, the question of the service.
         forgets: For a forgetting, the messages to delete.
-        orders, errand: See `Choice`.
+        orders, errand, rule, opens: See `Choice`.
     """
 
     tenant: Tenant
@@ -91,6 +92,8 @@ class NewChoice(Value):
     forgets: tuple[ForgottenMessage, ...] = ()
     orders: ErrandOrder | None = None
     errand: ErrandRef | None = None
+    rule: ProposedRule | None = None
+    opens: Identifier | None = None
 
     @property
     def text(self) -> str:
@@ -188,6 +191,8 @@ class Asking:
                 forgets=new.forgets,
                 orders=new.orders,
                 errand=new.errand,
+                rule=new.rule,
+                opens=new.opens,
             ),
         )
 
