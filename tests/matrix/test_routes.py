@@ -96,7 +96,7 @@ OF_DELETED = {
     "GET /v1/agents/{agent_id}/runs": 200,
     "POST /v1/agents/{agent_id}/recall/rebuild": 202,  # takes the agent out of the index
 }
-# Chats outlive their agents: operators see the first words of what started a run.
+# Chats and their messages outlive an agent: operators see the first words of its runs.
 FIRST_WORDS = {"GET /v1/agents/{agent_id}/runs"}
 # These take a deleted agent out of the index of recall.
 CLEANING = {"DELETE /v1/agents/{agent_id}", "POST /v1/agents/{agent_id}/recall/rebuild"}

@@ -1718,7 +1718,8 @@ export interface paths {
          * List an agent's runs of one day, newest first
          * @description The list omits prompts and steps, and has the first words of each run.
          *
-         *     Without the role `privacy` and a reason, private runs have only status, times and reason.
+         *     The agent may be deleted: its chats, their messages and its runs stay. Without the role
+         *     `privacy` and a reason, private runs have only status, times and reason.
          */
         get: operations["list_runs"];
         put?: never;
@@ -8492,7 +8493,7 @@ export interface components {
         OfferState: "new" | "approved" | "changed" | "gone";
         /**
          * OutreachStatus
-         * @description Whether an outreach goes on, is paused, or was canceled.
+         * @description Whether an outreach is `active`, `paused` or `canceled`.
          * @enum {string}
          */
         OutreachStatus: "active" | "paused" | "canceled";

@@ -70,7 +70,7 @@ ENUMS = {
     "`changed` or `gone`. Calls are refused until an operator approves a change.",
     "Outsiders": "Whether private prompts show words of people outside of the chat: `none`, or "
     "`quoted` with their source.",
-    "OutreachStatus": "Whether an outreach goes on, is paused, or was canceled.",
+    "OutreachStatus": "Whether an outreach is `active`, `paused` or `canceled`.",
     "OwnToolEffect": "Whether a call only reads, or has effects (`write`).",
     "PauseKind": "The kind of work that is paused: runs of agents, SMS to people (`texts`), or "
     "summaries and memories (`background`).",

@@ -36,7 +36,8 @@ def list_runs(
 ) -> RunPage:
     """The list omits prompts and steps, and has the first words of each run.
 
-    Without the role `privacy` and a reason, private runs have only status, times and reason.
+    The agent may be deleted: its chats, their messages and its runs stay. Without the role
+    `privacy` and a reason, private runs have only status, times and reason.
     """
     page = service(RunViews).of_agent(
         router.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
