@@ -142,6 +142,7 @@ OTHERS = {
     "memory/reflection.py": ("what fades, asked about by the same people's entries alone"),
     "services/runs/ending_waits.py": "a reply's sender and number, and a run's asker",
     "services/runs/manual_trigger.py": "the run, for the person who asked for it",
+    "inbound/sms_answers.py": "the question that a person answers, and which errand it is of",
     "services/runs/lease.py": "the run at work",
     "services/runs/activations.py": "the own steps of the run at work",
     "account_linking/chats.py": "what is staged for a person who turns out to be another",

@@ -1,4 +1,7 @@
-"""Generated meetings: groups whose people answer in words, late, twice, unclearly or not at all."""
+"""Generated meetings: groups whose people answer in words, late, twice, unclearly or not at all.
+
+One person may do several of these: answer unclearly, be asked back, answer twice, and do so late.
+"""
 
 import json
 import random
@@ -9,10 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import sms_webhook
-from skein.models.chats.errand import Slot
+from skein.models.chats.errand import MAX_TEXTS, Slot
 from skein.models.chats.meeting import first_common
 from skein.models.common.base import NamedMember
-from skein.models.delivery.sms import OutgoingSms
 from skein.models.outbox.due import due_before
 from skein.models.runs.completion import ModelRequest
 from tests.faults.deployment import Phone
@@ -48,10 +50,10 @@ class Guest:
     """How one person behaves.
 
     Attributes:
-        words: What they answer, in order; the first one again after a question back.
+        words: What they answer, in order: the first question, and a question back.
         times: What the words mean; None if they never make sense.
-        late: Whether they answer after the deadline.
-        twice: Whether they answer again, with other words.
+        late: Whether the last of the words come after the deadline.
+        twice: Whether they send each answer again, with other words.
         confirms: Whether they confirm a proposal; None for no answer.
     """
 
@@ -112,17 +114,14 @@ def _gathering(chance: random.Random, size: int) -> Gathering:
         times: tuple[Slot, ...] | None = tuple(
             Slot(start=_at(day, hour), end=_at(day, hour + 2)) for day, hour in spans
         )
-        odd = chance.random() if chance.random() < 0.25 else 1.0
-        late = twice = False
-        if odd < 0.2:
+        odd = chance.random() < 0.25
+        late, twice = odd and chance.random() < 0.2, odd and chance.random() < 0.5
+        kind = chance.random() if odd else 1.0
+        if kind < 0.1:
             says, times = (), None
-        elif odd < 0.4:
-            late = True
-        elif odd < 0.6:
-            twice = True
-        elif odd < 0.8:
+        elif kind < 0.5:
             says = (UNCLEAR, words)
-        elif odd < 0.9:
+        elif kind < 0.6:
             says, times = (UNCLEAR, UNCLEAR), None
         confirms = None if chance.random() < 0.03 else chance.random() > 0.03
         guests.append(
@@ -169,7 +168,7 @@ class MeetingStory(SmsLine):
         self.phone = Phone(self, sub=people[0].id)
         self._read = 0
         self._sid = 0
-        self._late: list[OutgoingSms] = []
+        self._late: list[tuple[Guest, str]] = []
         self.fuse.disarm()
 
     def _answer(self, request: ModelRequest) -> Said:
@@ -209,21 +208,22 @@ class MeetingStory(SmsLine):
         for sms, _ in new:
             guest = next(each for each in self.gathering.guests if each.phone == sms.phone)
             code, choices = ANSWERED.search(sms.body), dict(CONFIRMS.findall(sms.body))
-            if code and guest.late and not late:
-                self._late.append(sms)
-            elif code and answers[sms.phone]:
-                words = answers[sms.phone].pop(0)
-                self._text(sms.phone, f"{code[1]} {words}")
-                if guest.twice:
-                    self._text(sms.phone, f"{code[1]} any time")
+            left = answers[sms.phone]
+            if code and guest.late and len(left) == 1 and not late:
+                self._late.append((guest, code[1]))
+            elif code and left:
+                self._answers(guest, code[1], left.pop(0))
             elif choices and guest.confirms is not None:
                 self._text(sms.phone, choices["Yes" if guest.confirms else "No"])
         if late:
-            for sms in self._late:
-                code = ANSWERED.search(sms.body)
-                assert code is not None
-                self._text(sms.phone, f"{code[1]} {answers[sms.phone][0]}")
+            for guest, number in self._late:
+                self._answers(guest, number, answers[guest.phone].pop(0))
         self._rests()
+
+    def _answers(self, guest: Guest, number: str, words: str) -> None:
+        self._text(guest.phone, f"{number} {words}")
+        if guest.twice:
+            self._text(guest.phone, f"{number} any time")
 
     def _text(self, phone: str, body: str) -> None:
         self._sid += 1
@@ -258,4 +258,4 @@ class MeetingStory(SmsLine):
         bodies = Counter((sms.phone, sms.body) for sms, _ in self.sms.taken)
         assert max(bodies.values()) == 1, bodies.most_common(3)
         texts = Counter(sms.phone for sms, _ in self.sms.taken)
-        assert max(texts.values()) <= 3, texts
+        assert max(texts.values()) <= MAX_TEXTS, texts

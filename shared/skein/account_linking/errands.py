@@ -21,7 +21,8 @@ from skein.services.common.pagination import items_under
 def move_errands(table: Table, tenant: str, old: str, new: NamedMember, now: datetime) -> None:
     """Move the errands that the former user has ordered, or in which they are asked (idempotent).
 
-    The former user's open questions have ended, so the known user is asked what is unanswered.
+    The former user's open questions have ended, so the known user is asked what is unanswered: the
+    question of the errand, or whether they confirm the time of a meeting.
 
     Args:
         old: The id of the former user.
@@ -45,21 +46,26 @@ def _moved(
 ) -> Iterator[Write]:
     line_scope = f"user:{new.id}" if errand.scope == f"user:{old}" else errand.line_scope
     changes = _renamed(errand, old, new) | {"line_scope": line_scope}
+    due: dict[str, Any] = {}
+    confirms = False
     if errand.asked.id == old:
         changes["asked"] = new
-    again = errand.asked.id == old and errand.choice_seq is not None
-    if again and not errand.over and errand.state(now) == "open":
-        changes |= dict.fromkeys(("asked_at", "choice_chat_id", "choice_seq"))
-        moved, write = revise(errand, changes, also=errand.due(now))
-    else:
-        moved, write = revise(errand, changes)
+        confirms = errand.confirm_seq is not None and errand.confirmed is None
+        if confirms:
+            changes["confirm_seq"] = None
+        if errand.choice_seq is not None and not errand.over and errand.state(now) == "open":
+            changes |= dict.fromkeys(("asked_at", "choice_chat_id", "choice_seq"))
+            due = errand.due(now)
+    moved, write = revise(errand, changes, also=due)
     yield write
     yield from _line_moved(table, errand, moved, old, new)
     if errand.meeting is not None:
         item = table.get(Meeting.key_of(errand.tenant, errand.meeting))
         if item is not None:
             meeting = Meeting.from_item(item)
-            yield revise(meeting, _renamed(meeting, old, new))[1]
+            asks = confirms and meeting.stage == "confirming"
+            due = meeting.due(now) if asks else {}
+            yield revise(meeting, _renamed(meeting, old, new), also=due)[1]
 
 
 def _renamed(thing: Errand | Meeting, old: str, new: NamedMember) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class ErrandWorker:
     def _ask(self, errand: Errand, now: datetime) -> None:
         """Ask the person, now or later; a person who cannot be reached is never asked."""
         try:
-            later = self._quiet_until(errand, now)
+            later = self._quiet_until(errand, now) if errand.may_ask else errand.until
             if later is None:
                 self._ask_now(errand, self._question_chat(errand), now)
                 return
@@ -177,6 +177,7 @@ class ErrandWorker:
                 "asked_at": now,
                 "choice_chat_id": where.chat_id,
                 "choice_seq": snapshot.chat.last_seq + 1,
+                **errand.texted(),
             }
             _, write = revise(errand, asked, also=errand.due(errand.until))
             charges = self.first_contact.charges(where.contact) if where.contact else ()
@@ -203,7 +204,7 @@ class ErrandWorker:
     # ------------------------------------------------------------------ times
 
     def _read_times(self, errand: Errand, ref: ErrandRef, now: datetime) -> None:
-        """Read the times in the answer, or ask back once; then the meeting goes on.
+        """Store the times of an answer and wake the meeting; ask back an unclear answer once.
 
         A person without an answer, or whose second answer is unclear, too, has no times.
         """
@@ -211,7 +212,8 @@ class ErrandWorker:
         if answer is None:
             self._look_again(errand, now + ANOTHER_TRY)
             return
-        if not answer.clear and not errand.asked_back and now < errand.until:
+        unclear = not answer.clear and not errand.asked_back
+        if unclear and errand.may_ask and now < errand.until:
             self._ask_back(errand)
             return
         _, read = revise(errand, {"times": answer.times, "ended_at": now}, also=NOT_DUE)
@@ -238,6 +240,7 @@ class ErrandWorker:
                 "answered_at": None,
                 "asked_back": True,
                 "choice_seq": snapshot.chat.last_seq + 1,
+                **errand.texted(),
             }
             return (revise(errand, again, also=errand.due(errand.until))[1],)
 

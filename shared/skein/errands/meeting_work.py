@@ -16,7 +16,6 @@ from skein.errors import (
     Conflict,
     ExtraWriteFailed,
     NotFound,
-    RateLimited,
     ReadersChanged,
     Rejected,
 )
@@ -137,18 +136,19 @@ class MeetingWorker:
             self._look_again(meeting, item, until if all(asked) else min(now + ANOTHER_TRY, until))
 
     def _asked(self, meeting: Meeting, errand: Errand, start: datetime, until: datetime) -> bool:
-        """Ask a person to confirm the proposal, once; return whether that need not be repeated."""
-        if errand.confirm_seq is not None or errand.choice_chat_id is None:
+        """Ask a person to confirm the proposal, once; return whether no try is left."""
+        if not errand.may_confirm or errand.choice_chat_id is None:
             return True
 
         def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
-            return (revise(errand, {"confirm_seq": snapshot.chat.last_seq + 1})[1],)
+            confirm = {"confirm_seq": snapshot.chat.last_seq + 1, **errand.texted()}
+            return (revise(errand, confirm)[1],)
 
         new = NewChoice(
             tenant=meeting.tenant,
             chat_id=errand.choice_chat_id,
             agent=MemberRef(kind="agent", id=meeting.agent_id),
-            client_id=f"errand:{errand.id}:confirm",
+            client_id=f"errand:{errand.id}:{errand.asked.id}:confirm",
             addressee=errand.asked.id,
             question=f"{meeting.topic}: {_time(meeting, start)}. Can you come then?",
             options=YES_NO,
@@ -160,13 +160,12 @@ class MeetingWorker:
         )
         try:
             self.asking.ask(new, extra_writes=recorded)
-        except RateLimited:
-            return False
         except ExtraWriteFailed:
             return False
-        except Rejected as error:
+        except Rejected as error:  # the chat of linked accounts may move later
             extra = {"errand_id": errand.id, "why": type(error).__name__}
-            logger.info("person of a meeting not asked to confirm", extra=extra)
+            logger.info("person of a meeting not asked to confirm yet", extra=extra)
+            return False
         return True
 
     # ------------------------------------------------------------------ telling

@@ -148,7 +148,7 @@ class SmsReceiver:
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
         if answer is not None and over is None:
-            self.answers.explain(posted.message, line.agent_id)
+            self.answers.explain(answer, posted.message, line.agent_id)
         if unproven and special is None and over is None:
             self.silent_numbers.ask(posted.message, direct.owner, line.agent_id, unproven)
         return posted

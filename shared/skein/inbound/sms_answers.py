@@ -4,8 +4,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skein.errors import Conflict, ExtraWriteFailed, Forbidden, NotFound
+from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, Forbidden, NotFound
 from skein.models.chats.chat import Message
+from skein.models.chats.errand import Errand
 from skein.models.common.address import Route
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
@@ -26,6 +27,7 @@ from skein.services.choices.codes import (
     could_answer,
     match_code,
 )
+from skein.services.common.optimistic import optimistic, revise
 
 NOTICES = {
     Reason.WRONG_CODE: "notice_wrong_code",
@@ -120,14 +122,14 @@ class SmsAnswers:
     def refusal(self, tenant: str, user_id: str, coded: CodedAnswer, sms: InboundSms) -> Refusal:
         """Return why an answer that matched was not accepted."""
         match = self.match(tenant, user_id, sms)
-        over = Refusal(Reason.CHOICE_OVER, coded.choice.chat_id)
+        over = Refusal(Reason.CHOICE_OVER, coded.choice.chat_id, coded.choice.seq)
         return match if isinstance(match, Refusal) else over
 
     def earlier(
         self, refusal: Refusal, sms: InboundSms, *, tenant: str, person: MemberRef
     ) -> Message | None:
         """Find the answer that the same SMS gave when it was delivered before."""
-        if refusal.chat_id is None:
+        if refusal.chat_id is None or not refusal.over:
             return None
         new = NewMessage(
             tenant=tenant,
@@ -153,10 +155,13 @@ class SmsAnswers:
             raise ExtraWriteFailed("the person's choices have changed")
         return (stored_choices(counted),)
 
-    def explain(self, message: Message, agent_id: str) -> None:
+    def explain(self, refusal: Refusal, message: Message, agent_id: str) -> None:
         """Post a notice that tells why the number of an SMS answers nothing (idempotent).
 
+        A person of a meeting gets the notice only if their other texts leave room for one.
+
         Args:
+            refusal: Why the number answers nothing.
             message: The SMS as stored. One without such a reason needs no notice.
             agent_id: The agent of the line, which posts the notice.
         """
@@ -172,7 +177,37 @@ class SmsAnswers:
             client_id=f"code:{message.id}",
         )
         try:
-            self.chats.post_message(notice)
+            optimistic(self.clock, lambda: self._counted_post(notice, refusal))
         except (NotFound, Conflict):
             extra = {"chat_id": message.chat_id, "seq": message.seq}
             logger.info("notice skipped: the chat or its agent is gone", extra=extra)
+
+    def _counted_post(self, notice: NewMessage, refusal: Refusal) -> None:
+        """Post a notice and, for the number of a meeting's question, count it.
+
+        Raises:
+            ConditionFailed: Another writer has changed the errand; the caller retries.
+        """
+        errand = self._errand_for_times(notice.tenant, refusal)
+        if errand is None:
+            self.chats.post_message(notice)
+            return
+        if not errand.may_tell(self.clock.now(), over=refusal.over):
+            logger.info("notice left out", extra={"errand_id": errand.id})
+            return
+        counted = revise(errand, errand.texted())[1]
+        try:
+            self.chats.post_message(notice, extra_writes=lambda _: (counted,))
+        except ExtraWriteFailed:
+            raise ConditionFailed(frozenset()) from None
+
+    def _errand_for_times(self, tenant: str, refusal: Refusal) -> Errand | None:
+        """Read the errand whose question for times, or for a yes to a time, has the number."""
+        if refusal.chat_id is None or refusal.seq is None:
+            return None
+        item = self.table.get(Message.key_of(tenant, refusal.chat_id, refusal.seq))
+        choice = Message.from_item(item).choice if item is not None else None
+        if choice is None or choice.errand is None or not choice.errand.times:
+            return None
+        stored = self.table.get(choice.errand.key(tenant))
+        return Errand.from_item(stored) if stored is not None else None

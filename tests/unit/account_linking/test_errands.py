@@ -1,8 +1,11 @@
 """Errands of a caller who turns out to be a known person become that person's."""
 
+import json
+
 import pytest
 
-from skein.models.chats.errand import OpenErrand
+from skein.models.chats.choice import YES
+from skein.models.chats.errand import MAX_TEXTS, OpenErrand
 from skein.models.chats.meeting import Meeting
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Delete, Put
@@ -104,3 +107,55 @@ def test_meeting_follows_its_people(former: NamedMember) -> None:
     assert (meeting.asked_by == BEN) is (former == ALICE)
     assert former.id not in meeting.audience.people
     assert former.id not in {errand.asked.id for errand in world.errands}
+
+
+def test_known_person_is_asked_once_more_to_confirm_a_time() -> None:
+    world = _proposed()
+    _merged(world, SARAH)
+    world.passes(60)
+    world.passes(3_600)
+    asked = [each for each in world.messages(world.chat_of(BEN.id)) if each.choice is not None]
+    assert len(asked) == MAX_TEXTS  # times, the proposal, and the proposal again
+    assert asked[-1].text == asked[-2].text
+    _confirm(world, BEN)
+    _confirm(world, ALICE)
+    world.passes(60)
+    assert "Everybody has confirmed." in world.told(TEAM)[-1]
+
+
+def test_known_person_who_has_confirmed_is_not_asked_again() -> None:
+    world = _proposed()
+    _confirm(world, SARAH)
+    texts = world.bodies
+    _merged(world, SARAH)
+    world.passes(3_600)
+    assert world.bodies == texts
+    _confirm(world, ALICE)
+    world.passes(60)
+    assert "Everybody has confirmed." in world.told(TEAM)[-1]
+
+
+def _proposed() -> Errands:
+    """Alice, in the app, and Sarah, by text, are asked to confirm a time that suits both."""
+    world = Errands()
+    world.model.script.append(calls(("find_time", WISH)))
+    world.asks(chat_id=TEAM)
+    span = {"start": "2026-02-20T18:00", "end": "2026-02-20T20:00"}
+    world.model.default = json.dumps({"clear": True, "times": [span]})
+    world.texts_in(f"{world.bodies[-1].split('Reply ')[-1].split()[0]} tonight")
+    _answer_in_app(world, ALICE, {"text": "tonight"})
+    world.passes(60)
+    return world
+
+
+def _confirm(world: Errands, who: NamedMember) -> None:
+    _answer_in_app(world, who, {"option": YES})
+
+
+def _answer_in_app(world: Errands, who: NamedMember, given: dict[str, str]) -> None:
+    """Answer the newest question in a person's direct chat."""
+    chat_id = world.chat_of(who.id)
+    asked = [each for each in world.messages(chat_id) if each.choice is not None][-1]
+    body = {"choice": {"seq": asked.seq, **given}, "client_id": f"answer-{asked.seq}"}
+    assert Client(world, sub=who.id).post(f"/v1/chats/{chat_id}/messages", body).status == 201
+    world.passes(1)

@@ -1,17 +1,22 @@
 """A group looks for a time: who can be asked, which time is first, and what the group may see."""
 
+import json
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from skein.models.chats.errand import Slot
+from skein.models.chats.errand import MAX_TEXTS, Slot
 from skein.models.chats.meeting import first_common
-from tests.support.agents import results_of
+from skein.prompts import render
+from tests.support.agents import results_of, settle
 from tests.support.api_client import Client, operator
 from tests.support.builders import NOON, person
-from tests.support.errands import ALICE, HOME, TEAM, Errands
+from tests.support.choices import answer
+from tests.support.errands import ALICE, DAY, HOME, HOUR, SARAH, TEAM, Errands
 from tests.support.fakes import calls
+from tests.support.first_contact import text_in
 
 WISH = {
     "topic": "dinner",
@@ -115,3 +120,72 @@ def test_group_with_new_people_is_told_without_the_topic() -> None:
     for _ in range(8):
         world.passes(4 * 3_600)
     assert world.told(TEAM) == ["No time for the meeting suits all."]
+
+
+# ---------------------------------------------------------------------- texts
+
+UNCLEAR = json.dumps({"clear": False, "times": []})
+CLEAR = json.dumps(
+    {"clear": True, "times": [{"start": "2026-02-20T18:00", "end": "2026-02-20T20:00"}]}
+)
+OVER, ALONE = render("notice_choice_over"), render("notice_code_alone")
+ASKED_BACK = "Which times, for example"
+
+
+def _number(world: Errands) -> str:
+    return str(re.findall(r"Reply ([0-9]{6}) ", "".join(world.bodies))[-1])
+
+
+def test_second_answer_gets_no_notice_while_the_person_may_be_asked_back() -> None:
+    world, _ = _found()
+    number = _number(world)
+    world.model.default = UNCLEAR
+    text_in(world, f"{number} hm", "SM1")
+    world.texts_in(f"{number} tonight", "SM2")
+    assert [body for body in world.bodies if body == OVER] == []
+    assert ASKED_BACK in world.bodies[-1]
+    assert len(world.bodies) == 2  # the proposal has room
+
+
+def test_second_answer_gets_one_notice_once_the_times_are_read() -> None:
+    world, _ = _found()
+    number = _number(world)
+    world.model.default = CLEAR
+    for turn in range(3):
+        world.texts_in(f"{number} tonight", f"SM{turn}")
+    assert world.bodies[1:] == [OVER]
+
+
+def test_late_answer_of_a_person_who_was_asked_back_gets_no_notice() -> None:
+    world, _ = _found()
+    world.model.default = UNCLEAR
+    world.texts_in(f"{_number(world)} hm", "SM1")
+    number = _number(world)
+    world.passes(DAY + HOUR)
+    world.texts_in(f"{number} tonight", "SM2")
+    assert len(world.bodies) == 2
+
+
+def test_person_who_is_told_to_add_words_is_not_asked_back() -> None:
+    world, _ = _found()
+    number = _number(world)
+    world.model.default = UNCLEAR
+    world.texts_in(number, "SM1")
+    assert world.bodies[1:] == [ALONE]
+    world.texts_in(f"{number} hm", "SM2")
+    assert world.bodies[1:] == [ALONE]
+    assert [errand.times for errand in world.errands if errand.asked == SARAH] == [()]
+
+
+def test_second_yes_to_a_proposal_gets_a_notice_in_the_last_text() -> None:
+    world, _ = _found()
+    world.model.default = CLEAR
+    world.texts_in(f"{_number(world)} tonight", "SM1")
+    asked = world.messages(HOME)[-1]
+    answer(world, asked.seq, ALICE, text="tonight", chat_id=HOME, client_id="mine")
+    settle(world)
+    yes = re.findall(r"Yes: reply ([0-9]{6})", world.bodies[-1])[-1]
+    for turn in range(2, 5):
+        world.texts_in(yes, f"SM{turn}")
+    assert len(world.bodies) == MAX_TEXTS
+    assert world.bodies[-1] == OVER

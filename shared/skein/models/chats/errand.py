@@ -46,6 +46,7 @@ ErrandRole = Literal["asker", "asked"]
 """The part of a person in an errand."""
 
 MAX_ASKED = 10  # people of one order
+MAX_TEXTS = 3  # to one person of a meeting
 
 
 class Slot(Value):
@@ -119,6 +120,7 @@ class Errand(Stored):
         asked_back: Whether an unclear answer was asked back.
         confirm_seq: The message that asks the person to confirm the proposed time.
         confirmed: Whether the person confirms it; None without an answer.
+        texts: For a meeting, how many texts the person got about it.
         line_scope: The scope to which its line in prompts moved when accounts were linked.
         version: The optimistic lock: every change raises it.
     """
@@ -150,6 +152,7 @@ class Errand(Stored):
     asked_back: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
     confirm_seq: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
     confirmed: Annotated[bool | None, Field(exclude_if=lambda value: value is None)] = None
+    texts: Annotated[int, Field(exclude_if=lambda value: not value)] = 0
     line_scope: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
     version: int = 1
     created_at: Instant
@@ -220,6 +223,34 @@ class Errand(Stored):
     def over(self) -> bool:
         """Whether nothing is left to be done."""
         return self.ended_at is not None
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the person may get another question for times, and then the proposal."""
+        return self.meeting is None or self.texts + 2 <= MAX_TEXTS
+
+    @property
+    def may_confirm(self) -> bool:
+        """Whether the person may get a question about the proposal."""
+        return self.confirm_seq is None and self.texts < MAX_TEXTS
+
+    def may_tell(self, now: datetime, *, over: bool) -> bool:
+        """Tell whether the person may get a notice that their number answers nothing.
+
+        A notice takes the text of the question back. The proposal always has room.
+
+        Args:
+            now: The time.
+            over: Whether the number is of a question that is over. Then the person is told only if
+                they cannot be asked back any more.
+        """
+        if over and not self.over and now < self.until:
+            return False
+        return self.texts + 1 + (self.confirm_seq is None) <= MAX_TEXTS
+
+    def texted(self) -> dict[str, int]:
+        """Return the change that counts one more text to a person of a meeting."""
+        return {"texts": self.texts + 1} if self.meeting is not None else {}
 
     def state(self, now: datetime) -> ErrandState:
         """Return the state at a time."""

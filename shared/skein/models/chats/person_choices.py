@@ -62,8 +62,8 @@ class OpenChoice(Value):
 
     def over_codes(self, until: datetime) -> tuple["OverCode", ...]:
         """Return the codes of this choice once it is over."""
-        codes = self.codes.values()
-        return tuple(OverCode(code=code, chat_id=self.chat_id, until=until) for code in codes)
+        ended = {"chat_id": self.chat_id, "seq": self.seq, "until": until}
+        return tuple(OverCode(code=code, **ended) for code in self.codes.values())
 
 
 class OverCode(Value):
@@ -71,11 +71,13 @@ class OverCode(Value):
 
     Attributes:
         chat_id: The chat of the question, which may have the same SMS as its answer.
+        seq: The question's message.
         until: Until when the code is known.
     """
 
     code: Code
     chat_id: Identifier
+    seq: int | None = None
     until: Instant
 
 

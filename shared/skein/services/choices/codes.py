@@ -52,13 +52,20 @@ class Refusal(NamedTuple):
 
     Attributes:
         reason: Why: `WRONG_CODE`, `CODE_ALONE`, `CHOICE_OVER` or `SMS_ANSWERS_CLOSED`.
-        chat_id: The chat of a question that is over; None otherwise.
+        chat_id: The chat of the question to which the code belongs; None for a wrong code.
+        seq: The message of that question, if known.
         counted: The person's choices with one more wrong code; None if the SMS is no guess.
     """
 
     reason: Reason
     chat_id: str | None = None
+    seq: int | None = None
     counted: PersonChoices | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the question to which the code belongs is over."""
+        return self.reason == Reason.CHOICE_OVER
 
 
 CodeMatch = CodedAnswer | Refusal
@@ -111,9 +118,9 @@ def match_code(body: str, choices: PersonChoices, now: datetime) -> CodeMatch | 
     if not choices.over and not any(choice.codes for choice in choices.open):
         return None
     found = [match for number in _numbers(body) if (match := _judged(number, choices)) is not None]
-    right = (match for match in found if isinstance(match, CodedAnswer) or match.chat_id)
+    right = (match for match in found if isinstance(match, CodedAnswer) or match.over)
     match = next(right, found[0] if found else None)
-    if match is None or (isinstance(match, Refusal) and match.chat_id is not None):
+    if match is None or (isinstance(match, Refusal) and match.over):
         return match
     if closed(choices, now):
         return Refusal(Reason.SMS_ANSWERS_CLOSED)
@@ -164,7 +171,7 @@ def _judged(number: _Numbered, choices: PersonChoices) -> CodeMatch | None:
                 return _answer(number, choice, option_id)
     over = _over(number.code, choices.over)
     if over is not None:
-        return Refusal(Reason.CHOICE_OVER, over.chat_id)
+        return Refusal(Reason.CHOICE_OVER, over.chat_id, over.seq)
     labels = (label for choice in choices.open for label in choice.labels.values())
     before_words = number.first and any(choice.in_words for choice in choices.open)
     guess = before_words or _is_one_of(number.rest, labels)
@@ -175,7 +182,7 @@ def _answer(number: _Numbered, choice: OpenChoice, option_id: str) -> CodeMatch 
     """Return the answer with a code of an open choice; None if other words stand beside it."""
     if choice.in_words:
         if not number.rest:
-            return Refusal(Reason.CODE_ALONE)
+            return Refusal(Reason.CODE_ALONE, choice.chat_id, choice.seq)
         answer = CodedAnswer(choice, number.code, words=number.rest)
         return answer if number.first else None
     if _is_one_of(number.rest, [choice.labels.get(option_id, "")]):
