@@ -168,7 +168,6 @@ class Approvals:
                 run_id=run.id,
                 authors=run.words,
                 sharing_stamp=run.sharing_stamp,
-                by_rule=run.by_rule,
                 traced_to=run.trigger.user_id,
                 call=requested,
                 asks=asks,

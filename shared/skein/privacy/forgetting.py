@@ -116,7 +116,6 @@ class Forgettings:
             run_id=run.id,
             authors=run.words,
             sharing_stamp=run.sharing_stamp,
-            by_rule=run.by_rule,
             traced_to=asked,
             forgets=tuple(dict.fromkeys(refs)),
         )
