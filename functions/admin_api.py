@@ -38,6 +38,7 @@ MODULES = {
     "chats.transcripts": ("/v1/transcripts",),
     "operations.usage": ("/v1/usage",),
     "people.users": ("/v1/users",),
+    "sharing.explained": ("/v1/sharing",),
     "sharing.rules": ("/v1/sharing-rules",),
 }
 

@@ -2329,6 +2329,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sharing/why/{kind}/{item_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain why a person may see an item, or why not
+         * @description Items are found by agent and scope, as in their own calls.
+         */
+        get: operations["explain_item"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sharing-rules/{rule_id}": {
         parameters: {
             query?: never;
@@ -2852,6 +2872,72 @@ export interface paths {
          *     `roles` needs the role `owner`.
          */
         post: operations["create_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sharing/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain why a person may see messages, or why not
+         * @description What decided for each message as of now: presence, consent or a rule, or what fails.
+         *
+         *     The answer has no words of the messages.
+         */
+        get: operations["explain_messages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sharing/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview what an agent could use to answer a person
+         * @description Searches as for a prompt in the newest private chat of the person with the agent.
+         *
+         *     It needs the role `privacy` and a reason. The result may include what the prompt shows anyway.
+         */
+        get: operations["preview_sharing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sharing/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a change of sharing rules or roles
+         * @description Whom the change would let be told of whom, or stop. It writes nothing.
+         *
+         *     Messages are counted as of now; what is said before the notice of a new rule is not told by it.
+         */
+        post: operations["try_sharing_change"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5114,6 +5200,18 @@ export interface components {
             header: string;
         };
         /**
+         * DecidingRule
+         * @description A sharing rule that tells an item to a reader.
+         */
+        DecidingRule: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The name of the rule. */
+            name: string;
+            /** @description Why the rule was made. */
+            reason: string;
+        };
+        /**
          * DeliveryReasonResource
          * @description The delivery of the message, or of an answer to it, to a phone.
          */
@@ -5381,6 +5479,34 @@ export interface components {
             to_seq: number;
         };
         /**
+         * DryRunChange
+         * @description An author and a reader for whom a change makes a difference.
+         */
+        DryRunChange: {
+            /** @description The id, an opaque text. */
+            author_id: string;
+            /** @description The name of the author. */
+            author_name: string;
+            /** @description The id, an opaque text. */
+            reader_id: string;
+            /** @description The name of the reader. */
+            reader_name: string;
+            /** @description As it is now. */
+            before: components["schemas"]["PairState"];
+            /** @description As it would be. */
+            after: components["schemas"]["PairState"];
+        };
+        /**
+         * DryRunResource
+         * @description What a change of rules or roles would let people be told, or stop.
+         */
+        DryRunResource: {
+            /** @description The people for whom it makes a difference. */
+            pairs: components["schemas"]["DryRunChange"][];
+            /** @description Whether all were looked at: at most 1000 people, 100 pairs, and 100 newest messages of each author. */
+            complete: boolean;
+        };
+        /**
          * EffectiveSettingPage
          * @description All settings in force, in one page.
          */
@@ -5550,6 +5676,54 @@ export interface components {
             finished_at: string | null;
             /** @description How long backups keep copies of the data. */
             backups: string;
+        };
+        /**
+         * ExplainedMessageResource
+         * @description Why a reader may see a message, or why not, without its words.
+         */
+        ExplainedMessageResource: {
+            /** @description Whether the reader may see it. */
+            may_see: boolean;
+            /** @description What decided: `open`, `presence`, `consent`, `membership` or `rule`; else the first condition that fails, such as `private` or `no_rule`. */
+            decided_by: string;
+            /** @description The same in plain words. */
+            why: string;
+            /** @description The rules by which all readers may see it. */
+            rules: components["schemas"]["DecidingRule"][];
+            /** @description The first of the readers whom no rule names; null for other reasons. */
+            refused_reader: string | null;
+            /** @description Why each rule does not tell that reader. */
+            refused_rules: components["schemas"]["RefusingRule"][];
+            /** @description The number of the message. */
+            seq: number;
+            /** @description Who posted the message. */
+            sender: components["schemas"]["SenderResource"];
+        };
+        /**
+         * ExplainedMessages
+         * @description Why a reader may see messages of a chat, or why not.
+         */
+        ExplainedMessages: {
+            /** @description The messages that exist. */
+            items: components["schemas"]["ExplainedMessageResource"][];
+        };
+        /**
+         * ExplanationResource
+         * @description Why a reader may see an item, or why not, as of now.
+         */
+        ExplanationResource: {
+            /** @description Whether the reader may see it. */
+            may_see: boolean;
+            /** @description What decided: `open`, `presence`, `consent`, `membership` or `rule`; else the first condition that fails, such as `private` or `no_rule`. */
+            decided_by: string;
+            /** @description The same in plain words. */
+            why: string;
+            /** @description The rules by which all readers may see it. */
+            rules: components["schemas"]["DecidingRule"][];
+            /** @description The first of the readers whom no rule names; null for other reasons. */
+            refused_reader: string | null;
+            /** @description Why each rule does not tell that reader. */
+            refused_rules: components["schemas"]["RefusingRule"][];
         };
         /**
          * ExportResource
@@ -6602,6 +6776,18 @@ export interface components {
             created_at: string;
         };
         /**
+         * PairState
+         * @description What one person may be told of what another said, before or after a change.
+         */
+        PairState: {
+            /** @description Whether what the author says from now on may be told. */
+            tells: boolean;
+            /** @description How many of the author's messages may be told now. */
+            messages: number;
+            /** @description In how many talks. */
+            talks: number;
+        };
+        /**
          * ParkedEventPage
          * @description A page of parked events, oldest first.
          */
@@ -6933,6 +7119,22 @@ export interface components {
             at: string;
         };
         /**
+         * RefusingRule
+         * @description A sharing rule that does not tell an item to a reader.
+         */
+        RefusingRule: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The name of the rule. */
+            name: string;
+            /** @description Why the rule was made. */
+            reason: string;
+            /** @description The first condition of the rule that fails. */
+            fails: string;
+            /** @description The same in plain words. */
+            why: string;
+        };
+        /**
          * ReplayEdit
          * @description The edits with which a prompt is replayed; without any, it is replayed as it was.
          */
@@ -6995,6 +7197,16 @@ export interface components {
             briefing?: string;
             /** @description Whether to take a chat that waits from the desk, without a holder. Default: `false`. */
             dismiss?: boolean;
+        };
+        /**
+         * RolesChange
+         * @description The roles that a person would have.
+         */
+        RolesChange: {
+            /** @description The person. */
+            user_id: string;
+            /** @description All roles, as in the user. */
+            roles: components["schemas"]["Role"][];
         };
         /**
          * RulesVersionPage
@@ -7250,6 +7462,28 @@ export interface components {
             message_templates?: components["schemas"]["MessageTemplate"][] | null;
             /** @description Whether operators may read chats, prompts and recalled messages. */
             operators_read_chats?: boolean | null;
+        };
+        /**
+         * SharingDryRun
+         * @description Changes of rules and roles to try, without writing anything.
+         */
+        SharingDryRun: {
+            /** @description New rules, as if they began now. Default: `[]`. */
+            add?: components["schemas"]["NewSharingRule"][];
+            /** @description The ids of rules that are deleted, or get an end. Default: `[]`. */
+            remove?: string[];
+            /** @description People with other roles. Default: `[]`. */
+            roles?: components["schemas"]["RolesChange"][];
+        };
+        /**
+         * SharingPreview
+         * @description What an agent could use to answer a person in private, best first.
+         */
+        SharingPreview: {
+            /** @description The private chat of the person and the agent. */
+            chat_id: string;
+            /** @description The passages that recall would show. */
+            items: components["schemas"]["UsableMessage"][];
         };
         /**
          * SharingRuleChange
@@ -7905,6 +8139,31 @@ export interface components {
             usage: components["schemas"]["CallUsage"] | null;
         };
         /**
+         * UsableMessage
+         * @description A passage that an agent could use for its answer to a person, and why it may.
+         */
+        UsableMessage: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The number of the message; of a memory, those that it was made from. */
+            seqs: number[];
+            /** @description Who posted the message. */
+            sender: components["schemas"]["SenderResource"];
+            /** @description The text, or the best part of a long one. */
+            text: string;
+            /**
+             * Format: date-time
+             * @description When it was posted.
+             */
+            created_at: string;
+            /** @description What decided: `open`, `presence`, `consent`, `membership` or `rule`; else the first condition that fails, such as `private` or `no_rule`. */
+            decided_by: string;
+            /** @description The same in plain words. */
+            why: string;
+            /** @description The rules by which the person may see it. */
+            rules: components["schemas"]["DecidingRule"][];
+        };
+        /**
          * UsageReportResource
          * @description A tenant's usage over some days, in rows.
          */
@@ -8162,6 +8421,12 @@ export interface components {
          */
         ThreadStatus: "open" | "completed" | "archived";
         /**
+         * ItemKind
+         * @description The kind of an item that is explained.
+         * @enum {string}
+         */
+        ItemKind: "memory" | "goal" | "plan" | "thread" | "document" | "chat_document" | "chat_summary" | "agent_summary";
+        /**
          * UsageBy
          * @description What each row of a usage report stands for.
          * @enum {string}
@@ -8178,7 +8443,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "outreach" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "sharing" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "dry_run" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "outreach" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "sharing" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -14809,6 +15074,51 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    explain_item: {
+        parameters: {
+            query: {
+                /** @description The agent that has the item, or is shown it. */
+                agent_id: string;
+                /** @description The person who would see it. */
+                reader_id: string;
+                /** @description Items from the direct chats with this user; omitted: open items. */
+                user_id?: string | null;
+                /** @description Items from this private chat (a direct chat: its person's). */
+                chat_id?: string | null;
+                /** @description The chat in which the person would see it; omitted: wherever they can. */
+                in_chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The kind of item. `chat_document`: of the chat `chat_id`; `chat_summary` and `agent_summary`: of a chat. */
+                kind: components["schemas"]["ItemKind"];
+                /** @description The id of the item; of a summary, that of its chat. */
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplanationResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_sharing_rule: {
         parameters: {
             query?: never;
@@ -16181,6 +16491,126 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    explain_messages: {
+        parameters: {
+            query: {
+                /** @description The chat of the messages. */
+                chat_id: string;
+                /** @description The person who would see it. */
+                reader_id: string;
+                /** @description The first message. */
+                from_seq: number;
+                /** @description The last one, at most 50 in all; omitted: only the first. */
+                to_seq?: number | null;
+                /** @description The chat in which the person would see it; omitted: wherever they can. */
+                in_chat_id?: string | null;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplainedMessages"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preview_sharing: {
+        parameters: {
+            query: {
+                /** @description The agent that would answer. */
+                agent_id: string;
+                /** @description The person who would ask. */
+                user_id: string;
+                /** @description What the person would ask. */
+                q: string;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingPreview"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    try_sharing_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "roles": [
+                 *         {
+                 *           "roles": [
+                 *             {
+                 *               "role": "father"
+                 *             }
+                 *           ],
+                 *           "user_id": "usr_1"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SharingDryRun"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];

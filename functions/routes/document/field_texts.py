@@ -50,6 +50,7 @@ ENUMS = {
     "HistoryFormat": "How prompts show the history: as one list of messages with times "
     "(`timeline`), or as messages with roles.",
     "HttpMethod": "The method of a request.",
+    "ItemKind": "The kind of an item that is explained.",
     "KeyRole": "A right of an API key.",
     "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
     "(`api`), or a reflection.",

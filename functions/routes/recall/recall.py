@@ -5,14 +5,15 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import AgentId, ChatId
+from routes.audited import note_seen
 from routes.router import ApiRouter
 from routes.scope import WhyPrivate, check_chat
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
 from skein.recall.api import RebuildResource, RecalledMessage, RecallList
-from skein.recall.preview import RecallPreview
 from skein.recall.rebuild import RecallRebuilds
 from skein.services.config.tenant_settings import TenantSettingsService
+from skein.sharing.preview import RecallPreview
 
 router = ApiRouter("recall", "recall", role="support")
 
@@ -49,6 +50,7 @@ def recall_messages(
     found = service(RecallPreview).find(
         router.caller.tenant, agent_id, q, chat_id=chat_id, tokens=tokens
     )
+    note_seen(found.people_of_rules)
     items = (RecalledMessage.from_parts(one.message, one.text, one.score) for one in found.entries)
     return RecallList(items=tuple(items), tokens=found.tokens)
 

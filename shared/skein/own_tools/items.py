@@ -148,8 +148,13 @@ class OwnToolItems(SectionItems):
     def found(cls, read: SectionReads) -> "OwnToolItems":
         """Keep the tools that are enabled and installed."""
         agent = read.found.get(Agent.key_of(read.run.tenant, read.run.agent_id))
-        names = own_names(Agent.from_item(agent)) if agent is not None else ()
-        items = (read.found[key] for key in cls.keys(read) if key in read.found)
+        return cls.of_agent(Agent.from_item(agent), read.found) if agent is not None else cls()
+
+    @classmethod
+    def of_agent(cls, agent: Agent, found: Mapping[Key, Item]) -> "OwnToolItems":
+        """Return an agent's tools that are enabled and installed, among items that were read."""
+        names = own_names(agent)
+        items = (found[key] for key in keys_named(agent.tenant, names) if key in found)
         tools = map(callable_tool, tools_named(names, map(OwnTool.from_item, items)))
         return cls(tuple(sorted(filter(None, tools), key=lambda each: each.name)))
 

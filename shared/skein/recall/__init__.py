@@ -11,7 +11,6 @@ __all__ = [
     "models",
     "passage_commit",
     "passages",
-    "preview",
     "pruning",
     "query",
     "questions",

@@ -69,6 +69,11 @@ class RecallResult:
     entries: tuple[RecalledEntry, ...] = ()
     tokens: int = 0
 
+    @property
+    def people_of_rules(self) -> frozenset[str]:
+        """The people whose words it shows by sharing rules, by the ids that they had then."""
+        return frozenset(entry.message.sender.id for entry in self.entries if entry.rules)
+
 
 NOTHING = RecallResult()
 

@@ -1,3 +1,13 @@
 """Sharing rules: whom agents may tell what others say to them alone."""
 
-__all__ = ["api", "erasing", "own", "rules", "tools"]
+__all__ = [
+    "api",
+    "dry_run",
+    "erasing",
+    "explained",
+    "explained_api",
+    "own",
+    "preview",
+    "rules",
+    "tools",
+]

@@ -51,6 +51,8 @@ NOT_FOR_TOOLS = {
     "Outreaches": "operators have agents write to people",
     "OutreachReports": "operators read what has become of an outreach",
     "OwnSharing": "people decide about their own words",
+    "Explanations": "operators ask why somebody may see something",
+    "SharingDryRuns": "owners try changes of sharing rules",
     "RuleChanges": "owners make sharing rules",
     "TextConsents": "people and operators record consents to texts",
     "Erasures": "operators request erasures",

@@ -13,7 +13,7 @@ from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MANY, Authors, MadeFrom
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
-from skein.recall.preview import RecallPreview
+from skein.sharing.preview import RecallPreview
 from tests.support.agents import AHMAD, COACH, END, HUSAM, asked_by_service, settle, stage, the_run
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import calls

@@ -479,6 +479,16 @@ class Credentials(TypedDict):
     header: str
 
 
+class DecidingRule(TypedDict):
+    """
+    A sharing rule that tells an item to a reader.
+    """
+
+    id: str
+    name: str
+    reason: str
+
+
 DocumentChange = TypedDict(
     'DocumentChange',
     {
@@ -848,6 +858,16 @@ class NoteResource(TypedDict):
     at: str
 
 
+class PairState(TypedDict):
+    """
+    What one person may be told of what another said, before or after a change.
+    """
+
+    tells: bool
+    messages: int
+    talks: int
+
+
 class PauseTimes(TypedDict):
     """
     Since when each kind of work is paused. Null means that the work is not paused.
@@ -936,6 +956,18 @@ class ReflectionResource(TypedDict):
     at: str
 
 
+class RefusingRule(TypedDict):
+    """
+    A sharing rule that does not tell an item to a reader.
+    """
+
+    id: str
+    name: str
+    reason: str
+    fails: str
+    why: str
+
+
 class RequestedResource(TypedDict):
     """
     A requested consolidation.
@@ -953,6 +985,15 @@ class Return(TypedDict):
 
     briefing: NotRequired[str]
     dismiss: NotRequired[bool]
+
+
+class RolesChange(TypedDict):
+    """
+    The roles that a person would have.
+    """
+
+    user_id: str
+    roles: list[Role]
 
 
 class RulesVersionResource(TypedDict):
@@ -1008,6 +1049,19 @@ class ServiceWithSecret(TypedDict):
 
 
 DeskWord: TypeAlias = str
+
+
+RemoveItem: TypeAlias = str
+
+
+class SharingDryRun(TypedDict):
+    """
+    Changes of rules and roles to try, without writing anything.
+    """
+
+    add: NotRequired[list[NewSharingRule]]
+    remove: NotRequired[list[RemoveItem]]
+    roles: NotRequired[list[RolesChange]]
 
 
 class SharingRuleChange(TypedDict):
@@ -1197,13 +1251,16 @@ NamedTexts: TypeAlias = Literal['keep', 'replace', 'remove']
 ThreadStatus: TypeAlias = Literal['open', 'completed', 'archived']
 
 
+ItemKind: TypeAlias = Literal['memory', 'goal', 'plan', 'thread', 'document', 'chat_document', 'chat_summary', 'agent_summary']
+
+
 UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant']
 
 
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'outreach', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'sharing', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'dry_run', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'outreach', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'sharing', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -2127,6 +2184,28 @@ class DraftResource(TypedDict):
     to_seq: int
 
 
+class DryRunChange(TypedDict):
+    """
+    An author and a reader for whom a change makes a difference.
+    """
+
+    author_id: str
+    author_name: str
+    reader_id: str
+    reader_name: str
+    before: PairState
+    after: PairState
+
+
+class DryRunResource(TypedDict):
+    """
+    What a change of rules or roles would let people be told, or stop.
+    """
+
+    pairs: list[DryRunChange]
+    complete: bool
+
+
 class EffectiveSettingResource(TypedDict):
     """
     A setting in force: its value and the level that set it.
@@ -2208,6 +2287,42 @@ class ErasureResource(TypedDict):
     sweep_again_at: str | None
     finished_at: str | None
     backups: str
+
+
+class ExplainedMessageResource(TypedDict):
+    """
+    Why a reader may see a message, or why not, without its words.
+    """
+
+    may_see: bool
+    decided_by: str
+    why: str
+    rules: list[DecidingRule]
+    refused_reader: str | None
+    refused_rules: list[RefusingRule]
+    seq: int
+    sender: SenderResource
+
+
+class ExplainedMessages(TypedDict):
+    """
+    Why a reader may see messages of a chat, or why not.
+    """
+
+    items: list[ExplainedMessageResource]
+
+
+class ExplanationResource(TypedDict):
+    """
+    Why a reader may see an item, or why not, as of now.
+    """
+
+    may_see: bool
+    decided_by: str
+    why: str
+    rules: list[DecidingRule]
+    refused_reader: str | None
+    refused_rules: list[RefusingRule]
 
 
 class ExportedInvitation(TypedDict):
@@ -2792,6 +2907,21 @@ class TrialResource(TypedDict):
     status: ToolStatus
     content: str
     usage: CallUsage | None
+
+
+class UsableMessage(TypedDict):
+    """
+    A passage that an agent could use for its answer to a person, and why it may.
+    """
+
+    chat_id: str
+    seqs: list[int]
+    sender: SenderResource
+    text: str
+    created_at: str
+    decided_by: str
+    why: str
+    rules: list[DecidingRule]
 
 
 UsageReportResource = TypedDict(
@@ -3490,6 +3620,15 @@ class SettingsResource(TypedDict):
     prices: NotRequired[Prices | None]
     message_templates: NotRequired[list[MessageTemplate] | None]
     operators_read_chats: NotRequired[bool | None]
+
+
+class SharingPreview(TypedDict):
+    """
+    What an agent could use to answer a person in private, best first.
+    """
+
+    chat_id: str
+    items: list[UsableMessage]
 
 
 class TenantOverridesChange(TypedDict):

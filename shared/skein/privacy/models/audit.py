@@ -23,6 +23,7 @@ AuditKind = Literal[
     "context",
     "desk",
     "document",
+    "dry_run",
     "endpoint",
     "errand",
     "erasure",

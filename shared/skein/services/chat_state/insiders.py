@@ -32,9 +32,7 @@ def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
     return [Chat.key_of(run.tenant, each) for each in chats_of_insiders(run) if each != here]
 
 
-def holds_insiders_alone(
-    run: Run, agent: Agent, readers: Audience, *, writes: bool = False
-) -> bool:
+def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: bool) -> bool:
     """Return whether an activation may hold no words of outsiders.
 
     That is so for the runs of plans and services, and in private if the agent says so.
@@ -43,8 +41,18 @@ def holds_insiders_alone(
         readers: The readers of the active chat.
         writes: Whether the agent may call a tool of the tenant that writes.
     """
-    if run.trigger.type in {"plan", "service"}:
-        return True
+    return run.trigger.type in {"plan", "service"} or leaves_out_outsiders(
+        agent, readers, writes=writes
+    )
+
+
+def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bool:
+    """Return whether an agent's prompts for some readers hold no words of outsiders.
+
+    Args:
+        readers: The readers of the chat.
+        writes: Whether the agent may call a tool of the tenant that writes.
+    """
     return (agent.outsiders or ("none" if writes else "quoted")) == "none" and not readers.open
 
 

@@ -4,18 +4,23 @@ from dataclasses import dataclass
 
 from skein.errors import NotFound
 from skein.interface.reading import keys_of_person, zone_of_entries
+from skein.models.chats.chat import Chat
 from skein.models.common.ownership import scopes_at
-from skein.models.common.provenance import NO_INSIDERS
+from skein.models.common.provenance import NO_INSIDERS, Insiders
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.own_tools.items import OwnToolItems, keys_named, own_names
 from skein.ports import Clock, Table
 from skein.recall.candidates import RecallRequest
 from skein.recall.search import Recall, RecallResult
 from skein.services.chat_state.audience import destination_of, scope_of
-from skein.services.chat_state.insiders import insiders_at
+from skein.services.chat_state.insiders import insiders_at, leaves_out_outsiders
 from skein.services.chat_state.sharing_reads import read_sharing
 from skein.services.chat_state.snapshot import chat_of_agent
+from skein.services.chats.views import ChatViews
 from skein.settings import Settings
+
+MAX_PAGES = 20  # of a person's chats that are searched for the direct chat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +31,7 @@ class RecallPreview:
     clock: Clock
     recall: Recall
     settings: Settings
+    views: ChatViews
 
     def find(
         self, tenant: str, agent_id: str, query: str, *, chat_id: str | None, tokens: int
@@ -52,10 +58,6 @@ class RecallPreview:
         if agent is None or agent.deleted_at is not None:
             raise NotFound("agent not found")
         person = next((User.from_item(found[key]) for key in person_keys if key in found), None)
-        insiders = NO_INSIDERS
-        if chat is not None:
-            alone = agent.outsiders == "none" and not chat.readers.open
-            insiders = insiders_at(chat, alone=alone)
         sharing = read_sharing(self.table, chat, {}, self.clock.now(), self.settings, again=True)
         return self.recall.find(
             RecallRequest(
@@ -69,8 +71,36 @@ class RecallPreview:
                 tokens=tokens,
                 now=self.clock.now(),
                 zone=zone_of_entries(person, agent.time_zone),
-                insiders=insiders,
+                insiders=insiders_for(self.table, agent, chat) if chat else NO_INSIDERS,
                 thorough=True,
                 reader_rules=sharing.for_readers if sharing is not None else None,
             )
         )
+
+    def private_chat(self, tenant: str, agent_id: str, user_id: str) -> Chat:
+        """Return the newest private chat of a person with an agent, in which both are alone.
+
+        Raises:
+            NotFound: There is none.
+        """
+        cursor = None
+        for _ in range(MAX_PAGES):
+            page = self.views.agent_chats(tenant, agent_id, user_id=user_id, cursor=cursor)
+            for chat in page.items:
+                if chat.kind == "direct" and not chat.readers.open and len(chat.person_ids) == 1:
+                    return chat
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        raise NotFound("the person has no private chat with this agent")
+
+
+def insiders_for(table: Table, agent: Agent, chat: Chat) -> Insiders:
+    """Return the insiders of an agent's prompt in a chat, and whether it holds their words alone.
+
+    Costs one call if the agent has tools of the tenant.
+    """
+    keys = keys_named(agent.tenant, own_names(agent))
+    tools = OwnToolItems.of_agent(agent, table.get_many(keys) if keys else {})
+    alone = leaves_out_outsiders(agent, chat.readers, writes=tools.write)
+    return insiders_at(chat, alone=alone)

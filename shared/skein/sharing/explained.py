@@ -1,0 +1,262 @@
+"""Explain why a reader may see an item, or why not, as of now.
+
+Nothing is decided here: who was present is asked of audiences, and what rules tell of
+`ReaderRules.decided`, as prompts do.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from skein.errors import NotFound, Unprocessable
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
+from skein.models.chats.refusal import SharingRefusal
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import DerivedItem, Readers
+from skein.models.common.provenance import NO_INSIDERS, Insiders
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.ports import Clock, Table
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.sharing_rules import Decision, ReaderRules, SaidMessage
+from skein.services.chat_state.snapshot import read_chat
+from skein.services.common.pagination import read_items
+from skein.services.config.rule_versions import read_rules
+from skein.services.directory.users import Users
+from skein.settings import Settings
+from skein.sharing.grounds import SharingGround
+from skein.sharing.preview import insiders_for
+
+MAX_EXPLAINED = 50  # messages in an answer
+NO_DECISION = Decision()  # by sharing rules
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why readers may see an item, or why not.
+
+    Attributes:
+        decided_by: The ground, or the first condition of sharing rules that fails.
+        decision: What the sharing rules say; nothing if presence decided.
+    """
+
+    may_see: bool
+    decided_by: SharingGround | SharingRefusal
+    decision: Decision = NO_DECISION
+
+    @property
+    def sentence(self) -> str:
+        """The explanation in plain words, with the rules that it is about."""
+        by = [f"{rule.name}: {rule.reason}" for rule in self.decision.rules]
+        no = [f"{one.rule.name}: {one.reason.meaning}" for one in self.decision.refused]
+        return " ".join([self.decided_by.meaning, *by, *no])
+
+
+class ExplainedMessage(NamedTuple):
+    """A message with the explanation for its readers."""
+
+    message: Message
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class AskedReaders:
+    """Those for whom an item is explained.
+
+    Attributes:
+        users: The readers with their records; the one who was asked for is the first.
+        chat: The chat in which they would read it; None for wherever the reader can.
+    """
+
+    users: tuple[User, ...]
+    chat: Chat | None = None
+
+    @property
+    def audience(self) -> Audience:
+        """The readers as the audience of a prompt."""
+        if self.chat is not None:
+            return self.chat.readers
+        return Audience(open=False, people=tuple(person.id for person in self.users))
+
+    def elsewhere(self, chat: Chat | None) -> bool:
+        """Tell whether they would read in another chat than this one."""
+        return self.chat is not None and (chat is None or self.chat.id != chat.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanations:
+    """The service that explains who may see what; it writes nothing."""
+
+    table: Table
+    clock: Clock
+    settings: Settings
+    users: Users
+
+    def readers(self, tenant: str, user_id: str, chat_id: str | None = None) -> AskedReaders:
+        """Return a reader, and all who read a chat together with them.
+
+        Args:
+            chat_id: The chat in which the person would read; None for wherever they can.
+
+        Raises:
+            NotFound: The person or the chat does not exist.
+            Unprocessable: The person is not in the chat.
+        """
+        reader = self.users.get(tenant, user_id)
+        if chat_id is None:
+            return AskedReaders((reader,))
+        chat = read_chat(self.table, tenant, chat_id)
+        if user_id not in chat.person_ids:
+            raise Unprocessable("the reader is not in the chat")
+        others = [User.key_of(tenant, each) for each in chat.person_ids if each != user_id]
+        found = read_items(self.table, others)
+        people = (User.from_item(found[key]) for key in others if key in found)
+        return AskedReaders((reader, *people), chat)
+
+    def of_messages(
+        self, tenant: str, chat_id: str, seqs: Sequence[int], readers: AskedReaders
+    ) -> tuple[ExplainedMessage, ...]:
+        """Explain messages of a chat, those that exist, in their order.
+
+        Raises:
+            NotFound: The chat does not exist.
+        """
+        chat, now = read_chat(self.table, tenant, chat_id), self.clock.now()
+        keys = [Message.key_of(tenant, chat_id, seq) for seq in seqs]
+        found = read_items(self.table, keys)
+        messages = [Message.from_item(found[key]) for key in keys if key in found]
+        living = [each for each in messages if not _expired(each, now.timestamp())]
+        authors = {User.key_of(tenant, each.sender.id) for each in living}
+        records = read_items(self.table, sorted(authors))
+        rules = ReaderRules.of(read_rules(self.table, tenant), readers.users, now, self.settings)
+        shown: list[ExplainedMessage] = []
+        for message in living:
+            explanation = _by_presence(chat, message, readers)
+            if explanation is None:
+                item = records.get(User.key_of(tenant, message.sender.id))
+                author = User.from_item(item) if item is not None else None
+                decision = rules.decided(chat, SaidMessage.of(message), author)
+                explanation = self._by_rule(chat, decision, readers)
+            shown.append(ExplainedMessage(message, explanation))
+        return tuple(shown)
+
+    def of_item(self, agent: Agent, thing: DerivedItem, readers: AskedReaders) -> Explanation:
+        """Explain an item that an agent made, or an operator for it."""
+        where = readers.chat.id if readers.chat is not None else thing.home
+        if thing.authors.by_rule and thing.home != where:
+            return Explanation(may_see=False, decided_by=SharingGround.STAYS)
+        to_readers = Readers(readers=readers.audience, chat_id=where)
+        of_prompt = to_readers.model_copy(update={"insiders": self._insiders(agent, readers)})
+        return _of_made(
+            thing.audience, shown=to_readers.shows(thing), admitted=of_prompt.shows(thing)
+        )
+
+    def of_summary(
+        self, agent: Agent, chat_id: str, readers: AskedReaders, *, by_agent: bool
+    ) -> Explanation:
+        """Explain the summary of a chat.
+
+        Args:
+            by_agent: Whether it is the agent's own summary.
+
+        Raises:
+            NotFound: There is no such chat or summary.
+        """
+        chat = read_chat(self.table, agent.tenant, chat_id)
+        summary = chat.summary
+        if by_agent:
+            ref = MemberRef(kind="agent", id=agent.id)
+            item = self.table.get(Membership.key_of(agent.tenant, chat_id, ref))
+            summary = Membership.from_item(item).summary if item is not None else None
+        if summary is None:
+            raise NotFound("the chat has no such summary")
+        if summary.authors.by_rule and readers.elsewhere(chat):
+            return Explanation(may_see=False, decided_by=SharingGround.STAYS)
+        insiders = self._insiders(agent, readers)
+        shown = may_show(summary.audience, readers.audience)
+        admitted = insiders.admit(summary.authors)
+        return _of_made(summary.audience, shown=shown, admitted=admitted)
+
+    def _insiders(self, agent: Agent, readers: AskedReaders) -> Insiders:
+        """Return the insiders of the agent's prompt in the readers' chat; nobody without a chat."""
+        return insiders_for(self.table, agent, readers.chat) if readers.chat else NO_INSIDERS
+
+    def _by_rule(self, chat: Chat, decision: Decision, readers: AskedReaders) -> Explanation:
+        """Explain what the rules say, and which of the readers' agents can follow them."""
+        if decision.refusal is not None:
+            return Explanation(may_see=False, decided_by=decision.refusal, decision=decision)
+        if readers.audience.open:
+            return Explanation(may_see=False, decided_by=SharingGround.READERS_OPEN)
+        agents = [
+            self._agent(chat.tenant, member.id)
+            for member in chat.roster
+            if member.kind == "agent" and (readers.chat is None or readers.chat.has(member.ref))
+        ]
+        if not agents:
+            return Explanation(may_see=False, decided_by=SharingGround.OTHER_AGENT)
+        where = readers.chat or chat
+        if all(insiders_for(self.table, agent, where).alone for agent in agents):
+            return Explanation(may_see=False, decided_by=SharingGround.OUTSIDERS)
+        return Explanation(may_see=True, decided_by=SharingGround.RULE, decision=decision)
+
+    def _agent(self, tenant: str, agent_id: str) -> Agent:
+        item = self.table.get(Agent.key_of(tenant, agent_id))
+        if item is None:
+            raise NotFound("agent not found")
+        return Agent.from_item(item)
+
+
+def _of_made(audience: Audience, *, shown: bool, admitted: bool) -> Explanation:
+    """Explain what agents make, of which rules tell nothing.
+
+    Args:
+        audience: The people who were present for all of it.
+        shown: Whether the readers are among them.
+        admitted: Whether the agent's prompt for them may hold its words.
+    """
+    if not shown:
+        return Explanation(may_see=False, decided_by=SharingRefusal.NOT_OWN_WORDS)
+    if not admitted:
+        return Explanation(may_see=False, decided_by=SharingGround.OUTSIDERS)
+    ground = SharingGround.OPEN if audience.open else SharingGround.PRESENCE
+    return Explanation(may_see=True, decided_by=ground)
+
+
+def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explanation | None:
+    """Explain a message without sharing rules; None if only a rule could tell it."""
+    hidden = _hidden(chat, message, readers)
+    audience = audience_of(chat, since_seq=message.seq)
+    if hidden is None and may_show(audience, readers.audience):
+        agreed = message.via is not None or message.errand_id is not None
+        present = SharingGround.CONSENT if agreed else SharingGround.PRESENCE
+        return Explanation(
+            may_see=True, decided_by=SharingGround.OPEN if audience.open else present
+        )
+    here = not readers.elsewhere(chat)
+    if hidden is None and here and may_show(chat.readers, readers.audience):
+        return Explanation(may_see=True, decided_by=SharingGround.MEMBERSHIP)
+    if hidden is None and chat.hides(message.seq, message.created_at, here=readers.chat):
+        hidden = SharingGround.RESET
+    return Explanation(may_see=False, decided_by=hidden) if hidden is not None else None
+
+
+def _hidden(
+    chat: Chat, message: Message, readers: AskedReaders
+) -> SharingGround | SharingRefusal | None:
+    """Return why a message is shown to nobody, or to nobody in another chat; None if it may be."""
+    if message.kind in {"deleted", "erased"}:
+        return SharingGround.GONE
+    if not readers.elsewhere(chat):
+        return None
+    if chat.discarded_at is not None:
+        return SharingRefusal.DISCARDED
+    if message.words.by_rule:
+        return SharingGround.STAYS
+    reset = chat.hides(message.seq, message.created_at, here=readers.chat)
+    return SharingGround.RESET if reset else None
+
+
+def _expired(message: Message, now: float) -> bool:
+    return message.expires_at is not None and message.expires_at <= now

@@ -1,0 +1,47 @@
+"""Why a reader may see an item, besides sharing rules, and why not."""
+
+from enum import StrEnum
+
+
+class SharingGround(StrEnum):
+    """What decided whether a reader may see an item, where no sharing rule did.
+
+    Attributes:
+        meaning: The reason in one sentence, for documents and clients.
+    """
+
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str = "") -> "SharingGround":
+        """Create a member from its value and its meaning."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+    # The reader may see it.
+    OPEN = "open", "Everybody may see it: it comes from an open chat, or from no chat."
+    PRESENCE = "presence", "All readers were present for all of it."
+    CONSENT = (
+        "consent",
+        "Its author agreed by a choice or an errand to these words, for those who read this chat.",
+    )
+    MEMBERSHIP = (
+        "membership",
+        "A reader joined later, and reads it in its chat only.",
+    )
+    RULE = "rule", "A sharing rule lets agents tell it to all readers."
+
+    # The reader may not.
+    GONE = "gone", "The message was deleted or erased."
+    RESET = "reset", "It was said before a reset, and agents show nothing from before it."
+    READERS_OPEN = "readers_open", "Everybody may read that chat, so no rule tells words there."
+    OTHER_AGENT = "other_agent", "No agent of that chat is in the chat of the words."
+    OUTSIDERS = (
+        "outsiders",
+        "The agent's private prompts hold no words of outsiders; so it is if its tools write.",
+    )
+    STAYS = (
+        "stays_in_chat",
+        "An agent was shown words by a sharing rule for it, so it stays in its chat.",
+    )
