@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 
-from skein.agent.tools.chats import own_chat
 from skein.errors import Failed, NotFound
-from skein.interface.history import History, words_of
+from skein.interface.history import History
 from skein.interface.reading import Reading
-from skein.interface.tool_context import ToolContext, admitted
-from skein.media.copies import NUMBERED, PREFIX, CopiedFiles, DocumentText, Original
-from skein.models.chats.media import MediaFile
-from skein.services.chats.own_chats import OwnChats
+from skein.interface.tool_context import ToolContext
+from skein.media.copies import NUMBERED, PREFIX, DocumentText, Original
 from skein.services.common.quoting import quoted
 from skein.workspace.documents import Documents
-from skein.workspace.tools.common import document_reach
+from skein.workspace.tools.common import document_reach, file_of_chat
 from skein.workspace.tools.documents import list_documents, read_document
 
 NO_FILE = "nothing was sent: this chat has no file {}"
@@ -39,28 +36,11 @@ def originals_named(call: ToolContext, names: Sequence[str]) -> list[Original]:
 
 
 def _original(call: ToolContext, name: str) -> Original:
-    if name.startswith(PREFIX) or NUMBERED.fullmatch(name):
-        return _file(call, name)
     try:
+        if name.startswith(PREFIX) or NUMBERED.fullmatch(name):
+            return file_of_chat(call, name)
         document = call.service(Documents).get(document_reach(call), name)
     except NotFound:
         raise Failed(NO_FILE.format(quoted(name))) from None
     call.activation.add_items([document])
     return DocumentText(document.text, document.authors)
-
-
-def _file(call: ToolContext, name: str) -> MediaFile:
-    chat, _ = own_chat(call, call.target(None))
-    try:
-        file = call.service(CopiedFiles).find(chat, name)
-    except NotFound:
-        raise Failed(NO_FILE.format(quoted(name))) from None
-    seq = file.seq or 0
-    messages, audience = call.service(OwnChats).newest_messages(
-        chat, 1, here=call.reading.chat, readers=call.reading.destination, before=seq + 1
-    )
-    shown = [message for message in admitted(call, messages) if message.seq == seq]
-    if not shown:
-        raise Failed(NO_FILE.format(quoted(name)))
-    call.activation.add_held(audience, words_of(shown).joined(file.words))
-    return file

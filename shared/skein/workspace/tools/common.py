@@ -1,19 +1,25 @@
-"""What the tools for documents and threads share: names, the author of a change, and the reach."""
+"""What the tools for documents, files and threads share: names, authors, reach, files of a chat."""
 
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from skein.errors import NotFound
 from skein.interface.arguments import LINE
+from skein.interface.history import words_of
 from skein.interface.tool_context import (
     ToolContext,
     actor_of,
+    admitted,
     authors_of,
     content_of,
     material_of,
     readers_of,
 )
+from skein.media.copies import GONE, CopiedFiles
+from skein.models.chats.media import MediaFile
 from skein.models.common.ownership import effect_id
+from skein.services.chats.own_chats import OwnChats
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import DocumentReach, Folder
 
@@ -62,3 +68,27 @@ def document_reach(call: ToolContext) -> DocumentReach:
         chat_id=reading.chat.id if reading.chat is not None else None,
         actor=actor_of(call),
     )
+
+
+def file_of_chat(call: ToolContext, name: str) -> MediaFile:
+    """Return a file of the active chat, by its id or by the numbers of its message and itself.
+
+    The file and its message count as shown to the activation.
+
+    Raises:
+        NotFound: No message that the agent may see has such a file.
+        Forbidden: The readers of the prompt may not see the message.
+    """
+    tenant, agent = call.activation.run.tenant, call.activation.claim.agent
+    chats = call.service(OwnChats)
+    chat, _ = chats.get(tenant, agent, call.target(None))
+    file = call.service(CopiedFiles).find(chat, name)
+    seq = file.seq or 0
+    messages, audience = chats.newest_messages(
+        chat, 1, here=call.reading.chat, readers=call.reading.destination, before=seq + 1
+    )
+    shown = [message for message in admitted(call, messages) if message.seq == seq]
+    if not shown:
+        raise NotFound(GONE)
+    call.activation.add_held(audience, words_of(shown).joined(file.words))
+    return file

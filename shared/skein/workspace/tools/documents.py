@@ -8,9 +8,8 @@ from pydantic import Field, StringConstraints
 
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.interface.arguments import LINE, MAX_NUMBER, MAY_BE_EMPTY, TEXT, Count, Id, Query
-from skein.interface.history import words_of
 from skein.interface.tool import refusals_as_tool_errors, tool
-from skein.interface.tool_context import ToolContext, admitted, own_scope, reach_at
+from skein.interface.tool_context import ToolContext, own_scope, reach_at
 from skein.media.texts import MediaTexts
 from skein.models.chats.chat import Chat
 from skein.models.common.base import rfc3339
@@ -37,7 +36,13 @@ from skein.workspace.sections.document_text import (
 from skein.workspace.sections.skills import skill_text
 from skein.workspace.skills import Skills
 from skein.workspace.threads import Threads
-from skein.workspace.tools.common import DocumentName, SkillName, author_of, document_reach
+from skein.workspace.tools.common import (
+    DocumentName,
+    SkillName,
+    author_of,
+    document_reach,
+    file_of_chat,
+)
 
 MediaType = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=151), LINE
@@ -88,7 +93,7 @@ def read_document(
 ) -> str:
     """Read a document or file, 10,000 characters at a time."""
     if thread_id is None and FILE_ID.fullmatch(name):
-        return _file(call, name, offset or 0)
+        return _text_of_file(call, name, offset or 0)
     document = _found(call, name) if thread_id is None else _of_thread(call, thread_id, name)
     call.activation.add_items([document])
     start = offset or 0
@@ -97,26 +102,19 @@ def read_document(
     return document_text(document, characters=SHOWN_CHARACTERS, offset=start)
 
 
-def _file(call: ToolContext, media_id: str, start: int) -> str:
+def _text_of_file(call: ToolContext, media_id: str, start: int) -> str:
     """Return a part of the text of a file of the active chat's messages.
 
     Raises:
         Failed: No message that the agent may see has such a file, or the file has no text.
     """
-    chat, _ = call.service(OwnChats).get(
-        call.activation.run.tenant, call.activation.claim.agent, call.target(None)
-    )
-    file = call.service(MediaTexts).file(chat, media_id)
-    if file is None or file.seq is None:
-        raise Failed(NO_FILE)
-    messages, audience = call.service(OwnChats).newest_messages(
-        chat, 1, here=call.reading.chat, readers=call.reading.destination, before=file.seq + 1
-    )
-    messages = [one for one in admitted(call, messages) if media_id in one.media_ids]
-    text = call.service(MediaTexts).text(file) if messages else None
+    try:
+        file = file_of_chat(call, media_id)
+    except NotFound:
+        raise Failed(NO_FILE) from None
+    text = call.service(MediaTexts).text(file)
     if text is None:
         raise Failed(NO_FILE)
-    call.activation.add_held(audience, words_of(messages))
     if start > len(text):
         raise Correctable(f"it has {len(text):,} characters")
     head = f"=== {named(media_id)} ({file.content_type}) ==="
