@@ -17,7 +17,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.services.replies.sharing_notices import MAX_LISTED
 from tests.support.api_client import Client
 from tests.support.builders import NOON, TENANT, person
-from tests.support.fakes import calls
+from tests.support.fakes import Calls, calls
 from tests.support.family import COACH, EMMA, RINA, TOM, Family, chat_of
 from tests.support.live import connect
 from tests.support.number_codes import link_number
@@ -56,6 +56,10 @@ def tom_gets_a_second_subject(family: Family) -> None:
     assert family.operator.patch(f"/v1/users/{TOM.id}", {"roles": roles}).status == 200
 
 
+def chat_is_discarded(family: Family) -> None:
+    family.app.chat_admin.discard(TENANT, chat_of(EMMA), EMMA.ref)
+
+
 def rule_reaches_its_end(family: Family) -> None:
     family.clock.advance(3_600)
 
@@ -74,6 +78,7 @@ MEANWHILE = (
     tom_is_merged_into_another,
     tom_loses_his_role,
     tom_gets_a_second_subject,
+    chat_is_discarded,
     rule_reaches_its_end,
     rule_is_shortened_and_reaches_its_end,
 )
@@ -195,3 +200,16 @@ def test_stream_of_an_answer_sends_no_told_words_once_the_rule_is_withdrawn(
     assert sent.startswith("The lesson")
     assert "Nine" not in sent
     assert "<retract>" in sent
+
+
+def test_tools_save_no_told_words_once_the_rule_is_withdrawn(family: Family) -> None:
+    [rule] = family.operator.get("/v1/sharing-rules").body["items"]
+    saves = calls(("save_memory", {"text": ANSWER, "kind": "core"}))
+
+    def withdrawn(_: ModelRequest) -> Calls:
+        family.operator.delete(f"/v1/sharing-rules/{rule['id']}")
+        return saves
+
+    family.model.script.append(withdrawn)
+    family.says(TOM, ASKED)
+    assert ANSWER not in family.prompt_of(TOM, "What do you know of the lesson?")

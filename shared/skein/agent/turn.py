@@ -12,7 +12,7 @@ from datetime import datetime
 
 from skein.agent.answers import NOTICES, ending_of, leaves_no_question, review
 from skein.agent.executor import ToolExecutor
-from skein.agent.reading.held_content import held_by
+from skein.agent.reading.held_content import held_by, rules_hold
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import prefetch_keys
 from skein.agent.sections.builder import PromptBuilder
@@ -47,6 +47,7 @@ from skein.masking import in_our_words
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
 from skein.models.common.reason import Reason
+from skein.models.config.sharing import RULES_CHANGED
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.run import Run, RunStatus
@@ -327,7 +328,7 @@ class Turns:
         ended = False
         try:
             if not step.is_final:
-                activation.claim = self.activations.record(step_recording)
+                self._record_before_calls(activation, step_recording)
             else:
                 self._end_run(activation, step, reading, step_recording)
                 ended = True
@@ -346,6 +347,20 @@ class Turns:
                     settles=ended,
                 )
                 activation.permit = activation.permit and not ended
+
+    def _record_before_calls(
+        self, activation: StreamedActivation, step_recording: Recording
+    ) -> None:
+        """Record an answer whose calls come next; also one whose calls may not be made any more.
+
+        Raises:
+            ReadersChanged: What the activation was told may not be told any more.
+        """
+        try:
+            activation.claim = self.activations.record(step_recording, acts=True)
+        except ReadersChanged:
+            activation.claim = self.activations.record(step_recording)
+            raise
 
     @staticmethod
     def _asks_again(activation: StreamedActivation, number: int) -> bool:
@@ -470,6 +485,8 @@ class Turns:
         reading = self.context_loader.again(run, chat, member, prefetched)
         if run.held is None:
             return reading
+        if not steps[-1].is_last and not rules_hold(run, reading, self.clock.now()):
+            raise ReadersChanged(RULES_CHANGED)
         return replace(reading, destination=run.held.readers, audience=run.held.audience)
 
     def _check_opt_out(self, run: Run, reading: Reading, steps: Sequence[Step]) -> None:

@@ -167,9 +167,9 @@ class RecallIndexing:
             return
         left = chat.sharing.quiet_at(pause_in(chat, self.settings)) - self.clock.now()
         if left > timedelta():
-            talk = job.model_copy(
-                update={"first_seq": chat.sharing.talk_from, "last_seq": last_seq}
-            )
+            opened = chat.sharing.opened
+            first_seq = chat.sharing.newest_talk_from if opened else chat.sharing.talk_from
+            talk = job.model_copy(update={"first_seq": first_seq, "last_seq": last_seq})
             delay = min(ceil(left.total_seconds()), MAX_DELAY_SECONDS)
             self.dispatch.send([talk], delay_seconds=delay)
 

@@ -1,5 +1,7 @@
 """The held content of a prompt, by which later posts are allowed or refused."""
 
+from datetime import datetime
+
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.trigger import ShownTrigger
 from skein.agent.sections.your_chats import YourChats
@@ -32,6 +34,15 @@ def rules_as_read(reading: Reading) -> SharingStamp | None:
     if reading.sharing is None:
         return None
     return SharingStamp.of(reading.sharing.for_readers.epoch, _rules_that_tell(reading))
+
+
+def rules_hold(run: Run, reading: Reading, now: datetime) -> bool:
+    """Return whether all that a run was told may still be told, by rules that were read again."""
+    stamp = run.sharing_stamp
+    if stamp is None:
+        return True
+    epoch = reading.sharing.for_readers.epoch if reading.sharing is not None else None
+    return epoch == stamp.epoch and not stamp.has_ended(now)
 
 
 def _rules_that_tell(reading: Reading) -> list[SharingRule]:

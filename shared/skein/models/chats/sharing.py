@@ -47,6 +47,18 @@ class SharingState(Value):
         default_factory=dict
     )
 
+    @property
+    def newest_talk_from(self) -> int:
+        """The first message that may belong to the newest talk; see `_beginning`."""
+        return self._beginning(self.talk_from)
+
+    def _beginning(self, first_seq: int) -> int:
+        """Return the first message that may belong to a talk.
+
+        The first talk began before the first notice, at an unknown message.
+        """
+        return 1 if first_seq <= min(self.noticed.values(), default=0) else first_seq
+
     def quiet_at(self, pause: timedelta) -> datetime:
         """Return when the newest talk is over, if the person writes no more."""
         return self.spoke_at + pause
@@ -55,7 +67,7 @@ class SharingState(Value):
         """Return the state after a message of the person; it may begin a new talk."""
         if now < self.quiet_at(pause):
             return self.model_copy(update={"spoke_at": now})
-        kept = (*self.kept, SeqSpan(first_seq=self.talk_from, last_seq=seq - 1))
+        kept = (*self.kept, SeqSpan(first_seq=self.newest_talk_from, last_seq=seq - 1))
         return self.model_copy(
             update={
                 "talk_from": seq,
@@ -72,7 +84,7 @@ class SharingState(Value):
         If the message begins a talk, it came late: the talk before it is withdrawn, too.
         """
         late = seq == self.talk_from and 0 < self.before < seq
-        state = self.withdrawn(self.before, seq - 1) if late else self
+        state = self.withdrawn(self._beginning(self.before), seq - 1) if late else self
         return state.model_copy(update={"private": True})
 
     def withdrawn(self, first_seq: int, last_seq: int) -> "SharingState":
@@ -92,20 +104,20 @@ class SharingState(Value):
 
     def keeps(self, seq: int) -> bool:
         """Tell whether the person keeps a message from others."""
-        if self.private and seq >= self.talk_from:
+        if self.private and seq >= self.newest_talk_from:
             return True
         return any(each.first_seq <= seq <= each.last_seq for each in self.kept)
 
     def is_over(self, seq: int, now: datetime, pause: timedelta) -> bool:
         """Tell whether the talk of a message is over, so that it can no longer be kept by code."""
-        return seq < self.talk_from or now >= self.quiet_at(pause)
+        return seq < self.newest_talk_from or now >= self.quiet_at(pause)
 
     def retold_since(self, earlier: "SharingState | None") -> SeqSpan | None:
         """Return the span of messages that the person has kept or opened since an earlier state."""
         kept, opened = (earlier.kept, earlier.opened) if earlier is not None else ((), {})
         spans = [each for each in self.kept if each not in kept]
         if self.private and earlier is not None and not earlier.private:
-            spans.append(SeqSpan(first_seq=self.talk_from, last_seq=LAST_SEQ))
+            spans.append(SeqSpan(first_seq=self.newest_talk_from, last_seq=LAST_SEQ))
         if self.opened != opened:
             spans.append(SeqSpan(first_seq=1, last_seq=max(self.opened.values(), default=1)))
         if not spans:

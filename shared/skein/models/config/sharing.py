@@ -17,6 +17,7 @@ MAX_RULES = 100  # of a tenant, without those that have ended
 MAX_OWN_RULES = 10  # that one person makes for their own words
 LAST_VERSION = 99_999_999
 MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
+RULES_CHANGED = "what the run was told may not be told any more"
 
 RoleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
 

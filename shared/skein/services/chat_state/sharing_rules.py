@@ -139,7 +139,7 @@ class AuthorRules:
         if sharing is None:
             return SharingRefusal.NO_NOTICE
         if sharing.keeps(said.seq):
-            newest = sharing.private and said.seq >= sharing.talk_from
+            newest = sharing.private and said.seq >= sharing.newest_talk_from
             return SharingRefusal.PRIVATE if newest else SharingRefusal.KEPT
         over = sharing.is_over(said.seq, self.now, pause_in(chat, self.settings))
         return None if over else SharingRefusal.TALK_NOT_OVER

@@ -19,6 +19,7 @@ from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update, Write
 from skein.models.config.overrides import TenantSettings
+from skein.models.config.sharing import epoch_raised
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import InvitationJob, Job, RecallJob
 from skein.models.runs.run import Run
@@ -248,6 +249,8 @@ class ChatAdministration:
         now = self.clock.now()
         _, write = revise(snapshot.chat, {"discarded_at": now}, also=NOT_DUE)
         writes: list[Write] = [write]
+        if snapshot.chat.sharing is not None:
+            writes.append(epoch_raised(tenant))
         jobs: list[Job] = [RecallJob(tenant=tenant, chat_id=chat_id)]  # to leave the index
         for agent in snapshot.agents:
             released, following = self._released(agent, now)

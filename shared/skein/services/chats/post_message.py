@@ -48,7 +48,7 @@ from skein.models.common.storage import (
     gone,
 )
 from skein.models.config.overrides import Overrides
-from skein.models.config.sharing import SharingStamp, epoch_raised
+from skein.models.config.sharing import RULES_CHANGED, SharingStamp, epoch_raised
 from skein.models.outbox.jobs import Job, MediaJob
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
@@ -69,8 +69,6 @@ from skein.services.runs.waits import resumed_by
 from skein.services.runs.wakeups import paced, why_nobody, woken_by
 from skein.settings import Settings
 from skein.tracing import span
-
-RULES_CHANGED = "what the run was told may not be told any more"
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from skein.errors import ConditionFailed, ReadersChanged
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
+from skein.models.config.sharing import RULES_CHANGED
 from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
 from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.ports import Clock, Metrics, Table
@@ -109,16 +111,32 @@ class Activations:
         page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
         return tuple(map(Step.from_item, page.items))
 
-    def record(self, step_recording: Recording) -> Claim:
+    def record(self, step_recording: Recording, *, acts: bool = False) -> Claim:
         """Record a step before any of its tool calls is carried out.
+
+        Args:
+            acts: Whether calls follow, which may save or send what the run was told.
 
         Raises:
             LostLease: Another worker has taken the run over.
+            ReadersChanged: Calls would follow, and what the run was told by sharing rules may not
+                be told any more. Nothing was recorded.
         """
-        write_claimed(
-            self.table, step_recording.claim, step_recording.changes, own=step_recording.own_writes
-        )
-        return step_recording.claim
+        claim = step_recording.claim
+        stamp = claim.run.sharing_stamp if acts else None
+        if stamp is not None and stamp.has_ended(self.clock.now()):
+            raise ReadersChanged(RULES_CHANGED)
+        try:
+            write_claimed(
+                self.table,
+                claim,
+                step_recording.changes,
+                own=step_recording.own_writes,
+                shared=[stamp.unchanged(claim.run.tenant)] if stamp is not None else (),
+            )
+        except ConditionFailed as failure:
+            raise ReadersChanged(RULES_CHANGED) from failure
+        return claim
 
     def keep_results(self, claim: Claim, step: Step, *, also: Sequence[Write] = ()) -> None:
         """Record the results of a step's tool calls, after all have been carried out.
