@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import YES
@@ -13,7 +14,7 @@ from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
 from tests.attacks.cast import PEOPLE, Word, named, titled
 from tests.attacks.files import words_in
-from tests.attacks.sharing import Permissions
+from tests.attacks.permissions import Permissions
 from tests.support.builders import TENANT, World
 
 EVERYBODY = ("everybody",)
@@ -51,6 +52,7 @@ class Knowledge:
 
     Attributes:
         insiders: The people who may know the secret, wherever they are.
+        told_by_rule: How many prompts told the secret by a rule.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class Knowledge:
         self._permissions = permissions
         self._told_apart = told_apart
         self.insiders: set[str] = set()
+        self.told_by_rule = 0
         self._told_in: defaultdict[str, set[str]] = defaultdict(set)
+        self._saved_for: set[str] = set()  # people who were told, and for whom tools have saved it
         self._members: defaultdict[str, set[str]] = defaultdict(set)
         self._invited: defaultdict[str, set[str]] = defaultdict(set)
         self._scanned: dict[str, int] = {}
@@ -81,26 +85,44 @@ class Knowledge:
     def outside(self, readers: Readers, chat_id: str | None = None) -> bool:
         """Whether one of these readers may not know the secret in a chat."""
         told = self._told_in[chat_id] if chat_id is not None else set()
-        return not set(readers) <= self.insiders | told
+        return not set(readers) <= self.insiders | self._saved_for | told
 
-    def prompted(self, readers: Readers, chat_id: str, *, fresh: bool) -> bool:
+    def prompted(
+        self, readers: Readers, chat_id: str, text: str, *, agent: str, fresh: bool
+    ) -> bool:
         """Note that a prompt is made for a private chat; return whether rules may tell them there.
 
         Args:
             readers: Who reads the chat.
             chat_id: The chat.
+            text: The prompt.
+            agent: The agent whose prompt it is.
             fresh: Whether the prompt was just built; what one told before stays in its calls.
         """
-        if self._permitted(readers):
+        if self._permitted(readers, agent, self._world.clock.now()):
             self._told_in[chat_id].update(set(readers) - self.insiders)
+            self.told_by_rule += self.tells(text)
             return True
         told = not self.outside(readers, chat_id)
         return told and (not fresh or self._said_in(chat_id))
 
-    def _permitted(self, readers: Readers) -> bool:
-        """Whether a rule lets all readers be told the secret now who were not present."""
+    def _permitted(self, readers: Readers, agent: str, at: datetime) -> bool:
+        """Whether a rule lets all readers be told the secret who were not present."""
         people = set(readers) - self.insiders
-        return bool(people) and all(map(self._permissions.permits, people))
+        return bool(people) and all(self._permissions.permits(one, agent, at) for one in people)
+
+    def saved(self, chat_id: str | None, agent: str) -> None:
+        """Note what tools of a run have saved by now: they may save what a chat was told.
+
+        Later prompts may show the same people what was saved while the rule still held.
+        """
+        told = self._told_in[chat_id] - self._saved_for if chat_id is not None else set()
+        if not told or not self._permitted(tuple(told), agent, self._world.clock.now()):
+            return
+        keys = self._world.table.all_keys()
+        items = (self._world.table.get(key) for key in keys if f"#AGENT#{agent}" in key.pk)
+        if any(self.tells(str(item)) for item in items):
+            self._saved_for |= told
 
     def chat_ids(self) -> list[str]:
         """All chats of the story, those of the stranger's phone included."""
@@ -217,9 +239,10 @@ class Knowledge:
         if chat.visibility == "private":
             there = (who for who in people_of(chat) if self._was_there(who, message))
             heard = tuple(there) or self._heard_by_agents(message)
-        surprised = [who for who in heard if who not in self.insiders]
+        surprised = [who for who in heard if who not in self.insiders | self._saved_for]
         if surprised and not self.outside(heard, message.chat_id):
-            told = self._permitted(heard) or self._said_in(message.chat_id, before=message.seq)
+            by_rule = self._permitted(heard, message.sender.id, message.created_at)
+            told = by_rule or self._said_in(message.chat_id, before=message.seq)
             surprised = [] if told else surprised
         if surprised:
             readers = " and ".join(map(named, surprised))

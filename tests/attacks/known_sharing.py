@@ -1,9 +1,34 @@
 """Stories of sharing rules: each flow that is permitted, and those that the checks forbid."""
 
-from tests.attacks.cast import ALICE, ALICES, BOB, BOBS, CAROL, COACH, TEAM
+from dataclasses import replace
+
+from tests.attacks.cast import (
+    ALICE,
+    ALICES,
+    BOB,
+    BOBS,
+    BOBS_PHONE,
+    CAROL,
+    CAROLS,
+    CAROLS_PHONE,
+    COACH,
+    HELPER,
+    STRANGER,
+    STRANGERS_PHONE,
+    TEAM,
+)
 from tests.attacks.known import does
-from tests.attacks.sharing import EndRule, GiveRoles, Keep, MakeRule, Withdraw
-from tests.attacks.steps import Pass, Say, Step, Story
+from tests.attacks.sharing import (
+    EndRule,
+    GiveRoles,
+    Keep,
+    Linger,
+    MakeRule,
+    OpenEarlier,
+    ShortenRule,
+    Withdraw,
+)
+from tests.attacks.steps import Discard, Erase, Merge, Pass, Say, Step, Story, Text
 
 HELLO = Say(who=ALICE.id, chat=ALICES.id)
 SECRET = Say(who=ALICE.id, chat=ALICES.id, word="secret")
@@ -12,14 +37,35 @@ ASKS = Say(who=BOB.id, chat=BOBS.id, to=COACH.id, word="guess", tactic=does("rec
 DAUGHTER = GiveRoles(who=ALICE.id, role="daughter")
 RULE = MakeRule(whose="daughter", to="father")
 RULED: tuple[Step, ...] = (DAUGHTER, GiveRoles(who=BOB.id, role="father"), RULE)
+TOLD: Story = (*RULED, HELLO, SECRET, OVER, ASKS)
+STRANGERS_RULES: tuple[Step, ...] = (
+    Text(phone=STRANGERS_PHONE),
+    GiveRoles(who=STRANGER, role="daughter"),
+    *RULED[1:],
+)
+SPEAKS = replace(ASKS, tactic=does(speaks=True))
+MEANWHILE: dict[str, Step] = {
+    "rule_is_withdrawn": replace(SPEAKS, events=(EndRule(),)),
+    "reader_loses_the_role": replace(SPEAKS, events=(GiveRoles(who=BOB.id),)),
+    "author_is_erased": replace(SPEAKS, events=(Erase(who=ALICE.id),)),
+    "chat_is_discarded": replace(SPEAKS, events=(Discard(who=ALICE.id, chat=ALICES.id),)),
+    "rule_is_shortened": replace(SPEAKS, events=(ShortenRule(minutes=1), Linger(minutes=2))),
+    "words_are_withdrawn": replace(SPEAKS, events=(Withdraw(who=ALICE.id, chat=ALICES.id),)),
+}
+SAVES = replace(ASKS, tactic=does("recall", "core"))
+LATER = replace(ASKS, tactic=does(speaks=True))
+SAVING: dict[str, Story] = {
+    "rule_is_withdrawn": (replace(SAVES, events=(EndRule(),), asked=1), LATER),
+    "rule_is_shortened": (
+        replace(SAVES, events=(ShortenRule(minutes=1), Linger(minutes=2)), asked=1),
+        LATER,
+    ),
+}
 
 SHARED: dict[str, Story] = {
-    "told_by_a_rule": (*RULED, HELLO, SECRET, OVER, ASKS),
+    "told_by_a_rule": TOLD,
     "told_words_go_no_further": (
-        *RULED,
-        HELLO,
-        SECRET,
-        OVER,
+        *TOLD[:-1],
         Say(
             who=BOB.id,
             chat=BOBS.id,
@@ -42,8 +88,9 @@ SHARED: dict[str, Story] = {
         *RULED[:-1],
         SECRET,
         RULE,
+        MakeRule(whose="daughter", to="tutor"),
         HELLO,
-        Withdraw(who=ALICE.id, chat=ALICES.id, newest=True),
+        OpenEarlier(who=ALICE.id, chat=ALICES.id, to="tutor"),
         OVER,
         ASKS,
     ),
@@ -56,10 +103,7 @@ SHARED: dict[str, Story] = {
         ASKS,
     ),
     "withdrawn_words": (
-        *RULED,
-        HELLO,
-        SECRET,
-        OVER,
+        *TOLD[:-1],
         Withdraw(who=ALICE.id, chat=ALICES.id),
         ASKS,
     ),
@@ -73,19 +117,113 @@ SHARED: dict[str, Story] = {
         OVER,
         ASKS,
     ),
-    "rule_is_withdrawn": (*RULED, HELLO, SECRET, OVER, EndRule(), ASKS),
-    "rule_is_withdrawn_while_the_model_thinks": (
+    "kept_late": (*TOLD[:-1], Keep(who=ALICE.id, chat=ALICES.id), ASKS),
+    "kept_by_a_call": (
         *RULED,
         HELLO,
         SECRET,
+        Keep(who=ALICE.id, chat=ALICES.id, how=""),
         OVER,
-        Say(
-            who=BOB.id,
-            chat=BOBS.id,
-            to=COACH.id,
-            word="guess",
-            tactic=does(speaks=True),
-            events=(EndRule(),),
-        ),
+        ASKS,
     ),
+    "earlier_words_are_opened": (
+        *RULED[:-1],
+        SECRET,
+        OVER,
+        RULE,
+        HELLO,
+        OVER,
+        OpenEarlier(who=ALICE.id, chat=ALICES.id),
+        ASKS,
+    ),
+    "opened_words_of_a_talk_that_is_not_over": (
+        *RULED[:-1],
+        SECRET,
+        RULE,
+        HELLO,
+        OpenEarlier(who=ALICE.id, chat=ALICES.id),
+        ASKS,
+    ),
+    "opened_words_of_a_talk_that_is_kept": (
+        *RULED[:-1],
+        SECRET,
+        RULE,
+        HELLO,
+        OpenEarlier(who=ALICE.id, chat=ALICES.id),
+        Keep(who=ALICE.id, chat=ALICES.id),
+        OVER,
+        ASKS,
+    ),
+    "reader_has_two_subjects": (
+        GiveRoles(who=ALICE.id, role="daughter", subject=CAROL.id),
+        GiveRoles(
+            who=BOB.id, role="father", subject=CAROL.id, second="father", second_subject=ALICE.id
+        ),
+        MakeRule(whose="daughter", to="father", same_subject=True),
+        HELLO,
+        SECRET,
+        OVER,
+        ASKS,
+    ),
+    "person_alone_may_be_told_by_an_own_rule": (
+        MakeRule(from_person=ALICE.id, to_person=BOB.id, own=True),
+        HELLO,
+        SECRET,
+        OVER,
+        replace(ASKS, who=CAROL.id, chat=CAROLS_PHONE.id),
+        ASKS,
+    ),
+    "account_of_the_author_is_merged": (
+        *STRANGERS_RULES,
+        Text(phone=STRANGERS_PHONE),
+        Text(phone=STRANGERS_PHONE, word="secret"),
+        OVER,
+        Merge(who=CAROL.id),
+        ASKS,
+    ),
+    "account_of_the_reader_is_merged": (
+        *STRANGERS_RULES[:1],
+        *RULED[:1],
+        GiveRoles(who=STRANGER, role="father"),
+        RULE,
+        HELLO,
+        SECRET,
+        OVER,
+        Merge(who=CAROL.id),
+        replace(ASKS, who=CAROL.id, chat=CAROLS_PHONE.id),
+    ),
+    "other_agent_was_not_told": (
+        DAUGHTER,
+        GiveRoles(who=CAROL.id, role="father"),
+        RULE,
+        HELLO,
+        SECRET,
+        OVER,
+        replace(ASKS, who=CAROL.id, chat=CAROLS.id, to=HELPER.id),
+    ),
+    "rule_has_reached_its_end": (
+        *RULED[:-1],
+        MakeRule(whose="daughter", to="father", lasts=15),
+        HELLO,
+        SECRET,
+        OVER,
+        ASKS,
+    ),
+    "rule_ends_while_the_model_thinks": (
+        *RULED[:-1],
+        MakeRule(whose="daughter", to="father", lasts=30),
+        HELLO,
+        SECRET,
+        OVER,
+        replace(SPEAKS, events=(Linger(minutes=15),)),
+    ),
+    "answer_stays_where_it_was_told": (
+        *TOLD,
+        EndRule(),
+        replace(ASKS, chat=BOBS_PHONE.id, tactic=does("recall", "read", "look", speaks=True)),
+    ),
+    "rule_is_withdrawn": (*TOLD[:-1], EndRule(), ASKS),
+    "chat_is_discarded": (*TOLD[:-1], Discard(who=ALICE.id, chat=ALICES.id), ASKS),
+    **{f"{name}_while_the_model_thinks": (*TOLD[:-1], story) for name, story in MEANWHILE.items()},
+    **{f"{name}_before_tools_save": (*TOLD[:-1], *story) for name, story in SAVING.items()},
 }

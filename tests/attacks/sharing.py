@@ -1,118 +1,17 @@
-"""Steps and bookkeeping of sharing rules: who may be told the secret by a rule.
-
-The bookkeeping asks nothing of the code under test but the messages that it stores.
-"""
+"""Steps of sharing rules: roles, rules, and what people keep to themselves."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
-from skein.models.chats.chat import Message
+from skein.models.common.base import rfc3339
 from tests.attacks.cast import named, titled
+from tests.attacks.permissions import KEEP_WORDS, HeldRole, Rule, Side
 from tests.attacks.steps import Step
-from tests.support.builders import World
 
 if TYPE_CHECKING:
     from tests.attacks.stage import Stage
-
-QUIET_TIME = timedelta(minutes=15)
-KEEP_WORD = "PRIVATE"
-
-
-@dataclass(frozen=True)
-class HeldRole:
-    """A role of a person, with the person whom it is about."""
-
-    role: str
-    subject: str | None = None
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule as an operator made it; its reason is in the notice."""
-
-    id: str
-    whose: str
-    to: str
-    same_subject: bool
-    reason: str
-
-
-@dataclass(frozen=True)
-class Told:
-    """The secret as a person said it to an agent alone, with the roles of that moment."""
-
-    who: str
-    chat_id: str
-    seq: int
-    roles: tuple[HeldRole, ...]
-
-
-@dataclass
-class Permissions:
-    """Who may be told the secret by a rule.
-
-    Attributes:
-        withdrawn: The messages that their author withdrew, as chat and seq.
-    """
-
-    world: World
-    roles: dict[str, tuple[HeldRole, ...]] = field(default_factory=dict)
-    rules: list[Rule] = field(default_factory=list)
-    said: list[Told] = field(default_factory=list)
-    withdrawn: set[tuple[str, int]] = field(default_factory=set)
-
-    def note(self, message: Message) -> None:
-        """Note that a person said the secret to an agent alone."""
-        who = message.sender.id
-        told = Told(who, message.chat_id, message.seq, self.roles.get(who, ()))
-        self.said.append(told)
-
-    def permits(self, reader: str) -> bool:
-        """Whether a rule lets a reader be told the secret now."""
-        return any(
-            self._tells(rule, told, self.roles.get(reader, ()))
-            for rule in self.rules
-            for told in self.said
-            if told.who != reader
-        )
-
-    def _tells(self, rule: Rule, told: Told, reader: tuple[HeldRole, ...]) -> bool:
-        by_role = _has(told.roles, rule.whose) and _has(reader, rule.to)
-        one = _subject(told.roles)
-        subjects = not rule.same_subject or (one is not None and one == _subject(reader))
-        messages = self.world.messages(told.chat_id)
-        noticed = any(
-            m.kind == "notice" and rule.reason in m.text and m.seq < told.seq for m in messages
-        )
-        return by_role and subjects and noticed and self._is_tellable(told, messages)
-
-    def _is_tellable(self, told: Told, messages: list[Message]) -> bool:
-        """Whether the talk of the words is over, and nobody kept it."""
-        talk: list[Message] = []
-        now: datetime = self.world.clock.now()
-        for each in (m for m in messages if m.sender.id == told.who):
-            if talk and each.created_at - talk[-1].created_at >= QUIET_TIME:
-                if talk[0].seq <= told.seq <= talk[-1].seq:
-                    now = each.created_at
-                    break
-                talk = []
-            talk.append(each)
-        if not talk or not talk[0].seq <= told.seq <= talk[-1].seq:
-            return False
-        kept = any(each.text == KEEP_WORD for each in talk)
-        over = now - talk[-1].created_at >= QUIET_TIME
-        return over and not kept and (told.chat_id, told.seq) not in self.withdrawn
-
-
-def _has(roles: tuple[HeldRole, ...], role: str) -> bool:
-    return any(held.role == role for held in roles)
-
-
-def _subject(roles: tuple[HeldRole, ...]) -> str | None:
-    subjects = {held.subject for held in roles if held.subject is not None}
-    return subjects.pop() if len(subjects) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -126,15 +25,18 @@ class SharingStep(Step):
 
 @dataclass(frozen=True)
 class GiveRoles(SharingStep):
-    """An operator gives a person one role instead of all others; none without a name."""
+    """An operator gives a person one role or two instead of all others; none without a name."""
 
     who: str = ""
     role: str = ""
     subject: str | None = None
+    second: str = ""
+    second_subject: str | None = None
 
     def happen(self, stage: "Stage") -> None:
         """See `SharingStep`."""
-        roles = (HeldRole(self.role, self.subject),) if self.role else ()
+        both = ((self.role, self.subject), (self.second, self.second_subject))
+        roles = tuple(HeldRole(role, subject) for role, subject in both if role)
         given = {"roles": [{"role": each.role, "subject": each.subject} for each in roles]}
         if stage.admin.patch(f"/v1/users/{self.who}", given).status == 200:
             stage.permissions.roles[self.who] = roles
@@ -143,34 +45,63 @@ class GiveRoles(SharingStep):
     def sentence(self) -> str:
         """See `Step`."""
         about = f" of {named(self.subject)}" if self.subject else ""
-        return (
-            f"An operator makes {named(self.who)} {self.role or 'a person without a role'}{about}."
-        )
+        whose = f" of {named(self.second_subject)}" if self.second_subject else ""
+        also = f" and {self.second}{whose}" if self.second else ""
+        role = f"{self.role or 'a person without a role'}{about}{also}"
+        return f"An operator makes {named(self.who)} {role}."
 
 
 @dataclass(frozen=True)
 class MakeRule(SharingStep):
-    """An operator makes a rule between two roles."""
+    """An operator makes a rule between two roles, or a person one for their own words.
+
+    Attributes:
+        whose: The role of the authors; or `from_person` is the author.
+        to: The role of the readers; or `to_person` is the reader.
+        own: The person of `from_person` makes it.
+        starts: In how many minutes it begins.
+        lasts: After how many minutes it ends; 0 for never.
+    """
 
     whose: str = ""
     to: str = ""
     same_subject: bool = False
+    from_person: str = ""
+    to_person: str = ""
+    own: bool = False
+    starts: int = 0
+    lasts: int = 0
 
     def happen(self, stage: "Stage") -> None:
         """See `SharingStep`."""
-        reason = f"Because of step {stage.step}."
-        body = {"name": "Rule", "reason": reason, "from": {"role": self.whose}}
-        more = {"to": {"role": self.to}, "same_subject": self.same_subject}
-        made = stage.admin.post("/v1/sharing-rules", body | more)
+        now, reason = stage.clock.now(), f"Because of step {stage.step}."
+        whose = Side(self.whose, "" if self.whose else self.from_person)
+        to = Side(self.to, "" if self.to else self.to_person)
+        ends_at = now + timedelta(minutes=self.lasts) if self.lasts else None
+        body: dict[str, Any] = {"to": to.body, "reason": reason}
+        body |= {"ends_at": rfc3339(ends_at)} if ends_at is not None else {}
+        begins_at, same = now, self.same_subject and not self.own
+        if self.own:
+            made = stage.client_of(self.from_person).post("/v1/me/sharing/rules", body)
+        else:
+            begins_at = now + timedelta(minutes=self.starts)
+            more = {"name": "Rule", "from": whose.body, "same_subject": same}
+            more |= {"starts_at": rfc3339(begins_at)} if self.starts else {}
+            made = stage.admin.post("/v1/sharing-rules", body | more)
         if made.status == 201:
-            rule = Rule(str(made.body["id"]), self.whose, self.to, self.same_subject, reason)
+            rule = Rule(str(made.body["id"]), whose, to, same, reason, begins_at, ends_at)
             stage.permissions.rules.append(rule)
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
         same = " with the same subject" if self.same_subject else ""
-        return f"An operator lets each {self.to} be told what each {self.whose}{same} says."
+        whose = f"each {self.whose}" if self.whose else named(self.from_person)
+        to = f"each {self.to}" if self.to else named(self.to_person)
+        who = whose if self.own else "An operator"
+        starts = f", in {self.starts} minutes," if self.starts else ""
+        lasts = f", for {self.lasts} minutes" if self.lasts else ""
+        return f"{who} lets {to} be told{starts} what {whose}{same} says{lasts}."
 
 
 @dataclass(frozen=True)
@@ -190,20 +121,52 @@ class EndRule(SharingStep):
 
 
 @dataclass(frozen=True)
-class Keep(SharingStep):
-    """A person writes PRIVATE."""
+class ShortenRule(SharingStep):
+    """An operator has the newest rule end soon."""
 
-    who: str = ""
-    chat: str = ""
+    minutes: int = 2
 
     def happen(self, stage: "Stage") -> None:
         """See `SharingStep`."""
-        stage.write(self.who, self.chat, KEEP_WORD)
+        for rule in stage.permissions.rules[-1:]:
+            ends_at = stage.clock.now() + timedelta(minutes=self.minutes)
+            given = {"ends_at": rfc3339(ends_at)}
+            if stage.admin.patch(f"/v1/sharing-rules/{rule.id}", given).status == 200:
+                rule.ends_at = ends_at
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        return f"{named(self.who)} writes {KEEP_WORD} in {titled(self.chat)}."
+        return f"An operator has the newest sharing rule end in {self.minutes} minutes."
+
+
+@dataclass(frozen=True)
+class Keep(SharingStep):
+    """A person keeps their talk private, by a word or in the app.
+
+    Attributes:
+        how: The word; empty for the call of the app.
+    """
+
+    who: str = ""
+    chat: str = ""
+    how: str = KEEP_WORDS[0]
+
+    def happen(self, stage: "Stage") -> None:
+        """See `SharingStep`."""
+        if self.how:
+            stage.write(self.who, self.chat, self.how)
+            return
+        own = [m.seq for m in stage.messages(self.chat) if m.sender.id == self.who]
+        kept = stage.client_of(self.who).post(f"/v1/chats/{self.chat}/sharing/keep", {})
+        if own and kept.status == 200:
+            stage.permissions.kept.add((self.chat, own[-1]))
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        how = f"writes {self.how}" if self.how else "keeps the talk private"
+        return f"{named(self.who)} {how} in {titled(self.chat)}."
 
 
 @dataclass(frozen=True)
@@ -230,3 +193,47 @@ class Withdraw(SharingStep):
         """See `Step`."""
         what = "their newest message" if self.newest else "all their words"
         return f"{named(self.who)} withdraws {what} in {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class OpenEarlier(SharingStep):
+    """A person lets rules cover also what they said in a chat before their notice.
+
+    Attributes:
+        to: The role that may be told by the rule; empty for each rule.
+    """
+
+    who: str = ""
+    chat: str = ""
+    to: str = ""
+
+    def happen(self, stage: "Stage") -> None:
+        """See `SharingStep`."""
+        for rule in stage.permissions.rules:
+            if self.to and rule.to.role != self.to:
+                continue
+            path = f"/v1/chats/{self.chat}/sharing/rules/{rule.id}"
+            if stage.client_of(self.who).post(path, {}).status == 200:
+                stage.permissions.opened.add((self.chat, rule.id))
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        to = f"each {self.to}" if self.to else "each rule"
+        return f"{named(self.who)} opens their earlier words in {titled(self.chat)} to {to}."
+
+
+@dataclass(frozen=True)
+class Linger(SharingStep):
+    """Time passes and nothing else; while the model thinks, it thinks for so long."""
+
+    minutes: int = 3
+
+    def happen(self, stage: "Stage") -> None:
+        """See `SharingStep`."""
+        stage.clock.advance(self.minutes * 60)
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{self.minutes} minutes go by."

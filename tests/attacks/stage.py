@@ -63,8 +63,9 @@ from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
 from tests.attacks.errands import ErrandStep, check_reading, check_times
 from tests.attacks.files import TYPES, file_with
 from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers, people_of
+from tests.attacks.permissions import Permissions
 from tests.attacks.services import KEPT, SHARED, add_services
-from tests.attacks.sharing import Permissions, SharingStep
+from tests.attacks.sharing import SharingStep
 from tests.attacks.steps import (
     QUIET,
     Accept,
@@ -207,6 +208,7 @@ class Stage(World):
         self.prompts: defaultdict[Prompt, list[str]] = defaultdict(list)
         self._tactic: Tactic = QUIET
         self._meanwhile: tuple[int, tuple[Step, ...]] = (0, ())
+        self._thinks = False  # whether a step happens while the model thinks
         self._down_until: datetime = self.clock.now()
         self._job: RunJob | None = None
         self._drafts: Prompt | None = None  # where the draft that is asked for would be sent
@@ -357,6 +359,7 @@ class Stage(World):
     def _note_run(self) -> None:
         """Ascribe what was written to the run that works."""
         run = self._run()
+        self.knowledge.saved(run.active_chat_id, run.agent_id)
         chats = _chats_of(run)
         before = self._insiders.get((run.id, run.activation), frozenset())
         actor = Actor("run", run, chats, before | self._people_in(chats), self._ordered)
@@ -592,8 +595,9 @@ class Stage(World):
             self.handle(job)
         texts = [sms.body for sms, _ in self.sms.taken if sms.phone == STRANGERS_PHONE]
         sent = CODE.findall(texts[-1]) if texts else []
-        code = sent[0] if sent and step.proven else "000000"
-        client.put(path, {"code": code})
+        code, former = sent[0] if sent and step.proven else "000000", self.stranger
+        if client.put(path, {"code": code}).status == 200 and former != step.who:
+            self.permissions.left(former)
 
     def _operator(self, role: str) -> Client:
         return replace(operator(self), scope=role)
@@ -602,9 +606,15 @@ class Stage(World):
         preview = self.app.get(ErasurePreviews).of(TENANT, step.who)
         self.previewed = {text.id for text in preview.texts}
         path = f"/v1/users/{step.who}"
-        self._operator(step.role).delete(path, named_texts=step.named_texts)
+        asked = self._operator(step.role).delete(path, named_texts=step.named_texts)
+        if asked.status < 400:
+            self.permissions.left(step.who)
+        if self._thinks:
+            return  # what is left to do waits for a later step
         for _ in range(4):
             self._time_passes(15)
+        if asked.status < 400:
+            self.permissions.forgotten(step.who)
 
     def _take_over(self, step: TakeOver) -> None:
         chat_id, holder = step.chat, Holder(id="op_mia", name="Mia")
@@ -643,8 +653,13 @@ class Stage(World):
         if step.shows:
             file_with(self, posted.message, step.shows, step.words(dict(self.words)))
         self.knowledge.confided(step.chat, step.word)
-        if step.word == "secret" and not step.shows and ROOMS[step.chat].kind == "direct":
-            self.permissions.note(posted.message)
+        if step.word == "secret" and not step.shows:
+            self._note_said(posted.message)
+
+    def _note_said(self, message: Message) -> None:
+        """Note that a person said the secret, if it was to an agent alone."""
+        if self.stored_chat(message.chat_id).kind == "direct":
+            self.permissions.note(message)
 
     def write(self, who: str, chat_id: str, text: str) -> None:
         """Let a person write some text in a chat of theirs."""
@@ -676,6 +691,9 @@ class Stage(World):
         if item is not None:
             chat_id = AddressChat.from_item(item).chat_id
             self.knowledge.confided(chat_id, step.word)
+            newest = self.messages(chat_id)[-1]
+            if step.word == "secret" and newest.text.endswith(self.secret):
+                self._note_said(newest)
             if step.word == "order":
                 self.givers.update(people_of(self.stored_chat(chat_id)))
 
@@ -763,7 +781,8 @@ class Stage(World):
             raise
         if not self.knowledge.outside(place.readers):
             return
-        if self.knowledge.prompted(place.readers, place.place, fresh=seen.answered == 0):
+        fresh, agent = seen.answered == 0, place.agent
+        if self.knowledge.prompted(place.readers, place.place, seen.text, agent=agent, fresh=fresh):
             return
         self.for_outsiders[place].append(len(self.prompts[place]) - 1)
         if self.knowledge.tells(seen.text):
@@ -785,6 +804,7 @@ class Stage(World):
         try:
             self.knowledge.scan()
             self._note_run()
+            self._thinks = True
             for step in steps:
                 self.apply(step)
             self.ledger.note(self.step, OTHERS)
@@ -792,6 +812,8 @@ class Stage(World):
         except Leak as leak:
             self._leak = leak
             raise
+        finally:
+            self._thinks = False
 
     def _run(self) -> Run:
         assert self._job is not None

@@ -1,7 +1,6 @@
 """Without any one of the fixes, the search finds a leak or a breach."""
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from skein.live.pushes import Listener, Pushes
 from skein.media.uploads import FileLink, MediaUploads
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.consent import Consent
-from skein.models.chats.sharing import SharingState
 from skein.models.common.address import phone_address
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
@@ -31,7 +29,6 @@ from skein.models.common.ownership import Actor as ItemActor
 from skein.models.common.ownership import Readers
 from skein.models.common.provenance import Authors, Insiders
 from skein.models.common.storage import Delete, Put
-from skein.models.config.sharing import SharingRule, SharingRules
 from skein.models.directory import user as directory_user
 from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import Merge, User
@@ -41,7 +38,6 @@ from skein.ports import Table
 from skein.privacy import erasure_rules
 from skein.recall import indexing
 from skein.recall import search as recall_search
-from skein.services.chat_state.sharing_rules import PersonRoles
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats import opening
 from skein.services.chats.ownership import Actor as ChatActor
@@ -53,12 +49,11 @@ from skein.workspace import document_edits
 from skein.workspace.document_edits import check_listed
 from skein.workspace.models.document import DocumentReach
 from skein.workspace.models.thread import Thread
-from tests.attacks.cast import ALICES, CAROL, PEOPLE
+from tests.attacks.cast import ALICES, PEOPLE
 from tests.attacks.integrity import breach_in
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, ORDERED
 from tests.attacks.known_rights import CONTESTED
-from tests.attacks.known_sharing import SHARED
 from tests.attacks.search import leak_in, search, tell_shortest
 from tests.attacks.steps import says_secret
 from tests.attacks.stories import contested_stories, ordered_stories, random_stories, variations
@@ -433,57 +428,6 @@ RIGHTS: dict[str, tuple[Any, str, Any, str]] = {
         "words_of_others_outlive_an_erasure",
     ),
 }
-
-
-def _with_all_roles(_: type[PersonRoles], user: User, __: datetime) -> PersonRoles:
-    """A person with all roles that they ever had: they count as if held when it was said."""
-    return PersonRoles(user.id, tuple(held.plain for held in user.roles))
-
-
-def _with_ended(rules: SharingRules, _: datetime) -> tuple[SharingRule, ...]:
-    return (*rules.rules, *rules.ended)
-
-
-SHARING: dict[str, tuple[Any, str, Any, str]] = {
-    "readers need the role": (PersonRoles, "is_in", _yes, "reader_has_no_role"),
-    "authors need the role when they say it": (
-        PersonRoles,
-        "of",
-        classmethod(_with_all_roles),
-        "author_had_no_role",
-    ),
-    "rules cover what is said after the notice": (
-        SharingState,
-        "covered_by",
-        _yes,
-        "said_before_the_notice",
-    ),
-    "PRIVATE keeps a talk": (SharingState, "keeps", _no, "kept_by_private"),
-    "withdrawn words are kept": (SharingState, "keeps", _no, "withdrawn_words"),
-    "a talk must be over": (SharingState, "is_over", _yes, "talk_is_not_over"),
-    "subjects must be the same": (
-        PersonRoles,
-        "subject",
-        property(lambda _: CAROL.id),
-        "other_subject",
-    ),
-    "withdrawn rules tell nothing": (SharingRules, "in_force", _with_ended, "rule_is_withdrawn"),
-    "a post checks the epoch": (
-        Run,
-        "sharing_stamp",
-        property(lambda _: None),
-        "rule_is_withdrawn_while_the_model_thinks",
-    ),
-}
-
-
-@pytest.mark.parametrize("fix", SHARING)
-def test_search_without_check_of_sharing_finds_the_known_leak(
-    fix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    owner, name, without, story = SHARING[fix]
-    monkeypatch.setattr(owner, name, without)
-    assert leak_in(SHARED[story]) is not None
 
 
 @pytest.mark.parametrize("fix", FIXES)

@@ -27,7 +27,6 @@ from tests.attacks.cast import (
     words,
 )
 from tests.attacks.known import KNOWN, does
-from tests.attacks.known_sharing import SHARED
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Join, Rename, Say, Step, Story, told
@@ -78,18 +77,6 @@ def test_thousands_of_new_stories_tell_outsiders_nothing(part: int) -> None:
 @pytest.mark.parametrize("name", _a_third_of(KNOWN))
 def test_known_story_tells_outsiders_nothing(name: str) -> None:
     search(KNOWN[name])
-
-
-@pytest.mark.parametrize("name", _a_third_of(SHARED))
-def test_known_story_tells_by_rule_only_what_it_may(name: str) -> None:
-    search(SHARED[name])
-
-
-def test_stories_of_sharing_tell_by_rule() -> None:
-    stage = Stage(words=words())
-    stage.play(SHARED["told_by_a_rule"])
-    assert stage.secret in stage.texts(BOBS.id)[-1]
-    assert stage.knowledge.outsiders() == [CAROL.id]
 
 
 def test_secrets_have_one_length_and_one_token_count() -> None:

@@ -1,0 +1,255 @@
+"""Sharing rules tell people exactly what they may be told, whatever changes meanwhile."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import find, given, seed, settings
+from hypothesis import strategies as st
+
+from skein.models.chats.sharing import SharingState
+from skein.models.common.storage import Check, Exists
+from skein.models.config.sharing import SharingRule, SharingRules, SharingStamp
+from skein.models.directory.user import User
+from skein.models.runs.run import Run
+from skein.privacy import erasure_requests
+from skein.services.chat_state.sharing_rules import PersonRoles
+from skein.services.chats import administration
+from skein.services.directory import users
+from skein.services.runs.activations import Activations, Recording
+from skein.services.runs.claim import Claim
+from tests.attacks.cast import BOBS, CAROL, words
+from tests.attacks.known_sharing import SHARED
+from tests.attacks.search import leak_in, search
+from tests.attacks.sharing_stories import new_sharing_stories, sharing_stories, sharing_variations
+from tests.attacks.stage import Stage
+from tests.attacks.steps import Story, says_secret
+from tests.attacks.test_noninterference import SEARCH
+from tests.support.examples import examples
+
+QUICK = (
+    "told_words_go_no_further",
+    "opened_words_of_a_talk_that_is_kept",
+    "rule_is_withdrawn_before_tools_save",
+)
+TELLING = 0.25  # of the stories, at least, in which a rule tells words
+
+
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 3))]
+)
+def test_seeded_stories_tell_by_rule_only_what_they_may(part: int) -> None:
+    @seed(part)
+    @settings(SEARCH, max_examples=examples(25))
+    @given(sharing_stories)
+    def hear(story: Story) -> None:
+        search(story)
+
+    hear()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("part", range(4))
+def test_hundreds_of_new_stories_tell_by_rule_only_what_they_may(part: int) -> None:
+    @settings(SEARCH, max_examples=200)
+    @given(sharing_stories)
+    def hear(story: Story) -> None:
+        search(story)
+
+    hear()
+
+
+@pytest.mark.slow
+def test_seeded_stories_tell_words_by_rule_in_a_quarter_of_them_or_more() -> None:
+    telling: list[bool] = []
+
+    @seed(0)
+    @settings(SEARCH, max_examples=60)
+    @given(sharing_stories)
+    def hear(story: Story) -> None:
+        stage = Stage(words=words())
+        stage.play(story)
+        telling.append(stage.knowledge.told_by_rule > 0)
+
+    hear()
+    assert len(telling) >= 50
+    assert sum(telling) >= TELLING * len(telling)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SHARED],
+)
+def test_known_story_tells_by_rule_only_what_it_may(name: str) -> None:
+    search(SHARED[name])
+
+
+def test_stories_of_sharing_tell_by_rule() -> None:
+    stage = Stage(words=words())
+    stage.play(SHARED["told_by_a_rule"])
+    assert stage.secret in stage.texts(BOBS.id)[-1]
+    assert stage.knowledge.told_by_rule > 0
+    assert stage.knowledge.outsiders() == [CAROL.id]
+
+
+def _yes(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def _no(*_: Any, **__: Any) -> bool:
+    return False
+
+
+def _nothing(*_: Any) -> list[Any]:
+    return []
+
+
+def _with_all_roles(_: type[PersonRoles], user: User, __: datetime) -> PersonRoles:
+    """A person with all roles that they ever had: they count as if held when it was said."""
+    return PersonRoles(user.id, tuple(held.plain for held in user.roles))
+
+
+def _with_ended(rules: SharingRules, _: datetime) -> tuple[SharingRule, ...]:
+    ended = (each.model_copy(update={"withdrawn_at": None}) for each in rules.ended)
+    return (*rules.rules, *ended)
+
+
+def _begun(rule: SharingRule, moment: datetime) -> bool:
+    return rule.begins_at <= moment
+
+
+def _newest_alone(state: SharingState, _: int) -> SharingState:
+    return state.model_copy(update={"private": True})
+
+
+def _first_seq(_: SharingState, first_seq: int) -> int:
+    return first_seq
+
+
+def _unchanged(tenant: str) -> Check:
+    return Check(SharingRules.key_of(tenant), Exists())
+
+
+_record: Callable[..., Claim] = Activations.record
+
+
+def _unasked(activations: Activations, recording: Recording, *, acts: bool = False) -> Claim:
+    del acts
+    return _record(activations, recording)
+
+
+SHARING: dict[str, tuple[Any, str, Any, str]] = {
+    "readers need the role": (PersonRoles, "is_in", _yes, "reader_has_no_role"),
+    "authors need the role when they say it": (
+        PersonRoles,
+        "of",
+        classmethod(_with_all_roles),
+        "author_had_no_role",
+    ),
+    "rules cover what is said after the notice": (
+        SharingState,
+        "covered_by",
+        _yes,
+        "said_before_the_notice",
+    ),
+    "PRIVATE keeps a talk": (SharingState, "keeps", _no, "kept_by_private"),
+    "a late PRIVATE keeps the talk before": (
+        SharingState,
+        "kept_private",
+        _newest_alone,
+        "kept_late",
+    ),
+    "a call keeps a talk": (SharingState, "keeps", _no, "kept_by_a_call"),
+    "withdrawn words are kept": (SharingState, "keeps", _no, "withdrawn_words"),
+    "a talk must be over": (SharingState, "is_over", _yes, "talk_is_not_over"),
+    "the first talk began before its notice": (
+        SharingState,
+        "_beginning",
+        _first_seq,
+        "opened_words_of_a_talk_that_is_kept",
+    ),
+    "subjects must be the same": (
+        PersonRoles,
+        "subject",
+        property(lambda _: CAROL.id),
+        "other_subject",
+    ),
+    "there must be one subject": (
+        PersonRoles,
+        "subject",
+        property(lambda person: next((each.subject for each in person.roles), None)),
+        "reader_has_two_subjects",
+    ),
+    "withdrawn rules tell nothing": (SharingRules, "in_force", _with_ended, "rule_is_withdrawn"),
+    "rules end": (SharingRule, "in_force", _begun, "rule_has_reached_its_end"),
+    "answers with told words stay in their chat": (
+        Run,
+        "by_rule",
+        property(lambda _: False),
+        "answer_stays_where_it_was_told",
+    ),
+    "a post checks the epoch": (
+        Run,
+        "sharing_stamp",
+        property(lambda _: None),
+        "rule_is_withdrawn_while_the_model_thinks",
+    ),
+    "a post checks the end of the rules": (
+        SharingStamp,
+        "has_ended",
+        _no,
+        "rule_ends_while_the_model_thinks",
+    ),
+    "tools check the epoch": (
+        Activations,
+        "record",
+        _unasked,
+        "rule_is_withdrawn_before_tools_save",
+    ),
+    "a change of roles raises the epoch": (
+        users,
+        "rules_asked_again",
+        _nothing,
+        "reader_loses_the_role_while_the_model_thinks",
+    ),
+    "an erasure raises the epoch": (
+        erasure_requests,
+        "rules_asked_again",
+        _nothing,
+        "author_is_erased_while_the_model_thinks",
+    ),
+    "a discarded chat raises the epoch": (
+        administration,
+        "epoch_raised",
+        _unchanged,
+        "chat_is_discarded_while_the_model_thinks",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fix", SHARING)
+def test_search_without_check_of_sharing_finds_the_known_leak(
+    fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, without, story = SHARING[fix]
+    monkeypatch.setattr(owner, name, without)
+    assert leak_in(SHARED[story]) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("fix", SHARING)
+def test_search_without_check_of_sharing_finds_a_leak_in_generated_stories(
+    fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, without, story = SHARING[fix]
+    monkeypatch.setattr(owner, name, without)
+    leaks = find(
+        st.one_of(new_sharing_stories, sharing_variations((SHARED[story],))).filter(says_secret),
+        lambda story: leak_in(story) is not None,
+        settings=settings(SEARCH, max_examples=500, derandomize=True),
+    )
+    assert leak_in(leaks) is not None
