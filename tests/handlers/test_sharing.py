@@ -35,6 +35,19 @@ def test_rule_tells_the_father_what_the_daughter_said_and_nobody_else(family: Fa
     assert told["roles"] == [{"role": "daughter", "subject": None}]
 
 
+def test_notice_names_its_rules_so_that_apps_can_show_a_button(family: Family) -> None:
+    rules = {family.rule(), family.rule(to="neighbour")}
+    family.says(EMMA, "Hello there, how are you?")
+    path, emma = f"/v1/chats/{chat_of(EMMA)}", Client(family, sub=EMMA.id)
+    listed = emma.get(f"{path}/messages").body["items"]
+    told = {each["kind"]: set(each["sharing_rules"]) for each in listed}
+    assert told == {"text": set(), "notice": rules}
+    family.says(EMMA, SECRET)
+    assert emma.post(f"{path}/sharing/keep", {}).body["private"] is True
+    family.quiet()
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+
+
 def test_words_before_the_notice_are_told_to_nobody_until_the_person_opens_them(
     family: Family,
 ) -> None:

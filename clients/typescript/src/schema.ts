@@ -3676,6 +3676,8 @@ export interface components {
             via: components["schemas"]["ViaResource"] | null;
             /** @description The pictures and files of the message. */
             media: components["schemas"]["MediaResource"][];
+            /** @description The ids of the sharing rules of which a `notice` tells. An app shows a button beside it: `POST /v1/chats/{chat_id}/sharing/keep` keeps the talk private. */
+            sharing_rules: string[];
             /** @description The run that posted the message, if the run belongs to this chat. Null for a person's message, and for a run of another chat, a plan or a service. */
             run_id: string | null;
             /**
@@ -9565,6 +9567,7 @@ export interface operations {
                      *             "name": "Coach"
                      *           },
                      *           "seq": 2,
+                     *           "sharing_rules": [],
                      *           "text": "Yes. Walk for five minutes first, then stretch.",
                      *           "via": null
                      *         }
@@ -11187,6 +11190,7 @@ export interface operations {
                      *             "name": "Coach"
                      *           },
                      *           "seq": 2,
+                     *           "sharing_rules": [],
                      *           "text": "Yes. Walk for five minutes first, then stretch.",
                      *           "via": null
                      *         }

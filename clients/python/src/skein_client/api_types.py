@@ -3088,6 +3088,7 @@ class MessageResource(TypedDict):
     choice: ChoiceResource | None
     via: ViaResource | None
     media: list[MediaResource]
+    sharing_rules: list[str]
     run_id: str | None
     created_at: str
 

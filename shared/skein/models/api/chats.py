@@ -40,6 +40,7 @@ from skein.models.chats.media import MAX_PER_MESSAGE, MediaFile, MediaState
 from skein.models.common.audience import may_show
 from skein.models.common.base import (
     EntityId,
+    Identifier,
     Instant,
     MemberKind,
     MemberRef,
@@ -433,6 +434,13 @@ class MessageResource(Resource):
     media: Annotated[
         tuple[MediaResource, ...], Field(description="The pictures and files of the message.")
     ]
+    sharing_rules: Annotated[
+        tuple[Identifier, ...],
+        Field(
+            description="The ids of the sharing rules of which a `notice` tells. An app shows a "
+            "button beside it: `POST /v1/chats/{chat_id}/sharing/keep` keeps the talk private."
+        ),
+    ]
     run_id: Annotated[
         str | None,
         Field(
@@ -467,6 +475,7 @@ class MessageResource(Resource):
             "media": MediaResource.all_of(message, files),
             "choice": ChoiceResource.shown(message.choice, now) if message.choice and now else None,
             "via": ViaResource.shown(message.via, message.chat_id) if message.via else None,
+            "sharing_rules": message.noticed_rules if message.kind == "notice" else (),
             "client_id": message.id
             if message.sender.kind == "agent" or message.via
             else message.client_id,
@@ -496,6 +505,7 @@ class MessagePage(Page[MessageResource]):
                         "reply_to": None,
                         "choice": None,
                         "via": None,
+                        "sharing_rules": [],
                         "media": [],
                         "run_id": None,
                         "created_at": EXAMPLE_TIME,
