@@ -36,6 +36,8 @@ PLAIN = {
     "GET /v1/errands",
     "GET /v1/tools/{name}/offered",
     "GET /v1/users/{user_id}/erasure-preview",
+    "GET /v1/sharing/why",  # names the sender, who asks about themselves here
+    "GET /v1/sharing/why/{kind}/{item_id}",  # says what decided, and nothing of the item
     "GET /v1/erasures/{erasure_id}",
     "GET /v1/agents/{agent_id}/runs",
     "GET /v1/agents/{agent_id}/chats",
@@ -59,6 +61,7 @@ FREE_NAMES = {
     "DELETE /v1/chats/{chat_id}/members/{kind}/{member_id}": {"member_id"},
     "POST /v1/chats": {"member_id"},
     "GET /v1/agents/{agent_id}/recall": {"word"},
+    "GET /v1/sharing/preview": {"word"},
     "GET /v1/me/messages": {"word"},
     "PUT /v1/skills/{name}": {"skill_name"},
     "PUT /v1/users/{user_id}/phones/{phone}": {"own_phone"},
