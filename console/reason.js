@@ -13,6 +13,12 @@ export function reasonFor(subject) { return given.get(subject) ?? null; }
 /** Use a reason for something private, as if it had been given. */
 export function giveReason(subject, reason) { given.set(subject, reason); }
 
+/** A field for a reason; without one that was `known`, `given` is null as long as it is empty. */
+export function reasonField(label, known = null) {
+  const control = el("input", { minlength: SHORTEST, maxlength: LONGEST, autocomplete: "off", value: known ?? "" });
+  return { node: field(label, control, said.hint), given: () => control.value.trim() || null };
+}
+
 /** Ask once for a reason for something private; `show` runs with it, and returns words or null. */
 export function askReason(question, subject, show, label = said.read) {
   const reason = el("input", { required: true, minlength: SHORTEST, maxlength: LONGEST, autocomplete: "off" });

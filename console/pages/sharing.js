@@ -2,6 +2,7 @@
 import { el, fill } from "../dom.js";
 import { peopleNames } from "../names.js";
 import { card, lazy, paged, when } from "../parts.js";
+import { previewForm } from "../sharing/preview.js";
 import { newRule, ruleItem, textOf } from "../sharing/rule_forms.js";
 import { rulesTable } from "../sharing/rules_table.js";
 import { words } from "../words.js";
@@ -25,6 +26,8 @@ async function show(main, args, context) {
   fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about),
     card(said.table, place),
     card(said.rules, list, owns ? lazy(said.add, () => newRule(api, refresh)) : el("p", { class: "hint" }, said.ownersOnly)),
+    card(said.preview.title, el("p", { class: "hint" }, said.preview.about),
+      session.may("privacy") ? lazy(said.preview.open, () => previewForm(api)) : el("p", { class: "hint" }, said.preview.needsPrivacy)),
     card(said.history, lazy(said.showHistory, () => paged(api, `${PATH}/versions`, (version) => versionOf(api, version), said.noHistory))));
   return null;
 }

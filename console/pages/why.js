@@ -7,6 +7,7 @@ import { copyId } from "../names.js";
 import { card, facts, part, table, when } from "../parts.js";
 import { runView } from "../run_view.js";
 import { showRuns } from "../runs_list.js";
+import { explanationCard } from "../sharing/explanation.js";
 import { words } from "../words.js";
 
 const RUN = "run", SMS = "sms";
@@ -30,6 +31,7 @@ async function show(main, args, context) {
     el("p", { class: "row" }, el("a", { href: `#/chats/${part(chatId)}` }, said.toChat),
       el("a", { href: `#/transcripts/${part(chatId)}` }, said.toTranscript)),
     outcomes(found, names),
+    explanationCard(api, chatId, found.seq),
     runId === null ? null : await runView(api, runId));
   return null;
 }

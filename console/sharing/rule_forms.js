@@ -4,6 +4,7 @@ import { personPicker } from "../names.js";
 import { action, facts, form, localTime, more, outcome, part, when } from "../parts.js";
 import { ROLE } from "../person_forms.js";
 import { words } from "../words.js";
+import { tryButton } from "./dry_run.js";
 import { partyName, stateOf } from "./rules_table.js";
 
 const PATH = "/v1/sharing-rules";
@@ -27,7 +28,7 @@ export function ruleItem(api, rule, names, changed) {
     facts([[said.reason, rule.reason], [said.begins, when(rule.begins_at)], [said.ends, rule.ends_at === null ? said.never : when(rule.ends_at)]]),
     changed === null ? null : el("div", { class: "row start" },
       more(said.change, changeForm(api, rule, changed)),
-      more(said.delete, el("p", {}, said.aboutDelete), action(said.deleteNow, remove, place, { "aria-label": said.deleteRule(rule.name) }), place)),
+      more(said.delete, el("p", {}, said.aboutDelete), tryButton(api, () => ({ remove: [rule.id] }), said.trial.tryDelete), action(said.deleteNow, remove, place, { "aria-label": said.deleteRule(rule.name) }), place)),
   ];
 }
 
@@ -48,7 +49,8 @@ function timeOf(control) { return control.value === "" ? null : new Date(control
 
 function changeForm(api, rule, changed) {
   const { nodes, ending, given } = commonFields(rule);
-  return form([nodes, ending], said.save, async () => {
+  const ends = () => (given().ends_at === null ? {} : { remove: [rule.id] });
+  return form([nodes, ending, tryButton(api, ends, said.trial.tryEnd)], said.save, async () => {
     await api.patch(`${PATH}/${part(rule.id)}`, given());
     await changed();
   });
@@ -60,11 +62,12 @@ export async function ruleForm(api, label, send) {
   const [from, to] = await Promise.all([partyField(api, said.from), partyField(api, said.to)]);
   const same = el("input", { type: "checkbox", id: "same-subject" });
   const starts = el("input", { type: "datetime-local", step: 1 });
-  return form([nodes, el("div", { class: "row fields" }, from.node, to.node),
+  const all = () => ({ ...given(), from: from.given(), to: to.given(), same_subject: same.checked, starts_at: timeOf(starts) });
+  const made = form([nodes, el("div", { class: "row fields" }, from.node, to.node),
     el("p", { class: "check" }, same, el("label", { for: same.id }, said.same)),
-    el("div", { class: "row fields" }, field(said.begins, starts, said.beginsHint), ending)], label, () => send({
-    ...given(), from: from.given(), to: to.given(), same_subject: same.checked, starts_at: timeOf(starts),
-  }));
+    el("div", { class: "row fields" }, field(said.begins, starts, said.beginsHint), ending),
+    tryButton(api, () => (made.reportValidity() ? { add: [all()] } : null))], label, () => send(all()));
+  return made;
 }
 
 /** A form that makes a rule. */

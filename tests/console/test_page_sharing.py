@@ -99,6 +99,7 @@ def test_person_keeps_a_talk_private_and_withdraws_what_was_told(
     client.ok("POST", "/local/drain")
     says("Tom", "When is the piano lesson with Mrs Okafor?")
 
+    explains_what_may_be_told(driver, chats["Emma"][1], lesson)
     driver.open("#/phone/app")
     page.get_by_label("You are").select_option(label="Emma")
     page.get_by_label("Chat", exact=True).select_option(label="Nanny")
@@ -118,3 +119,40 @@ def test_person_keeps_a_talk_private_and_withdraws_what_was_told(
     page.get_by_role("button", name="Keep these words private").click()
     expect(main).to_contain_text("Nobody is told these words from now on.")
     client.ok("DELETE", f"{RULES}/{rule['id']}", token=token)
+
+
+def explains_what_may_be_told(driver: Driver, chat: str, lesson: str) -> None:
+    """Try a change, preview an answer, and ask who may see a message."""
+    page = driver.page
+    driver.sign_in("#/sharing")
+    rules = page.locator(".card", has=page.get_by_role("heading", name="Rules", exact=True))
+    rules.get_by_text("Delete", exact=True).click()
+    rules.get_by_role("button", name="What would stop?").click()
+    effect = rules.get_by_role("region", name="What would change").locator("tbody tr")
+    expect(effect).to_contain_text("Emma")
+    expect(effect).to_contain_text("Earlier messages: 1, in talks: 1.")
+    expect(effect).to_contain_text("not told. No earlier message.")
+    rules.get_by_text("New rule").click()
+    rules.get_by_role("button", name="What would change?").click()
+    expect(rules).to_contain_text("Fill in the fields first.")
+
+    page.get_by_text("Preview an answer").click()
+    page.get_by_label("Who asks").select_option(label="Tom")
+    page.get_by_label("Which agent").select_option(label="Nanny")
+    page.get_by_label("The question").fill("When is the piano lesson with Mrs Okafor?")
+    page.get_by_label("Why do you read these private words?").fill("Support case 4711")
+    page.get_by_role("button", name="Show what could be used").click()
+    used = page.get_by_role("list", name="What could be used").locator("li")
+    expect(used.filter(has_text=lesson)).to_contain_text("Family: They share")
+    driver.check_looks()
+
+    driver.open(f"#/why/{chat}/4")
+    for name, answer in (("Tom", "Yes. A sharing rule lets agents"), ("Emma", "Yes. All readers")):
+        if name == "Tom":
+            page.get_by_text("Ask about a person").click()
+        page.get_by_label("May this person see it?").select_option(label=name)
+        page.get_by_label("Why do you ask?").fill("Support case 4711")
+        page.get_by_role("button", name="Explain").click()
+        expect(page.locator("main")).to_contain_text(answer)
+    driver.check_looks()
+    driver.check_inert()
