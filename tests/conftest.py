@@ -1,9 +1,12 @@
 """What holds for every test: no AWS account, no key, and a container of its own."""
 
+import functools
 import gc
 import sys
 from collections.abc import Generator, Iterator
 
+import botocore.loaders
+import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -19,6 +22,9 @@ settings.register_profile(
 settings.load_profile("skein")
 
 pytest_plugins = ["tests.support.engine"]
+
+# AWS clients of all tests read the descriptions of the services once, which takes most of their time.
+botocore.session.create_loader = functools.cache(botocore.loaders.create_loader)
 
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",

@@ -187,6 +187,7 @@ class Deployment(World):
         }
         self.background = InlineBackground(self.clock)  # tasks end with their process
         others = {
+            "assigned_numbers": self.app.ports.assigned_numbers,
             "background": self.background,
             "clock": self.clock,
             "ids": self.ids,
