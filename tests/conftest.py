@@ -23,7 +23,7 @@ settings.load_profile("skein")
 
 pytest_plugins = ["tests.support.engine"]
 
-# AWS clients of all tests read the descriptions of the services once, which takes most of their time.
+# AWS clients of all tests read the descriptions of services once: that takes most of their time.
 botocore.session.create_loader = functools.cache(botocore.loaders.create_loader)
 
 FAKE_AWS = {

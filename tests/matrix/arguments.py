@@ -1,6 +1,7 @@
 """What to call every tool with: plain values, and ids of things that may be out of reach."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from skein.agent.tools import TOOLS
@@ -143,6 +144,7 @@ def _fitting(tool: str, name: str, schema: dict[str, Any]) -> Any:
     )
 
 
+@cache
 def values_of(tool: str) -> dict[str, Any]:
     """Every argument of a tool, with Refs in place of ids.
 
