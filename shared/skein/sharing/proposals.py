@@ -38,6 +38,7 @@ from skein.services.runs.disclosure import check_post
 from skein.settings import Settings
 
 NOT_HERE = "refused: ask in a private direct chat, in answer to a message of its person"
+TOLD_HERE = "refused: words of others were told here by a sharing rule, and the reason may not carry them on"
 ALREADY = "they may be told already, by a rule with the reason: {reason}"
 NO_RULE = "nobody of that name or role may be told what this person says here"
 OPENED = "they may be told what the person said here earlier already"
@@ -102,7 +103,8 @@ class SharingProposals:
 
         Raises:
             Correctable: The rule exists already.
-            Forbidden: The run may not ask here.
+            Forbidden: The run may not ask here, or was told words by a rule, which the reason, whose
+                notices are in other chats, may not carry on.
             Conflict: The person has too many rules.
             Unprocessable: The reason has no visible characters, or a person is gone.
             RateLimited: The person was asked often enough.
@@ -110,6 +112,8 @@ class SharingProposals:
             ExtraWriteFailed: Another worker has taken the run over.
         """
         chat, person_id = self._home(claim.run)
+        if claim.run.words.by_rule:
+            raise Forbidden(TOLD_HERE, reason=Reason.DISCLOSURE_REFUSED)
         now, tenant = self.clock.now(), chat.tenant
         words = on_one_line(words_to_post(reason))
         proposed = ProposedRule(to=to.party, reason=words, ends_at=ends_at)

@@ -161,6 +161,18 @@ def test_group_is_no_place_to_ask_in(family: Family) -> None:
     assert rules_of(family) == []
 
 
+def test_run_that_was_told_words_by_a_rule_proposes_none_with_a_reason(family: Family) -> None:
+    family.rule("father", "daughter")
+    family.says(TOM, "Hello there, how are you?")
+    family.says(TOM, SECRET)
+    family.quiet()
+    family.model.script.append(calls(("ask_to_share", TO_TOM | {"reason": SECRET})))
+    family.says(EMMA, ASKED)
+    [result] = results_of(family, family.runs(chat_of(EMMA))[-1])
+    assert "refused: words of others were told here" in result.content
+    assert [one for one in family.messages(chat_of(EMMA)) if one.kind == "choice"] == []
+
+
 def test_eleventh_own_rule_is_refused_when_proposed_and_when_answered(family: Family) -> None:
     emma = Client(family, sub=EMMA.id)
     proposed(family)
