@@ -38,7 +38,7 @@ from skein.services.runs.disclosure import check_post
 from skein.settings import Settings
 
 NOT_HERE = "refused: ask in a private direct chat, in answer to a message of its person"
-TOLD_HERE = "refused: words of others were told here by a sharing rule, and the reason may not carry them on"
+TOLD_HERE = "refused: a sharing rule told words here, which the reason may not carry on"
 ALREADY = "they may be told already, by a rule with the reason: {reason}"
 NO_RULE = "nobody of that name or role may be told what this person says here"
 OPENED = "they may be told what the person said here earlier already"
@@ -103,8 +103,8 @@ class SharingProposals:
 
         Raises:
             Correctable: The rule exists already.
-            Forbidden: The run may not ask here, or was told words by a rule, which the reason, whose
-                notices are in other chats, may not carry on.
+            Forbidden: The run may not ask here, or was told words by a rule, which the reason would
+                carry to the person's other chats.
             Conflict: The person has too many rules.
             Unprocessable: The reason has no visible characters, or a person is gone.
             RateLimited: The person was asked often enough.

@@ -156,6 +156,15 @@ def test_person_of_a_chat_to_which_emma_is_only_invited_cannot_be_named(family: 
     assert "nobody whose name is" in proposed(family, ("ask_to_share", TO_TOM | {"person": "Ben"}))
 
 
+def test_tools_are_offered_in_private_direct_chats_only(family: Family) -> None:
+    family.says(EMMA, "Hello")
+    offered = {each.name for each in family.model.requests[-1].tools}
+    assert offered == {"ask_to_share", "ask_to_share_earlier"}
+    family.post("@Coach, hello", EMMA, chat_id="chat_home")
+    family.drain()
+    assert [each.name for each in family.model.requests[-1].tools] == []
+
+
 def test_group_is_no_place_to_ask_in(family: Family) -> None:
     assert "refused: ask in a private direct chat" in proposed(family, chat_id="chat_home")
     assert rules_of(family) == []
@@ -169,7 +178,7 @@ def test_run_that_was_told_words_by_a_rule_proposes_none_with_a_reason(family: F
     family.model.script.append(calls(("ask_to_share", TO_TOM | {"reason": SECRET})))
     family.says(EMMA, ASKED)
     [result] = results_of(family, family.runs(chat_of(EMMA))[-1])
-    assert "refused: words of others were told here" in result.content
+    assert "refused: a sharing rule told words here" in result.content
     assert [one for one in family.messages(chat_of(EMMA)) if one.kind == "choice"] == []
 
 

@@ -19,7 +19,7 @@ LAST_VERSION = 99_999_999
 MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
 RULES_CHANGED = "what the run was told may not be told any more"
 
-RoleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
+RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
 
 
 class SharingParty(Value):
