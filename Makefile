@@ -215,6 +215,10 @@ numbers: $(RUNNING) ## Assign a phone number to a tenant, or list all (STACK=, E
 		$(if $(PHONE),--phone "$(PHONE)")
 	@$(if $(LOCAL),,$(if $(PHONE),$(MAKE) --no-print-directory webhooks))
 
+.PHONY: roles
+roles: $(RUNNING) ## Give people the roles of a CSV file: user,role,subject (URL=https://..., FILE=, OWNER, DRY=1)
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.roles $(if $(DRY),--dry-run) "$(URL)" "$(FILE)"
+
 .PHONY: owner-key
 owner-key: $(RUNNING) ## Make the first API key of a tenant (TENANT=, ROLES=owner,privacy,support, STACK=, ENV=; LOCAL=1)
 	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.keys $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) \
