@@ -3,6 +3,7 @@
 `POLICY` is the one list of waits that `drain` turns the clock past.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,7 +18,7 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.due import DueKind
-from skein.models.outbox.jobs import ConsentJob, DeliveryJob, InvitationJob, Job, RunJob
+from skein.models.outbox.jobs import ConsentJob, DeliveryJob, InvitationJob, Job, RecallJob, RunJob
 from skein.models.runs.run import Run
 from skein.planning.models.plan import Plan
 from skein.ports import Table
@@ -51,7 +52,7 @@ POLICY: Mapping[WaitKind, Step] = {
     "job": "leave",  # a job that failed and comes again after its queue's visibility timeout
     "run": "leave",  # a run behind another one, or one whose worker was killed
     "plan": "leave",
-    "background": "leave",  # summaries, consolidations, fading memories, erasures
+    "background": "leave",  # summaries, consolidations, fading memories, erasures, quiet talks
 }
 
 # `drain` turns the clock past no delay that ends after one of these.
@@ -172,7 +173,8 @@ class WaitingWork:
             job = DeliveryJob.model_validate_json(held.message.body)
             item = self.table.get(Delivery.key_of(job.tenant, job.chat_id, job.delivery_id))
             return self._item("delivery", item, held.due_at) if item else None
-        return Waiting("delay", held.due_at, {"function": function})
+        kind: WaitKind = "background" if _waits_for_quiet(held) else "delay"
+        return Waiting(kind, held.due_at, {"function": function})
 
     def _item(self, kind: DueKind, item: Item, due: datetime) -> Waiting | None:
         match kind:
@@ -225,6 +227,13 @@ class WaitingWork:
         if tries:
             return Waiting("phone", min(tries), {**names, "reason": delivery.reason})
         return Waiting("order", due, names)
+
+
+def _waits_for_quiet(held: Held) -> bool:
+    """Tell whether a message has a talk indexed once it is over, which only real silence ends."""
+    return held.source.function.logical_id == "UpkeepWorker" and (
+        json.loads(held.message.body).get("kind") == RecallJob.model_fields["kind"].default
+    )
 
 
 def _changes(batch: Batch) -> Waiting:

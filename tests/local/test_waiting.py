@@ -13,7 +13,7 @@ from local.timing.due_index import DueIndex
 from local.timing.waiting import BARRIERS, MAX_SHOWN, POLICY, WaitingWork, WaitKind
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
-from skein.models.outbox.jobs import DeliveryJob, Job, RunJob, UpkeepJob
+from skein.models.outbox.jobs import DeliveryJob, Job, RecallJob, RunJob, UpkeepJob
 from skein.models.runs.run import Run
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.functions import a_function
@@ -118,6 +118,12 @@ def test_job_that_was_sent_with_a_delay_is_turned_past() -> None:
     upkeep = held(UpkeepJob(tenant=TENANT, chat_id="chat_1"), "UpkeepWorker")
     [waiting] = work(World(), upkeep).in_queues()
     assert (waiting.kind, waiting.step, waiting.until) == ("delay", "turn", NOON + LATER)
+
+
+def test_talk_that_is_not_over_is_left() -> None:
+    quiet = held(RecallJob(tenant=TENANT, chat_id="chat_1", first_seq=3), "UpkeepWorker")
+    [waiting] = work(World(), quiet).in_queues()
+    assert (waiting.kind, waiting.step) == ("background", "leave")
 
 
 @pytest.mark.parametrize(("next_at", "kind"), [(None, "order"), (NOON + LATER, "phone")])
