@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from tests.e2e.conftest import StartStack
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 from tests.support.shell_pages import matches, run_page
+
+NIGHT = 23  # in people's quiet hours
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
@@ -30,21 +33,32 @@ def tells_the_group(request: Mapping[str, Any]) -> Answer:
     return Answer("", tool_calls=(("send_message", told),))
 
 
+def seconds_until(hour: int) -> int:
+    """The seconds until a full hour in UTC."""
+    now = datetime.now(UTC)
+    return int(((hour - now.hour) % 24) * 3_600) or 24 * 3_600
+
+
 def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: ScriptedOpenAI) -> None:
     client = start()
+    client.ok("POST", "/local/clock", {"advance_seconds": seconds_until(NIGHT)})
     model.say("Let us start slowly. Your knee stays between us.")
     model.say("At the lake at 9. Ask Maya about last week.")
     model.then(tells_the_group).say("[silence]").say("[silence]")
     water = {"person": "Ben", "question": "Do you bring water?", "until": "1 day"}
     model.call_tools(("ask_someone", water)).say("[silence]")
+    model.say("Hello, Emma!").say("Good luck!").say("That happens to many.")
+    model.say("She runs there on 9 May.")
     model.say("How was your training, Maya?")
     asked = {"reason": "She wants one", "summary": "Maya wants to talk to a person"}
     model.call_tools(("ask_a_person", asked)).say("[silence]")
     run_page("docs/tutorial.md", client.url)
-    direct, group, *_, plan, _, _ = (str(prompt) for prompt in model.prompts())
+    direct, group, *_, father, plan, _, _ = (str(prompt) for prompt in model.prompts())
     assert "knee" in direct
     assert "knee" not in group
     assert "lake" in group
+    assert "on 9 May" in father
+    assert "exam" not in father
     assert "Ask Maya how her training goes." in plan
 
 
