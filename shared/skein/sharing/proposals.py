@@ -38,7 +38,7 @@ from skein.services.runs.disclosure import check_post
 from skein.settings import Settings
 
 NOT_HERE = "refused: ask in a private direct chat, in answer to a message of its person"
-TOLD_HERE = "refused: a sharing rule told words here, which the reason may not carry on"
+CARRIES_ON = "refused: a sharing rule told words here, which the reason may not carry on"
 ALREADY = "they may be told already, by a rule with the reason: {reason}"
 NO_RULE = "nobody of that name or role may be told what this person says here"
 OPENED = "they may be told what the person said here earlier already"
@@ -113,7 +113,7 @@ class SharingProposals:
         """
         chat, person_id = self._home(claim.run)
         if claim.run.words.by_rule:
-            raise Forbidden(TOLD_HERE, reason=Reason.DISCLOSURE_REFUSED)
+            raise Forbidden(CARRIES_ON, reason=Reason.DISCLOSURE_REFUSED)
         now, tenant = self.clock.now(), chat.tenant
         words = on_one_line(words_to_post(reason))
         proposed = ProposedRule(to=to.party, reason=words, ends_at=ends_at)
