@@ -166,7 +166,7 @@ class Knowledge:
                 if asked is None or asked.answer is None or message.id in self._answered:
                     continue
                 self._answered.add(message.id)
-                agreed = asked.purpose == "consent" and asked.answer.option == YES
+                agreed = asked.purpose in {"consent", "sharing"} and asked.answer.option == YES
                 if asked.addressee != who or (agreed and not yes):
                     raise Leak(f"{named(who)} answered for {named(asked.addressee)}: {asked}")
                 if agreed and asked.orders is not None:

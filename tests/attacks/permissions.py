@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from skein.models.chats.chat import Message
+from skein.models.chats.choice import YES
 from tests.support.builders import World
 
 QUIET_TIME = timedelta(minutes=15)
@@ -84,6 +85,7 @@ class Permissions:
         withdrawn: The messages that their author withdrew, as chat and seq.
         kept: Messages whose talk their author kept by a call, as chat and seq.
         opened: The rules to which a person opened earlier words, as chat and rule.
+        yes: The answers by which people made rules for their own words, as chat and rule.
         gone: The ids of people who were erased, or merged into others.
     """
 
@@ -94,6 +96,7 @@ class Permissions:
     withdrawn: set[tuple[str, int]] = field(default_factory=set)
     kept: set[tuple[str, int]] = field(default_factory=set)
     opened: set[tuple[str, str]] = field(default_factory=set)
+    yes: dict[tuple[str, str], int] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
 
     def note(self, message: Message) -> None:
@@ -101,6 +104,22 @@ class Permissions:
         who = message.sender.id
         told = Told(who, message.chat_id, message.seq, self.roles.get(who, ()))
         self.said.append(told)
+
+    def agreed(self, messages: Iterable[Message]) -> None:
+        """Note the rules that a person made, and the words that they opened, by their answers."""
+        for message in messages:
+            asked = message.choice
+            if asked is None or asked.answer is None or asked.answer.option != YES:
+                continue
+            rule_id = f"shr_{message.id.removeprefix('msg_')}"
+            if asked.rule is not None and (message.chat_id, rule_id) not in self.yes:
+                to = Side(asked.rule.to.role or "", asked.rule.to.user_id or "")
+                whose, at = Side(who=asked.addressee), asked.answer.at
+                rule = Rule(rule_id, whose, to, False, asked.rule.reason, at, asked.rule.ends_at)
+                self.rules.append(rule)
+                self.yes[message.chat_id, rule_id] = asked.answer.seq
+            if asked.opens is not None:
+                self.opened.add((message.chat_id, asked.opens))
 
     def left(self, person: str) -> None:
         """Note that a person's id stands for nobody any more: they were erased or merged."""
@@ -143,6 +162,8 @@ class Permissions:
     def _covers(self, rule: Rule, told: Told, messages: list[Message]) -> bool:
         """Whether the words come after the notice of a rule, or were opened to it."""
         notices = [m.seq for m in messages if m.kind == "notice" and rule.reason in m.text]
+        yes = self.yes.get((told.chat_id, rule.id))
+        notices = notices if yes is None else [yes]
         if not notices:
             return False
         return notices[0] < told.seq or (told.chat_id, rule.id) in self.opened
@@ -155,6 +176,7 @@ class Permissions:
             return False
         talk, later = talks[number], talks[number + 1 :]
         notices = [m.seq for m in messages if m.kind == "notice" and KEEP_WORDS[0] in m.text]
+        notices += [seq for (chat_id, _), seq in self.yes.items() if chat_id == told.chat_id]
         words = [*talk, *(each[0] for each in later[:1])]  # one that comes late keeps, too
         kept = any(each.text in KEEP_WORDS and min(notices) < each.seq for each in words)
         by_call = any((told.chat_id, seq) in self.kept for seq in seqs_of(talk))

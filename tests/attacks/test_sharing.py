@@ -86,9 +86,12 @@ def test_known_story_tells_by_rule_only_what_it_may(name: str) -> None:
     search(SHARED[name])
 
 
-def test_stories_of_sharing_tell_by_rule() -> None:
+@pytest.mark.parametrize(
+    "name", ["told_by_a_rule", "agreed_to_in_private", "earlier_words_are_agreed_to"]
+)
+def test_stories_of_sharing_tell_by_rule(name: str) -> None:
     stage = Stage(words=words())
-    stage.play(SHARED["told_by_a_rule"])
+    stage.play(SHARED[name])
     assert stage.secret in stage.texts(BOBS.id)[-1]
     assert stage.knowledge.told_by_rule > 0
     assert stage.knowledge.outsiders() == [CAROL.id]

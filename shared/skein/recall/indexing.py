@@ -388,7 +388,7 @@ def _first_seq(job: RecallJob, chat: Chat) -> int:
     if sharing is None or not sharing.before or job.first_seq < sharing.before:
         return job.first_seq
     begins = job.first_seq <= sharing.talk_from <= (job.last_seq or chat.last_seq)
-    return sharing.before if begins else job.first_seq
+    return sharing.earlier_talk_from if begins else job.first_seq
 
 
 def _embedded_texts(message: Message) -> list[str]:

@@ -52,6 +52,11 @@ class SharingState(Value):
         """The first message that may belong to the newest talk; see `_beginning`."""
         return self._beginning(self.talk_from)
 
+    @property
+    def earlier_talk_from(self) -> int:
+        """The first message of the talk before the newest, as far as others may be told of it."""
+        return self._beginning(self.before) if self.opened else self.before
+
     def _beginning(self, first_seq: int) -> int:
         """Return the first message that may belong to a talk.
 
@@ -119,7 +124,7 @@ class SharingState(Value):
         if self.private and earlier is not None and not earlier.private:
             spans.append(SeqSpan(first_seq=self.newest_talk_from, last_seq=LAST_SEQ))
         if self.opened != opened:
-            spans.append(SeqSpan(first_seq=1, last_seq=max(self.opened.values(), default=1)))
+            spans.append(SeqSpan(first_seq=1, last_seq=LAST_SEQ))  # until its talk is over
         if not spans:
             return None
         first, last = min(one.first_seq for one in spans), max(one.last_seq for one in spans)
