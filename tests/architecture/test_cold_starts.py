@@ -62,11 +62,11 @@ MOST = {
     "live_frames": 90,
     "mobile_api": 149,
     "push_worker": 96,
-    "run_worker": 343,
+    "run_worker": 344,
     "service_webhook": 90,
     "sms_delivery": 115,
     "sms_status": 110,
-    "sms_webhook": 153,
+    "sms_webhook": 154,
     "tick": 139,
     "upkeep_worker": 148,
 }

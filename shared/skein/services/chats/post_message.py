@@ -7,8 +7,8 @@ jobs are sent after the commit (docs/runs.md, "Transactions").
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
@@ -49,24 +49,21 @@ from skein.models.common.storage import (
 )
 from skein.models.config.overrides import Overrides
 from skein.models.config.sharing import RULES_CHANGED, SharingStamp, epoch_raised
-from skein.models.outbox.jobs import Job, MediaJob
-from skein.models.runs.trigger import Trigger
+from skein.models.outbox.jobs import MediaJob
 from skein.ports import Clock, Ids, Table
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.desk_stays import BegunStay, DeskRequest, asked_in_words, begun
 from skein.services.chat_state.sessions import message_in_session, with_current_overrides
 from skein.services.chat_state.sharing import keeps_talk
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
+from skein.services.chats.message_commit import Commit, MessageRuns
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.config.resolution import DESK_WORDS
 from skein.services.config.retention import kept_until, message_days
-from skein.services.delivery.enqueue import QueuedDelivery, outgoing, readable, undelivered
+from skein.services.delivery.enqueue import outgoing, readable, undelivered
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.runs.debounce import burst_with, debounce_in, media_with
-from skein.services.runs.slots import enqueue, slots_unchanged
-from skein.services.runs.waits import resumed_by
-from skein.services.runs.wakeups import paced, why_nobody, woken_by
+from skein.services.runs.debounce import debounce_in
+from skein.services.runs.wakeups import why_nobody
 from skein.settings import Settings
 from skein.tracing import span
 
@@ -149,76 +146,6 @@ class PostedMessage(NamedTuple):
 ExtraWrites = Callable[[ChatSnapshot], Sequence[Write]]
 
 
-@dataclass(slots=True)
-class Commit:
-    """The writes of one transaction, and the jobs that follow it.
-
-    Attributes:
-        delayed_jobs: Jobs that are sent with the debounce delay.
-        jobs: Jobs that are sent without delay.
-        runs: The runs that the message queues, extends or resumes, by agent id.
-        reasons: Why the message starts no run, by agent id.
-        undelivered: Why people get no SMS with the message.
-        delivery_ids: The deliveries of the message.
-    """
-
-    writes: list[Write] = field(default_factory=list)
-    delayed_jobs: list[Job] = field(default_factory=list)
-    jobs: list[Job] = field(default_factory=list)
-    runs: dict[str, str] = field(default_factory=dict)
-    reasons: dict[str, Reason] = field(default_factory=dict)
-    undelivered: tuple[Reason, ...] = ()
-    delivery_ids: list[str] = field(default_factory=list)
-
-    def deliver(self, texts: Iterable[QueuedDelivery]) -> None:
-        """Add deliveries of the message to phones."""
-        for text in texts:
-            self.delivery_ids.append(text.delivery_id)
-            self.writes.extend(text.writes)
-            self.jobs.append(text.job)
-
-    def outcome(self, message: Message, reason: Reason | None) -> Message:
-        """Return the message with its runs, its deliveries, and the reasons for missing ones.
-
-        Args:
-            reason: The reason of most agents, which is stored once.
-        """
-        others = {agent: why for agent, why in self.reasons.items() if why != reason}
-        return message.model_copy(
-            update={
-                "runs": self.runs,
-                "reason": reason if len(others) < len(self.reasons) else None,
-                "reasons": others,
-                "deliveries": tuple(self.delivery_ids),
-                "undelivered": self.undelivered,
-            }
-        )
-
-    def log(self, message: Message, new: NewMessage) -> None:
-        """Log a message with its runs and deliveries, and each reason for a missing one.
-
-        The line of an SMS also has its Twilio id and the line that received the SMS.
-        """
-        membership = {"chat_id": message.chat_id, "seq": message.seq}
-        logger.info(
-            "message posted",
-            extra={
-                **membership,
-                **_origin_of(new),
-                "run_ids": list(self.runs.values()),
-                "delivery_ids": self.delivery_ids,
-            },
-        )
-        for reason in dict.fromkeys(self.reasons.values()):
-            agents = [agent for agent, why in self.reasons.items() if why == reason]
-            logger.info(
-                "message started no run",
-                extra={**membership, "agent_ids": agents, "reason": reason},
-            )
-        for reason in self.undelivered:
-            logger.info("message not sent as an SMS", extra={**membership, "reason": reason})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chats:
     """The service that posts messages into chats."""
@@ -227,6 +154,7 @@ class Chats:
     clock: Clock
     ids: Ids
     dispatch: Dispatch
+    runs: MessageRuns
     settings: Settings
 
     def post_message(
@@ -298,7 +226,7 @@ class Chats:
             if earlier.id != message_id:
                 _log_repeated(earlier)
             return PostedMessage(earlier, created=earlier.id == message_id)
-        commit.log(message, new)
+        commit.log(message, _origin_of(new))
         debounce = debounce_in(snapshot.chat, self.settings)
         self.dispatch.send(commit.delayed_jobs, delay_seconds=debounce.seconds)
         self.dispatch.send(commit.jobs)
@@ -380,7 +308,7 @@ class Chats:
         if refused is not None or message.kind != "text":
             commit.reasons |= {agent.member.id: nobody for agent in others if nobody is not None}
         else:
-            self._wake(commit, snapshot, message, now, nobody, texted=new.route is not None)
+            self.runs.wake(commit, snapshot, message, now, nobody, texted=new.route is not None)
         confirms = new.confirms_opt_out
         commit.deliver(outgoing(snapshot, message, now, ids=self.ids, confirms_opt_out=confirms))
         commit.undelivered = () if confirms else undelivered(snapshot, message)
@@ -446,77 +374,6 @@ class Chats:
             change["heard"] = after["heard"]
         commit.writes.append(Update(sender.key, set=change, condition=condition))
 
-    def _wake(
-        self,
-        commit: Commit,
-        snapshot: ChatSnapshot,
-        message: Message,
-        now: datetime,
-        nobody: Reason | None,
-        *,
-        texted: bool,
-    ) -> None:
-        """Queue a run for each agent that the message wakes, and resume waiting runs.
-
-        Args:
-            commit: Collects the writes, the runs, and the reasons of agents without a run.
-            nobody: Why the message triggers no agent, if so (`why_nobody`).
-            texted: Whether the message is an SMS.
-        """
-        trigger = Trigger(
-            type="chat_message",
-            seq=message.seq,
-            from_seq=message.seq,
-            by=message.sender.ref,
-            traced_to=message.traced_to,
-        )
-        audience = audience_of(snapshot.chat, since_seq=message.seq)
-        debounce = debounce_in(snapshot.chat, self.settings) if texted else None
-        limit = self.settings.max_chain_depth
-        woken = woken_by(message, snapshot.chat, snapshot.agents, max_chain_depth=limit)
-        others = [agent for agent in snapshot.agents if agent.member.ref != message.sender.ref]
-        for agent in [*woken, *(agent for agent in others if agent not in woken)]:
-            wakes = agent in woken
-            pace = paced(agent, message, woken=wakes, now=now)
-            answering = {
-                **pace.changes,
-                **burst_with(agent, debounce, now),
-                **media_with(agent, message, now),
-            }
-            wait = agent.wait if not snapshot.chat.held else None
-            if wait is not None and wait.ended_by(message.reply_to, now):
-                resumed = resumed_by(
-                    self.table,
-                    agent,
-                    message,
-                    changes=answering,
-                    now=now,
-                    settings=self.settings,
-                )
-                commit.runs[agent.member.id] = wait.run_id
-                commit.writes.extend(resumed.writes)
-                commit.delayed_jobs.extend([resumed.job] if resumed.job else [])
-            elif wakes and pace.allowed:
-                enqueued = enqueue(
-                    agent,
-                    trigger,
-                    depth=message.depth,
-                    audience=audience,
-                    changes=answering,
-                    ids=self.ids,
-                    now=now,
-                    settings=self.settings,
-                )
-                commit.runs[agent.member.id] = enqueued.run_id
-                commit.writes.extend(enqueued.writes)
-                commit.delayed_jobs.extend([enqueued.job] if enqueued.job else [])
-            else:
-                why = Reason.AGENT_PAUSED if wakes else nobody or Reason.NOT_MENTIONED
-                commit.reasons[agent.member.id] = why
-                if pace.changes:
-                    unchanged = slots_unchanged(agent)
-                    commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
-
     def earlier(self, new: NewMessage, formerly: Sequence[str] = ()) -> Message | None:
         """Find the message that the sender posted with this `client_id`.
 
@@ -534,7 +391,7 @@ class Chats:
 
 
 def _origin_of(new: NewMessage) -> dict[str, str]:
-    """Return the log fields of a person's message: the person and, for an SMS, its origin."""
+    """Return the log fields of a person: the id and, for an SMS, its Twilio id and the line."""
     person = {"user_id": new.sender.id} if new.sender.kind == "user" else {}
     if new.route is None:
         return person
