@@ -62,7 +62,7 @@ MOST = {
     "live_frames": 90,
     "mobile_api": 149,
     "push_worker": 96,
-    "run_worker": 344,
+    "run_worker": 345,
     "service_webhook": 90,
     "sms_delivery": 115,
     "sms_status": 110,

@@ -77,6 +77,7 @@ class Reaching(World):
         return self.table.query(Query(f"DUE#outreach#{shard}", index="gsi2", limit=10)).items
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "given", [{"text": "When can you come?"}, {"instruction": "Ask when."}], ids=["text", "run"]
 )

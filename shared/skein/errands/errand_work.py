@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from skein.errands.quiet_times import end_of_quiet
 from skein.errands.times import TimesAnswer, TimesReader
 from skein.errors import (
     ConditionFailed,
@@ -27,9 +28,6 @@ from skein.models.common.base import MemberRef
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
-from skein.models.config.overrides import TenantSettings
-from skein.models.directory.agent import Agent
-from skein.models.directory.user import User
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ErrandJob
 from skein.ports import Clock, Table
@@ -40,7 +38,6 @@ from skein.services.chats.views import WINDOW, ChatViews, OwnChat
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.common.optimistic import revise
 from skein.services.delivery.enqueue import why_not_sent
-from skein.services.directory.time_zones import quiet_until
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.disclosure import made_for_all
 from skein.settings import Settings
@@ -108,10 +105,11 @@ class ErrandWorker:
     def _ask(self, errand: Errand, now: datetime) -> None:
         """Ask the person, now or later; a person who cannot be reached is never asked."""
         try:
-            later = self._quiet_until(errand, now) if errand.may_ask else errand.until
-            if later is None:
+            later = end_of_quiet(self.table, self.settings, errand, now)
+            if later is None and errand.may_ask:
                 self._ask_now(errand, self._question_chat(errand), now)
                 return
+            later = later or errand.until
         except NotNow as not_now:
             later = not_now.until
         except RateLimited:
@@ -121,23 +119,6 @@ class ErrandWorker:
             logger.info("person of an errand not asked", extra=extra)
             later = errand.until
         self._look_again(errand, later)
-
-    def _quiet_until(self, errand: Errand, now: datetime) -> datetime | None:
-        """Return the end of the person's quiet hours; None if there are none now.
-
-        Raises:
-            NotFound: The person or the agent is gone.
-        """
-        user_key = User.key_of(errand.tenant, errand.asked.id)
-        agent_key = Agent.key_of(errand.tenant, errand.agent_id)
-        settings_key = TenantSettings.key_of(errand.tenant)
-        found = self.table.get_many([user_key, agent_key, settings_key])
-        agent = Agent.from_item(found[agent_key]) if agent_key in found else None
-        if agent is None or agent.deleted_at is not None:
-            raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
-        user = User.from_item(found[user_key]) if user_key in found else None
-        overrides = TenantSettings.from_optional(found.get(settings_key))
-        return quiet_until(now, user, self.settings.overridden(overrides), agent.time_zone)
 
     def _question_chat(self, errand: Errand) -> _QuestionChat:
         """Return the person's newest direct chat with the agent, or open one by text.

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from skein.errands.quiet_times import end_of_quiet
 from skein.errors import (
     ConditionFailed,
     Conflict,
@@ -36,6 +37,7 @@ from skein.services.common.optimistic import revise
 from skein.services.common.pagination import read_items
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.disclosure import made_for_all
+from skein.settings import Settings
 
 READ_WITHIN = timedelta(minutes=10)  # after the deadline, until the last answers are read
 CONFIRM_WITHIN = timedelta(days=1)
@@ -55,6 +57,7 @@ class MeetingWorker:
     chats: Chats
     asking: Asking
     dispatch: Dispatch
+    settings: Settings
 
     def look(self, job: MeetingJob) -> None:
         """Do the next step of a meeting (idempotent)."""
@@ -132,13 +135,15 @@ class MeetingWorker:
         elif now >= until:
             self._conclude(meeting, None)
         else:
-            asked = [self._asked(meeting, errand, start, until) for errand in errands]
-            self._look_again(meeting, item, until if all(asked) else min(now + ANOTHER_TRY, until))
+            tries = (self._next_try(meeting, errand, start, until, now) for errand in errands)
+            self._look_again(meeting, item, min([until, *filter(None, tries)]))
 
-    def _asked(self, meeting: Meeting, errand: Errand, start: datetime, until: datetime) -> bool:
-        """Ask a person to confirm the proposal, once; return whether no try is left."""
+    def _next_try(
+        self, meeting: Meeting, errand: Errand, start: datetime, until: datetime, now: datetime
+    ) -> datetime | None:
+        """Ask a person to confirm the proposal, once; return when to try again, if at all."""
         if not errand.may_confirm or errand.choice_chat_id is None:
-            return True
+            return None
 
         def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
             confirm = {"confirm_seq": snapshot.chat.last_seq + 1, **errand.texted()}
@@ -159,14 +164,17 @@ class MeetingWorker:
             errand=errand.ref,
         )
         try:
+            resumes_at = end_of_quiet(self.table, self.settings, errand, now)
+            if resumes_at is not None:
+                return resumes_at
             self.asking.ask(new, extra_writes=recorded)
         except ExtraWriteFailed:
-            return False
+            return now + ANOTHER_TRY
         except Rejected as error:  # the chat of linked accounts may move later
             extra = {"errand_id": errand.id, "why": type(error).__name__}
             logger.info("person of a meeting not asked to confirm yet", extra=extra)
-            return False
-        return True
+            return now + ANOTHER_TRY
+        return None
 
     # ------------------------------------------------------------------ telling
 

@@ -9,10 +9,12 @@ import pytest
 
 from skein.models.chats.errand import MAX_TEXTS, Slot
 from skein.models.chats.meeting import first_common
+from skein.models.common.storage import Update
+from skein.models.directory.user import User
 from skein.prompts import render
 from tests.support.agents import results_of, settle
 from tests.support.api_client import Client, operator
-from tests.support.builders import NOON, person
+from tests.support.builders import NOON, TENANT, person
 from tests.support.choices import answer
 from tests.support.errands import ALICE, DAY, HOME, HOUR, SARAH, TEAM, Errands
 from tests.support.fakes import calls
@@ -189,3 +191,18 @@ def test_second_yes_to_a_proposal_gets_a_notice_in_the_last_text() -> None:
         world.texts_in(yes, f"SM{turn}")
     assert len(world.bodies) == MAX_TEXTS
     assert world.bodies[-1] == OVER
+
+
+def test_person_in_quiet_hours_is_asked_to_confirm_at_their_end() -> None:
+    world, _ = _found()
+    world.model.default = CLEAR
+    world.texts_in(f"{_number(world)} tonight", "SM1")
+    hours = {"from": "11:00", "to": "14:30"}
+    world.table.write(Update(User.key_of(TENANT, SARAH.id), set={"quiet_hours": hours}))
+    asked = world.messages(HOME)[-1]
+    answer(world, asked.seq, ALICE, text="tonight", chat_id=HOME, client_id="mine")
+    world.passes(HOUR)
+    assert "Can you come then?" in world.texts(HOME)[-1]
+    assert len(world.bodies) == 1
+    world.passes(2 * HOUR)
+    assert "Can you come then?" in world.bodies[-1]
