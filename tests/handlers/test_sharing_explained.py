@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 import admin_api
+from skein.models.common.storage import Update
+from skein.sharing import dry_run as sharing_dry_run
 from tests.support.api_client import WHY, Client
 from tests.support.family import COACH, EMMA, RINA, TOM, Family, chat_of
 from tests.support.own_tools import BOOK
@@ -34,7 +36,9 @@ def seq_of(family: Family, text: str = SECRET) -> int:
 
 def why(family: Family, reader: str, **more: Any) -> dict[str, Any]:
     """Return the explanation of Emma's secret, or of another message, for a reader."""
-    asked = {"chat_id": chat_of(EMMA), "from_seq": seq_of(family), "reason": WHY} | more
+    asked = {"chat_id": chat_of(EMMA), "reason": WHY} | more
+    if "from_seq" not in asked:
+        asked["from_seq"] = seq_of(family)
     answer = operator(family).get("/v1/sharing/why", reader_id=reader, **asked)
     assert answer.status == 200, answer.body
     [item] = answer.body["items"]
@@ -171,6 +175,68 @@ def test_agents_items_are_explained_by_presence_alone(family: Family) -> None:
         asked = {"agent_id": COACH.id, "reader_id": TOM.id}
         assert operator(family).get(path, **asked, reason=WHY).status == 404  # it has none yet
         assert operator(family).get(path, **asked).status == 403
+
+
+def test_words_that_are_gone_or_belong_to_an_earlier_time_are_explained(family: Family) -> None:
+    family.quiet()
+    seq = seq_of(family)
+    assert why(family, TOM.id, from_seq=seq)["decided_by"] == "rule"
+    family.says(EMMA, "new topic")
+    family.quiet()
+    assert why(family, TOM.id, from_seq=seq)["decided_by"] == "reset"
+    assert why(family, EMMA.id, from_seq=seq)["decided_by"] == "presence"  # reads it in the chat
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+    emma = Client(family, sub=EMMA.id)
+    assert emma.delete(f"/v1/chats/{chat_of(EMMA)}/messages/{seq}").status == 204
+    assert why(family, EMMA.id, from_seq=seq)["decided_by"] == "gone"
+
+
+def test_words_of_an_agent_that_is_not_in_the_readers_chat_are_not_told_there(
+    family: Family,
+) -> None:
+    family.quiet()
+    other = family.agent("agt_b", "Clerk").as_member
+    family.chat(TOM, other, chat_id="chat_clerk", kind="direct", visibility="private", title=None)
+    assert why(family, TOM.id, in_chat_id="chat_clerk")["decided_by"] == "other_agent"
+
+
+def test_answer_with_words_of_a_rule_stays_in_its_chat(family: Family) -> None:
+    family.quiet()
+    family.chat(TOM, COACH, chat_id="chat_second", kind="direct", visibility="private", title=None)
+    assert SECRET in family.prompt_of(TOM, ASKED)
+    answer = family.messages(chat_of(TOM))[-1]
+    assert answer.sender.id == COACH.id
+    asked = {"chat_id": chat_of(TOM), "from_seq": answer.seq}
+    assert why(family, TOM.id, **asked)["decided_by"] == "presence"
+    assert why(family, TOM.id, **asked, in_chat_id="chat_second")["decided_by"] == "stays_in_chat"
+    assert why(family, EMMA.id, **asked)["decided_by"] == "not_own_words"
+
+
+def test_words_to_which_a_person_agreed_are_explained_by_consent(family: Family) -> None:
+    family.chat(EMMA, TOM, COACH, chat_id="chat_group", visibility="private", respond="mention")
+    family.post("I can come at five", EMMA, chat_id="chat_group")
+    message = family.messages("chat_group")[-1]
+    via = {"agent_id": COACH.id, "agent_name": "Coach", "chat_id": chat_of(EMMA), "choice_seq": 2}
+    family.table.write(Update(message.key, set={"via": via}))
+    shown = why(family, TOM.id, chat_id="chat_group", from_seq=message.seq)
+    assert (shown["may_see"], shown["decided_by"]) == (True, "consent")
+
+
+def test_preview_shows_a_memory_of_own_words_with_all_its_messages(family: Family) -> None:
+    family.noted(EMMA, "Emma has piano lessons with Mrs Okafor on Thursdays", seq_of(family))
+    family.quiet()
+    found = operator(family).get("/v1/sharing/preview", **PREVIEW).body["items"]
+    by_rule = [item for item in found if item["decided_by"] == "rule"]
+    assert {tuple(item["seqs"]) for item in by_rule} == {(seq_of(family),)}
+    assert any("has piano lessons" in item["text"] for item in by_rule)
+
+
+def test_dry_run_says_if_there_is_more_than_it_counts(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [rule] = operator(family).get("/v1/sharing-rules").body["items"]
+    monkeypatch.setattr(sharing_dry_run, "MAX_PAIRS", 0)
+    assert dry_run(family, remove=[rule["id"]]) == {"pairs": [], "complete": False}
 
 
 def dry_run(family: Family, **change: Any) -> dict[str, Any]:

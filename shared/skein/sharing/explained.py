@@ -68,10 +68,12 @@ class AskedReaders:
     Attributes:
         users: The readers with their records; the one who was asked for is the first.
         chat: The chat in which they would read it; None for wherever the reader can.
+        known: Whether all people of that chat have a record, without which rules tell nothing.
     """
 
     users: tuple[User, ...]
     chat: Chat | None = None
+    known: bool = True
 
     @property
     def audience(self) -> Audience:
@@ -112,8 +114,9 @@ class Explanations:
             raise Unprocessable("the reader is not in the chat")
         others = [User.key_of(tenant, each) for each in chat.person_ids if each != user_id]
         found = read_items(self.table, others)
-        people = (User.from_item(found[key]) for key in others if key in found)
-        return AskedReaders((reader, *people), chat)
+        people = [User.from_item(found[key]) for key in others if key in found]
+        known = tuple(person for person in people if person.erasure_id is None)
+        return AskedReaders((reader, *known), chat, known=len(known) == len(others))
 
     def of_messages(
         self, tenant: str, chat_id: str, seqs: Sequence[int], readers: AskedReaders
@@ -131,6 +134,7 @@ class Explanations:
         authors = {User.key_of(tenant, each.sender.id) for each in living}
         records = read_items(self.table, sorted(authors))
         rules = ReaderRules.of(read_rules(self.table, tenant), readers.users, now, self.settings)
+        hindrance = self._hindrance(chat, readers) if living else None
         shown: list[ExplainedMessage] = []
         for message in living:
             explanation = _by_presence(chat, message, readers)
@@ -138,7 +142,7 @@ class Explanations:
                 item = records.get(User.key_of(tenant, message.sender.id))
                 author = User.from_item(item) if item is not None else None
                 decision = rules.decided(chat, SaidMessage.of(message), author)
-                explanation = self._by_rule(chat, decision, readers)
+                explanation = _by_rule(decision, hindrance)
             shown.append(ExplainedMessage(message, explanation))
         return tuple(shown)
 
@@ -183,29 +187,37 @@ class Explanations:
         """Return the insiders of the agent's prompt in the readers' chat; nobody without a chat."""
         return insiders_for(self.table, agent, readers.chat) if readers.chat else NO_INSIDERS
 
-    def _by_rule(self, chat: Chat, decision: Decision, readers: AskedReaders) -> Explanation:
-        """Explain what the rules say, and which of the readers' agents can follow them."""
-        if decision.refusal is not None:
-            return Explanation(may_see=False, decided_by=decision.refusal, decision=decision)
+    def _hindrance(self, chat: Chat, readers: AskedReaders) -> SharingGround | None:
+        """Return why no agent can tell the readers words of a chat by rule; None if one can."""
         if readers.audience.open:
-            return Explanation(may_see=False, decided_by=SharingGround.READERS_OPEN)
+            return SharingGround.READERS_OPEN
+        if not readers.known:
+            return SharingGround.READER_GONE
         agents = [
             self._agent(chat.tenant, member.id)
             for member in chat.roster
             if member.kind == "agent" and (readers.chat is None or readers.chat.has(member.ref))
         ]
         if not agents:
-            return Explanation(may_see=False, decided_by=SharingGround.OTHER_AGENT)
+            return SharingGround.OTHER_AGENT
         where = readers.chat or chat
-        if all(insiders_for(self.table, agent, where).alone for agent in agents):
-            return Explanation(may_see=False, decided_by=SharingGround.OUTSIDERS)
-        return Explanation(may_see=True, decided_by=SharingGround.RULE, decision=decision)
+        alone = all(insiders_for(self.table, agent, where).alone for agent in agents)
+        return SharingGround.OUTSIDERS if alone else None
 
     def _agent(self, tenant: str, agent_id: str) -> Agent:
         item = self.table.get(Agent.key_of(tenant, agent_id))
         if item is None:
             raise NotFound("agent not found")
         return Agent.from_item(item)
+
+
+def _by_rule(decision: Decision, hindrance: SharingGround | None) -> Explanation:
+    """Explain what the rules say, and why no agent can follow them."""
+    refused = decision.refusal or hindrance
+    if refused is None:
+        return Explanation(may_see=True, decided_by=SharingGround.RULE, decision=decision)
+    said = decision if decision.refusal is not None else NO_DECISION
+    return Explanation(may_see=False, decided_by=refused, decision=said)
 
 
 def _of_made(audience: Audience, *, shown: bool, admitted: bool) -> Explanation:

@@ -36,6 +36,7 @@ class SharingGround(StrEnum):
     GONE = "gone", "The message was deleted or erased."
     RESET = "reset", "It was said before a reset, and agents show nothing from before it."
     READERS_OPEN = "readers_open", "Everybody may read that chat, so no rule tells words there."
+    READER_GONE = "reader_gone", "A person of that chat has no record, or is being erased."
     OTHER_AGENT = "other_agent", "No agent of that chat is in the chat of the words."
     OUTSIDERS = (
         "outsiders",
