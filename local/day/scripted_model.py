@@ -13,6 +13,7 @@ NOTHING_TO_REMEMBER: Mapping[str, object] = {"journal": [], "core": []}
 EMPTY: Mapping[str, object] = {
     "title": {"title": ""},
     "promote": {"promote": []},
+    "memories": {"memories": []},
 }
 
 

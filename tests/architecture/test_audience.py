@@ -148,6 +148,7 @@ OTHERS = {
     "services/runs/lease.py": "the run at work",
     "services/runs/activations.py": "the own steps of the run at work",
     "account_linking/chats.py": "what is staged for a person who turns out to be another",
+    "memory/own_words.py": ("what one person wrote alone, for memories that the same rules tell"),
     "memory/consolidation.py": ("the one chat that an agent remembers, for those who were there"),
     "summaries/summary_task.py": ("the one chat on which a note is made, for those who were there"),
 }

@@ -28,7 +28,18 @@ from tests.attacks.sharing import (
     ShortenRule,
     Withdraw,
 )
-from tests.attacks.steps import Answer, Discard, Erase, Merge, Pass, Say, Step, Story, Text
+from tests.attacks.steps import (
+    Answer,
+    Consolidate,
+    Discard,
+    Erase,
+    Merge,
+    Pass,
+    Say,
+    Step,
+    Story,
+    Text,
+)
 
 HELLO = Say(who=ALICE.id, chat=ALICES.id)
 SECRET = Say(who=ALICE.id, chat=ALICES.id, word="secret")
@@ -107,6 +118,16 @@ SHARED: dict[str, Story] = {
     "withdrawn_words": (
         *TOLD[:-1],
         Withdraw(who=ALICE.id, chat=ALICES.id),
+        ASKS,
+    ),
+    "memory_of_withdrawn_words": (
+        *RULED,
+        HELLO,
+        SECRET,
+        HELLO,
+        Pass(minutes=60),
+        Consolidate(chat=ALICES.id),
+        Withdraw(who=ALICE.id, chat=ALICES.id, before=True),
         ASKS,
     ),
     "talk_is_not_over": (*RULED, HELLO, SECRET, ASKS),

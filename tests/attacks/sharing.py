@@ -171,15 +171,17 @@ class Keep(SharingStep):
 
 @dataclass(frozen=True)
 class Withdraw(SharingStep):
-    """A person withdraws their words in a chat; only their newest message, or all."""
+    """A person withdraws their words in a chat: all, only the newest message, or all before it."""
 
     who: str = ""
     chat: str = ""
     newest: bool = False
+    before: bool = False
 
     def happen(self, stage: "Stage") -> None:
         """See `SharingStep`."""
         own = [m.seq for m in stage.messages(self.chat) if m.sender.id == self.who]
+        own = own[:-1] if self.before else own
         if own:
             first = own[-1] if self.newest else 1
             given = {"from_seq": first, "to_seq": own[-1]}
@@ -192,6 +194,7 @@ class Withdraw(SharingStep):
     def sentence(self) -> str:
         """See `Step`."""
         what = "their newest message" if self.newest else "all their words"
+        what = "all before their newest message" if self.before else what
         return f"{named(self.who)} withdraws {what} in {titled(self.chat)}."
 
 

@@ -1,6 +1,6 @@
 """Sharing rules tell people exactly what they may be told, whatever changes meanwhile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,13 +8,14 @@ import pytest
 from hypothesis import find, given, seed, settings
 from hypothesis import strategies as st
 
+from skein.models.chats.chat import Chat
 from skein.models.chats.sharing import SharingState
 from skein.models.common.storage import Check, Exists
 from skein.models.config.sharing import SharingRule, SharingRules, SharingStamp
 from skein.models.directory.user import User
 from skein.models.runs.run import Run
 from skein.privacy import erasure_requests
-from skein.services.chat_state.sharing_rules import PersonRoles
+from skein.services.chat_state.sharing_rules import PersonRoles, ReaderRules, SaidMessage
 from skein.services.chats import administration
 from skein.services.directory import users
 from skein.services.runs.activations import Activations, Recording
@@ -109,6 +110,12 @@ def _nothing(*_: Any) -> list[Any]:
     return []
 
 
+def _rules_for_last(
+    rules: ReaderRules, chat: Chat, said: Sequence[SaidMessage | None], author: User | None
+) -> tuple[SharingRule, ...]:
+    return rules.rules_for(chat, said[-1], author)
+
+
 def _with_all_roles(_: type[PersonRoles], user: User, __: datetime) -> PersonRoles:
     """A person with all roles that they ever had: they count as if held when it was said."""
     return PersonRoles(user.id, tuple(held.plain for held in user.roles))
@@ -166,6 +173,12 @@ SHARING: dict[str, tuple[Any, str, Any, str]] = {
     ),
     "a call keeps a talk": (SharingState, "keeps", _no, "kept_by_a_call"),
     "withdrawn words are kept": (SharingState, "keeps", _no, "withdrawn_words"),
+    "a memory is told only if all that it was made from is": (
+        ReaderRules,
+        "rules_for_all",
+        _rules_for_last,
+        "memory_of_withdrawn_words",
+    ),
     "a talk must be over": (SharingState, "is_over", _yes, "talk_is_not_over"),
     "the first talk began before its notice": (
         SharingState,

@@ -118,6 +118,8 @@ def structured(seen: Seen, schema: str) -> str:
         core: list[object] = [f"{said} forever.", *instead]
         removed = [4, 5, 6]  # each number that it replaces nothing by
         return json.dumps({"journal": [f"{said} by heart."], "core": core, "remove": removed})
+    if "'memories'" in schema:
+        return json.dumps({"memories": [f"{said} by rule."]})
     if "'clear'" in schema:
         return read_times(seen.text)
     if "'shows'" in schema:

@@ -1,12 +1,15 @@
 """Memories of a person's own words are told by the rules of each message they were made from."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 import admin_api
 from skein.models.chats.chat import chat_partition
+from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Delete, Query
+from skein.models.outbox.jobs import ConsolidationJob
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import RecallPassage
 from tests.support.api_client import Client
@@ -16,6 +19,8 @@ from tests.support.family import COACH, EMMA, RINA, TOM, Family, chat_of
 
 NOTED = "The piano lesson with Mrs Okafor is on Thursday at five"
 ASKED = "When is the piano lesson with Mrs Okafor?"
+BEFORE = "Hello there, how are you?"
+ANSWERED = "The agent answers."
 LINE = f'2026-02-18, Emma, as noted (may be told to: father): "{NOTED}"'
 
 
@@ -24,7 +29,7 @@ def family() -> Family:
     """Emma has said two things, of which the agent has a memory."""
     family = Family.made(model=ScriptedModel.saying(default="Fine."))
     family.rule()
-    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, BEFORE)
     family.says(EMMA, "My lesson has moved")
     family.says(EMMA, "It is at five now, on Thursdays")
     family.noted(EMMA, NOTED, *own_seqs(family)[1:])
@@ -151,3 +156,110 @@ def test_indexing_again_keeps_the_passage_of_a_memory(family: Family) -> None:
     before = indexed_memories(family)
     family.quiet()
     assert indexed_memories(family) == before
+
+
+# ---------------------------------------------------------------------- made by consolidation
+
+
+@pytest.fixture
+def consolidating() -> Family:
+    """Emma has said two things in a chat that is consolidated."""
+    family = Family.made(consolidate=True, model=ScriptedModel.saying(default=ANSWERED))
+    family.rule()
+    family.says(EMMA, BEFORE)
+    family.says(EMMA, "My lesson has moved")
+    family.says(EMMA, "It is at five now, on Thursdays")
+    return family
+
+
+def consolidated(family: Family, *texts: str) -> None:
+    """Consolidate Emma's chat; the model makes these memories of each call."""
+    family.clock.advance(3_600)
+    family.model.own_words.extend([json.dumps({"memories": texts})] * 5)
+    family.handle(ConsolidationJob(tenant=TENANT, chat_id=chat_of(EMMA)))
+    family.model.own_words.clear()
+    family.quiet()
+
+
+def memories_of(family: Family) -> list[OwnWordsMemory]:
+    partition = owned_partition(TENANT, COACH.id, f"user:{EMMA.id}")
+    found = family.table.query(Query.under(partition, OwnWordsMemory.PREFIX)).items
+    return [OwnWordsMemory.from_item(item) for item in found]
+
+
+def test_facts_that_the_daughter_told_alone_reach_the_father(consolidating: Family) -> None:
+    consolidated(consolidating, NOTED)
+    [memory] = memories_of(consolidating)
+    assert memory.seqs == tuple(own_seqs(consolidating)[1:])
+    assert LINE in consolidating.prompt_of(TOM, ASKED)
+    withdrawn(consolidating)
+    assert "as noted" not in consolidating.prompt_of(TOM, f"{ASKED} Please tell me")
+
+
+def test_call_is_given_only_the_words_that_rules_tell(consolidating: Family) -> None:
+    consolidating.says(EMMA, "This is only between us")
+    consolidating.says(EMMA, "PRIVATE")
+    consolidating.clock.advance(3_600)
+    consolidating.says(EMMA, "My teacher is called Ngozi")
+    consolidated(consolidating)
+    [asked] = consolidating.model.own_words_requests
+    shown = "\n".join(message.content for message in asked.messages)
+    assert "My teacher is called Ngozi" in shown
+    for other in (ANSWERED, BEFORE, "between us", "My lesson has moved"):
+        assert other not in shown
+
+
+def test_memories_of_the_usual_call_are_told_to_nobody(consolidating: Family) -> None:
+    consolidating.model.memories.append(json.dumps({"journal": [], "core": [NOTED]}))
+    consolidated(consolidating)
+    assert len(consolidating.memories(COACH.id, f"user:{EMMA.id}")) == 1
+    assert NOTED not in consolidating.prompt_of(TOM, ASKED)
+    assert NOTED in consolidating.prompt_of(EMMA, ASKED)
+
+
+def test_words_are_read_once(consolidating: Family) -> None:
+    consolidated(consolidating, NOTED)
+    consolidated(consolidating, NOTED)
+    assert len(consolidating.model.own_words_requests) == 1
+    assert consolidating.stored_chat(chat_of(EMMA)).consolidation_at is None
+
+
+def test_opened_words_are_read_and_no_memory_doubles(consolidating: Family) -> None:
+    consolidated(consolidating, NOTED)
+    [rule] = consolidating.operator.get("/v1/sharing-rules").body["items"]
+    path = f"/v1/chats/{chat_of(EMMA)}/sharing/rules/{rule['id']}"
+    opened = own(consolidating).post(path, {})
+    assert opened.status == 200, opened.body
+    consolidated(consolidating, NOTED)
+    [memory] = memories_of(consolidating)
+    assert memory.seqs == tuple(own_seqs(consolidating))
+
+
+def test_call_has_messages_of_the_same_rules_alone(consolidating: Family) -> None:
+    consolidating.rule(to="mother")
+    consolidating.says(EMMA, "My teacher is called Ngozi")
+    consolidating.says(EMMA, "She is from Lagos")
+    consolidated(consolidating, NOTED)
+    *both, last = own_seqs(consolidating)[1:]
+    assert [memory.seqs for memory in memories_of(consolidating)] == [tuple(both), (last,)]
+
+
+def test_tenant_without_rules_makes_no_call_and_no_write() -> None:
+    family = Family.made(consolidate=True, model=ScriptedModel.saying(default=ANSWERED))
+    family.says(EMMA, "My lesson has moved")
+    consolidated(family, NOTED)
+    assert len(family.model.memory_requests) == 1
+    assert family.model.own_words_requests == []
+    assert memories_of(family) == []
+    assert "own_words_seq" not in family.membership(COACH, chat_of(EMMA)).attributes()
+
+
+def test_failed_call_is_made_again_and_keeps_the_usual_memories(consolidating: Family) -> None:
+    consolidating.model.own_words.append("no JSON")
+    consolidating.clock.advance(3_600)
+    consolidating.handle(ConsolidationJob(tenant=TENANT, chat_id=chat_of(EMMA)))
+    assert memories_of(consolidating) == []
+    assert consolidating.stored_chat(chat_of(EMMA)).consolidation_at is not None
+    consolidated(consolidating, NOTED)
+    assert len(memories_of(consolidating)) == 1
+    assert len(consolidating.model.memory_requests) == 1

@@ -59,6 +59,7 @@ NOTHING_NEW = '{"lines": ["All is quiet.", "Nothing is open."], "summary": "They
 NO_TITLE = '{"title": ""}'
 NO_DESCRIPTION = '{"shows": "A picture."}'
 NOTHING_TO_KEEP = '{"promote": []}'
+NO_OWN_WORDS = '{"memories": []}'
 NOTHING_TO_REMEMBER = '{"journal": [], "core": []}'
 Said = str | Calls
 Script = Said | Exception | Callable[[ModelRequest], Said]
@@ -78,6 +79,9 @@ class ScriptedModel:
         memory_requests: Those questions.
         titles: What it says when it is asked for a title; then an answer without one.
         title_requests: Those questions.
+        own_words: What it says when it is asked for memories of a person's own words; then
+            `NO_OWN_WORDS`.
+        own_words_requests: Those questions.
         reflections: What it says when it is asked what not to forget; then `NOTHING_TO_KEEP`.
         reflection_requests: Those questions.
         descriptions: What it says when it is asked what a picture shows; then "A picture."
@@ -94,6 +98,8 @@ class ScriptedModel:
     summary_requests: list[ModelRequest] = field(default_factory=list)
     memories: deque[Script] = field(default_factory=deque)
     memory_requests: list[ModelRequest] = field(default_factory=list)
+    own_words: deque[Script] = field(default_factory=deque)
+    own_words_requests: list[ModelRequest] = field(default_factory=list)
     titles: deque[Script] = field(default_factory=deque)
     title_requests: list[ModelRequest] = field(default_factory=list)
     reflections: deque[Script] = field(default_factory=deque)
@@ -113,6 +119,9 @@ class ScriptedModel:
         if request.answer_schema is not None and "journal" in str(request.answer_schema):
             self.memory_requests.append(request)
             said = self.memories.popleft() if self.memories else NOTHING_TO_REMEMBER
+        elif request.answer_schema is not None and "'memories'" in str(request.answer_schema):
+            self.own_words_requests.append(request)
+            said = self.own_words.popleft() if self.own_words else NO_OWN_WORDS
         elif request.answer_schema is not None and "promote" in str(request.answer_schema):
             self.reflection_requests.append(request)
             said = self.reflections.popleft() if self.reflections else NOTHING_TO_KEEP

@@ -24,6 +24,7 @@ from skein.memory.extraction import (
     question,
 )
 from skein.memory.models.memory import Memory
+from skein.memory.own_words import OwnWordsChunk, OwnWordsConsolidation
 from skein.memory.shown import core_in_budget, journal_in_budget, newest_first
 from skein.memory.store import searchable_memories
 from skein.memory.transcript import AgentChunk, ConsolidationTarget, TimeZones, joins_of
@@ -45,6 +46,7 @@ from skein.services.chats.consolidation_schedule import (
     agents_without,
     due_change,
     has_new,
+    has_own_words,
     idle_at,
     next_consolidation,
     next_due_time,
@@ -61,6 +63,9 @@ from skein.settings import Settings
 MESSAGES_PER_PAGE = 100
 MAX_ALONE = 3  # agents of a chat that are asked one by one; more share one question
 MAX_CLOSE = 20  # memories shown because messages of the chunk are close to them
+
+
+Batch = AgentChunk | OwnWordsChunk
 
 
 class ConsolidationClaim(NamedTuple):
@@ -82,7 +87,7 @@ class ConsolidationClaim(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, Extraction]):
+class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extraction]):
     """Background task that consolidates the chat of a job for each of its agents.
 
     Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat is only
@@ -102,6 +107,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
     tokens: RememberedTokens
     meanings: EmbeddingCache
     committer: ChunkCommitter
+    own_words: OwnWordsConsolidation
     recall_sweep: RecallSweep
     settings: Settings
 
@@ -133,8 +139,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
 
     # ------------------------------------------------------------------ what is read
 
-    def read(self, claim: ConsolidationClaim) -> Iterator[Iterator[AgentChunk]]:
+    def read(self, claim: ConsolidationClaim) -> Iterator[Iterator[Batch]]:
         """Read the new messages of each agent in chunks, as one series per agent.
+
+        In a direct chat whose person sharing rules cover, the person's own words follow.
 
         An agent whose retry is not due yet is left out, unless an operator asked. So are all agents
         of a chat whose person has opted out of SMS.
@@ -143,14 +151,27 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         if chat.discarded_at is not None:
             return
         for agents, until in _together(chat, list(self._due(claim))):
-            yield self._series(claim, agents, until)
+            series = self._series(claim, agents, until)
+            if chat.kind == "direct" and chat.sharing is not None:
+                yield self._with_own_words(claim, agents[0], series)
+            else:
+                yield series
+
+    def _with_own_words(
+        self, claim: ConsolidationClaim, agent: Membership, series: Iterator[AgentChunk]
+    ) -> Iterator[Batch]:
+        chat = claim.snapshot.chat
+        if has_new(chat, agent) or wanted(agent, claim.requested_seq):
+            yield from series
+        if claim.idle:
+            yield from self.own_words.chunks(chat, agent)
 
     def _due(self, claim: ConsolidationClaim) -> Iterator[tuple[Membership, int]]:
         """Yield the agents that are due, each with the last message to consolidate."""
         chat, now = claim.snapshot.chat, self.clock.now()
         for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
             waits = claim.snapshot.opted_out or agent.member.id in claim.without
-            new = not waits and has_new(chat, agent)
+            new = not waits and (has_new(chat, agent) or has_own_words(chat, agent))
             requested = wanted(agent, claim.requested_seq)
             if claim.idle and new and (requested or (retry_at(agent) or now) <= now):
                 yield agent, chat.last_seq
@@ -243,8 +264,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
 
     # ------------------------------------------------------------------ what is asked
 
-    def question(self, claim: ConsolidationClaim, batch: AgentChunk) -> Question[Extraction]:
+    def question(self, claim: ConsolidationClaim, batch: Batch) -> Question[Extraction]:
         """Ask the agent's model which memories and profile values to make from a chunk."""
+        if isinstance(batch, OwnWordsChunk):
+            return self.own_words.question(batch)
         now = self.clock.now()
         known = [
             memory
@@ -268,8 +291,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         texts = [memory.text for memory in newest]
         return [newest[at] for at in closest(texts, spoken, MAX_CLOSE, self.meanings)]
 
-    def halves(self, batch: AgentChunk) -> Sequence[AgentChunk]:
+    def halves(self, batch: Batch) -> Sequence[Batch]:
         """Split a chunk that yields too many memories."""
+        if isinstance(batch, OwnWordsChunk):
+            return batch.halves
         parts = halves(batch.chunk)
         if parts is None:
             return ()
@@ -279,10 +304,13 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
     # ------------------------------------------------------------------ what is written
 
     def write(
-        self, claim: ConsolidationClaim, batch: AgentChunk, answer: Extraction, usage: TokenUsage
+        self, claim: ConsolidationClaim, batch: Batch, answer: Extraction, usage: TokenUsage
     ) -> None:
         """Store memories and profile values together with the new watermark."""
-        self._keep(batch, answer, usage)
+        if isinstance(batch, OwnWordsChunk):
+            self.own_words.keep(batch, answer, usage)
+        else:
+            self._keep(batch, answer, usage)
 
     def _keep(self, batch: AgentChunk, answer: Extraction | None, usage: TokenUsage) -> None:
         """Store what a chunk gives for each agent; the record of the first has the cost.
@@ -303,8 +331,11 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         if not kept and overtaken is not None:
             raise overtaken
 
-    def fail(self, claim: ConsolidationClaim, batch: AgentChunk, failure: Failure) -> None:
+    def fail(self, claim: ConsolidationClaim, batch: Batch, failure: Failure) -> None:
         """Record the failed chunk and the time of its retry; keep the watermark."""
+        if isinstance(batch, OwnWordsChunk):
+            self.own_words.fail(batch, failure)
+            return
         for each in batch.each:
             self.committer.fail(each, failure)
 

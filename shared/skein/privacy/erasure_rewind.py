@@ -60,12 +60,12 @@ class ConsolidationRewind:
         except NotFound:
             return
         membership = snapshot.member(MemberRef(kind="agent", id=agent_id))
-        if membership is None or membership.consolidated_seq <= seq:
+        if membership is None or max(membership.consolidated_seq, membership.own_words_seq) <= seq:
             return
         writes: list[Write] = [_watermark_at(membership, seq)]
-        moved = membership.model_copy(
-            update={"consolidated_seq": seq, "consolidated_characters": 0}
-        )
+        watermarks = ("consolidated_seq", "own_words_seq")
+        back = {name: min(seq, getattr(membership, name)) for name in watermarks}
+        moved = membership.model_copy(update=back)
         others = tuple(moved if each is membership else each for each in snapshot.members)
         due = consolidation_due(
             snapshot._replace(members=others), now=self.clock.now(), settings=self.settings
@@ -78,10 +78,10 @@ class ConsolidationRewind:
 
 
 def _watermark_at(membership: Membership, seq: int) -> Update:
-    change: dict[str, Any] = {
-        "consolidated_seq": seq,
-        "consolidated_characters": 0,
-        "consolidation_failures": 0,
-    }
+    change: dict[str, Any] = {"consolidation_failures": 0}
+    if membership.consolidated_seq > seq:
+        change |= {"consolidated_seq": seq, "consolidated_characters": 0}
+    if membership.own_words_seq > seq:
+        change["own_words_seq"] = seq or None
     as_read = all_of(Is("consolidated_seq", membership.consolidated_seq), Absent("left_seq"))
     return Update(membership.key, set=change, condition=as_read)

@@ -15,12 +15,14 @@ from skein.models.directory.role import Role
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering
-from skein.services.chat_state.snapshot import read_chat
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chats.consolidation_schedule import consolidation_due
 from skein.services.chats.views import ChatViews
 from skein.services.choices.own_rules import OWN_RULE
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import read_items
 from skein.services.directory.users import Users
+from skein.settings import Settings
 from skein.sharing.rules import RuleChanges
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class OwnSharing:
     changes: RuleChanges
     users: Users
     views: ChatViews
+    settings: Settings
 
     def view(self, tenant: str, person: NamedMember) -> OwnView:
         """Return what a person may see."""
@@ -165,6 +168,8 @@ class OwnSharing:
     def open_to(self, tenant: str, user_id: str, chat_id: str, rule_id: str) -> Chat:
         """Let a rule cover also what the person said in a chat before its notice.
 
+        Agents read the person's own words again, for memories.
+
         Raises:
             NotFound: The chat is no direct chat of the person, or the rule does not cover it.
         """
@@ -191,7 +196,8 @@ class OwnSharing:
         """
 
         def attempt() -> Chat:
-            chat = read_chat(self.table, tenant, chat_id)
+            snapshot = read_snapshot(self.table, tenant, chat_id)
+            chat = snapshot.chat
             if chat.sharing is None or not _covers(chat, user_id):
                 raise NotFound("this chat is covered by no sharing rule")
             if chat.discarded_at is not None:
@@ -202,16 +208,16 @@ class OwnSharing:
             if sharing == chat.sharing:
                 return chat
             revised = chat.model_copy(update={"sharing": sharing, "version": chat.version + 1})
-            stored = revised.attributes()
-            writes: list[Write] = [
-                Update(
-                    chat.key,
-                    set={"sharing": stored["sharing"], "version": revised.version},
-                    condition=Is("version", chat.version),
-                ),
-                epoch_raised(tenant),
-            ]
-            self.table.transact(writes)
+            changed = {name: revised.attributes()[name] for name in ("sharing", "version")}
+            writes: list[Write] = [epoch_raised(tenant)]
+            due = consolidation_due(
+                snapshot._replace(chat=revised), now=self.clock.now(), settings=self.settings
+            )
+            if due is not None:  # earlier words that were opened are read for memories
+                changed |= due.change
+                writes.append(due.write)
+            as_read = Is("version", chat.version)
+            self.table.transact([Update(chat.key, set=changed, condition=as_read), *writes])
             return revised
 
         return optimistic(self.clock, attempt)

@@ -1,6 +1,9 @@
 """Records of background work on memories, for operators: consolidations and reflections."""
 
 from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import Field
 
 from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
@@ -48,6 +51,7 @@ class KeptCounts(Value):
         removed: How many memories were removed because they are wrong.
         doubles: How many memories were not stored, because the agent already had the same one.
         profile: How many fields of the person's profile were set.
+        own_words: How many memories of the person's own words were stored.
     """
 
     core: int = 0
@@ -56,6 +60,7 @@ class KeptCounts(Value):
     removed: int = 0
     doubles: int = 0
     profile: int = 0
+    own_words: Annotated[int, Field(exclude_if=lambda made: not made)] = 0
 
 
 class ConsolidationRecord(BackgroundRecord):

@@ -22,6 +22,7 @@ from skein.models.common.base import rfc3339
 from skein.models.common.storage import Condition, Update
 from skein.models.directory.agent import Agent
 from skein.ports import Table
+from skein.services.chat_state.sharing_rules import pause_in
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import (
     effective_in,
@@ -140,10 +141,23 @@ def has_new(chat: Chat, agent: Membership) -> bool:
     return agent.remembered_seq < newest
 
 
+def has_own_words(chat: Chat, agent: Membership) -> bool:
+    """Tell whether a chat holds words of a person that sharing rules cover, and the agent not read.
+
+    A chat whose person was never told of a rule has none.
+    """
+    direct = chat.kind == "direct" and chat.sharing is not None
+    return direct and agent.own_words_read(chat) < chat.person_seq
+
+
 def idle_at(chat: Chat, settings: Settings) -> datetime:
-    """Return when the chat counts as quiet, unless another message arrives before."""
+    """Return when the chat counts as quiet, unless another message arrives before.
+
+    A talk that sharing rules may tell is over by then.
+    """
     said_at = chat.last_message_at or chat.created_at
-    return said_at + timedelta(seconds=effective_in(chat, settings).consolidation_idle_seconds)
+    at = said_at + timedelta(seconds=effective_in(chat, settings).consolidation_idle_seconds)
+    return max(at, chat.sharing.quiet_at(pause_in(chat, settings))) if chat.sharing else at
 
 
 def next_consolidation(
@@ -170,7 +184,8 @@ def next_consolidation(
     for agent in snapshot.agents:
         asked = wanted(agent, requested_seq)
         waits = snapshot.opted_out or agent.member.id in without
-        if not asked and (waits or not has_new(chat, agent)):
+        new = has_new(chat, agent) or has_own_words(chat, agent)
+        if not asked and (waits or not new):
             continue
         at = now if asked else idle
         times.append(max(at, retry_at(agent) or at))

@@ -1,0 +1,367 @@
+"""Own words: ask for memories of what a person wrote alone, without the agent's answers.
+
+Sharing rules may tell such a memory where they tell each of its messages. So a call is given only
+messages that the same rules tell now, and all of them are the sources of each memory. A chunk that
+is read again, because the person has opened earlier words, replaces the memories that were made of
+its messages before.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from skein.errors import ConditionFailed
+from skein.memory.chunking import Chunk, HistoryPosition, Piece
+from skein.memory.extraction import Extraction
+from skein.memory.models.records import ConsolidationRecord, KeptCounts
+from skein.memory.transcript import ConsolidationTarget, TimeZones
+from skein.memory.writes import MemoryDraft
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
+from skein.models.common.base import rfc3339
+from skein.models.common.provenance import NO_AUTHORS, MadeFrom
+from skein.models.common.storage import (
+    Absent,
+    Check,
+    Condition,
+    Delete,
+    Is,
+    Item,
+    Missing,
+    Put,
+    Query,
+    Update,
+    Write,
+    all_of,
+)
+from skein.models.quotas.usage import Words
+from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage, well_formed
+from skein.ports import Clock, Ids, Metrics, Table
+from skein.prompts import render
+from skein.recall.models.own_words import OwnWordsMemory
+from skein.recall.passages import PASSAGE
+from skein.services.background.engine import Failure, Overtaken, Question, TooMuch, UnusableAnswer
+from skein.services.chat_state.audience import audience_of, scope_of
+from skein.services.chat_state.sharing_reads import read_covered
+from skein.services.chat_state.sharing_rules import AuthorRules, SaidMessage, pause_in
+from skein.services.chat_state.snapshot import read_agent
+from skein.services.chats.consolidation_schedule import after_failure
+from skein.services.common.model_json import json_object_in
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import pages
+from skein.services.common.token_cache import RememberedTokens
+from skein.settings import Settings
+
+MAX_SOURCES = 20  # messages of one call; if one may not be told any more, its memories may not
+MAX_MEMORIES = 20  # of one call
+MAX_WRITES = 95
+MESSAGES_PER_PAGE = 100
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"memories": {"type": "array", "items": {"type": "string"}}},
+    "required": ["memories"],
+    "additionalProperties": False,
+}
+
+
+class OwnWordsChunk(NamedTuple):
+    """Messages of a person that the same sharing rules tell, for one question.
+
+    Attributes:
+        since: The watermark before the chunk.
+    """
+
+    target: ConsolidationTarget
+    since: int
+    chunk: Chunk
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages, ascending."""
+        return [piece.message for piece in self.chunk.pieces]
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The messages as the provenance of a memory, one by one."""
+        each = [
+            MadeFrom.messages(one.chat_id, one.seq, one.seq, [one.sender.person_id])
+            for one in self.messages
+        ]
+        return each[0].joined(*each[1:])
+
+    @property
+    def halves(self) -> "Sequence[OwnWordsChunk]":
+        """The chunk in two; empty for a single message."""
+        pieces, middle = self.chunk.pieces, len(self.chunk.pieces) // 2
+        if not middle:
+            return ()
+        first = Chunk(pieces[:middle], pieces[middle - 1].position)
+        second = Chunk(pieces[middle:], self.chunk.position)
+        return self._replace(chunk=first), self._replace(chunk=second, since=first.position.seq)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnWordsConsolidation:
+    """The part of a consolidation that makes memories from a person's own words."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    tokens: RememberedTokens
+    metrics: Metrics
+    settings: Settings
+
+    # ------------------------------------------------------------------ what is read
+
+    def chunks(self, chat: Chat, membership: Membership) -> Iterator[OwnWordsChunk]:
+        """Yield what an agent has not read yet; move the watermark over all other messages.
+
+        Args:
+            chat: A direct chat whose person was told of sharing rules.
+            membership: The agent's membership.
+        """
+        since, until = membership.own_words_read(chat), self._until(chat)
+        if since >= until:
+            return
+        agent = read_agent(self.table, chat.tenant, membership.member.id)
+        covered = read_covered(self.table, chat, self.clock.now(), self.settings)
+        if agent is not None and covered is not None:
+            zones = TimeZones(self.table, agent)
+            target = ConsolidationTarget(chat, agent, membership, zones)
+            for chunk in self._chunks(target, covered, since, until):
+                yield OwnWordsChunk(target, since, chunk)
+                since = chunk.position.seq
+        if since < until:
+            self._pass_over(chat, membership, since, until)
+
+    def _until(self, chat: Chat) -> int:
+        """Return the last message whose talk is over, so that it can no longer be kept."""
+        sharing, newest = chat.sharing, chat.person_seq
+        if sharing is None:
+            return 0
+        over = sharing.is_over(newest, self.clock.now(), pause_in(chat, self.settings))
+        return newest if over else sharing.newest_talk_from - 1
+
+    def _chunks(
+        self, target: ConsolidationTarget, covered: AuthorRules, since: int, until: int
+    ) -> Iterator[Chunk]:
+        """Yield the messages that rules tell now, in chunks that all the same rules tell."""
+        chat, names = target.chat, target.names()
+        longest = self.settings.consolidation_chunk_tokens
+        held, group, size = list[Piece](), tuple[str, ...](), 0
+        for message in self._messages(target, since, until):
+            said = SaidMessage.of(message)
+            rules = covered.rules_of(chat, said)
+            if not rules:
+                continue
+            same = tuple(rule.id for rule in rules)
+            same += covered.partitions(chat, [said], target.agent.id)
+            end = len(message.text)
+            tokens = self.tokens.count(f"{target.line(names, message, 0, end)}\n")
+            full = len(held) == MAX_SOURCES or size + tokens > longest
+            if held and (full or same != group):
+                yield Chunk(tuple(held), held[-1].position)
+                held, size = [], 0
+            held.append(Piece(message, 0, end, tokens))
+            group, size = same, size + tokens
+        if held:
+            yield Chunk(tuple(held), HistoryPosition(until))
+
+    def _messages(self, target: ConsolidationTarget, since: int, until: int) -> Iterator[Message]:
+        chat = target.chat
+        first = Message.key_of(chat.tenant, chat.id, since + 1)
+        last = Message.key_of(chat.tenant, chat.id, until)
+        query = Query(first.pk, first=first.sk, last=last.sk, limit=MESSAGES_PER_PAGE)
+        for items in pages(lambda start: self.table.query(replace(query, start=start))):
+            messages = [Message.from_item(item) for item in items]
+            target.zones.learn(messages)
+            yield from messages
+
+    # ------------------------------------------------------------------ what is asked
+
+    def question(self, batch: OwnWordsChunk) -> Question[Extraction]:
+        """Ask the agent's model for memories, with the messages of the chunk and nothing else."""
+        target, chunk = batch.target, batch.chunk
+        name = target.names(chunk)[batch.messages[0].sender]
+        return Question(
+            model=target.agent.model or self.settings.default_model,
+            messages=(
+                ModelMessage(role="system", content=render("own_words", {"name": name})),
+                ModelMessage(role="user", content=target.transcript(chunk)),
+            ),
+            schema=SCHEMA,
+            agent_id=target.agent.id,
+            words=Words.of((each.message.payer, each.end) for each in chunk.pieces),
+            spread_by=target.chat.id,
+            parse=extraction_in,
+        )
+
+    # ------------------------------------------------------------------ what is written
+
+    def keep(self, batch: OwnWordsChunk, answer: Extraction, usage: TokenUsage) -> None:
+        """Store the memories of a chunk together with the new watermark.
+
+        They replace those that were made of its messages before.
+
+        Raises:
+            Overtaken: The watermark moved, the agent left, or an erasure began; nothing is stored.
+            TooMuch: The writes exceed one transaction; nothing is stored.
+        """
+        target, membership = batch.target, batch.target.membership
+        record = self._record(batch, usage, kept=KeptCounts(own_words=len(answer.entries)))
+        memories = [self._memory(batch, entry.text) for entry in answer.entries]
+
+        def attempt() -> None:
+            found = self.table.get_many([membership.key, record.key])
+            if record.key in found:
+                return  # an earlier attempt with an unknown outcome has stored them
+            fresh = _still_at(batch, found.get(membership.key))
+            change = _read(target.chat, batch.chunk.position.seq) | {"consolidation_failures": 0}
+            same_epoch = 1  # position of the check: an erasure raises the epoch
+            writes: list[Write] = [
+                Update(fresh.key, set=change, condition=_unmoved(fresh)),
+                Check(target.chat.key, Is("epoch", target.chat.epoch)),
+                Put(record.key, record.to_item()),
+                *(Put(memory.key, memory.to_item(), Missing()) for memory in memories),
+                *(Delete(old.key, Is("version", old.version)) for old in self._earlier(batch)),
+            ]
+            if len(writes) > MAX_WRITES:
+                raise TooMuch("the memories do not fit into one transaction")
+            try:
+                self.table.transact(writes)
+            except ConditionFailed as failure:
+                if same_epoch in failure.failed:
+                    raise Overtaken(str(target.chat.key)) from failure
+                raise
+
+        optimistic(self.clock, attempt, finds_own_write=True)
+        self.metrics.count("MemoriesMade", len(memories))
+
+    def fail(self, batch: OwnWordsChunk, failure: Failure) -> None:
+        """Record a failed chunk and the time of its retry; keep the watermark.
+
+        Raises:
+            Overtaken: The watermark moved, or the agent left; nothing is recorded.
+        """
+        key, now = batch.target.membership.key, self.clock.now()
+        record = self._record(batch, failure.usage, failure=failure.why)
+
+        def attempt() -> None:
+            fresh = _still_at(batch, self.table.get(key))
+            failures = fresh.consolidation_failures + 1
+            change = {
+                "consolidation_failures": failures,
+                "consolidation_retry_at": rfc3339(after_failure(now, failures)),
+            }
+            same = Is("consolidation_failures", fresh.consolidation_failures)
+            self.table.transact(
+                [
+                    Update(fresh.key, set=change, condition=all_of(_unmoved(fresh), same)),
+                    Put(record.key, record.to_item()),
+                ]
+            )
+
+        optimistic(self.clock, attempt)
+
+    def _pass_over(self, chat: Chat, membership: Membership, since: int, until: int) -> None:
+        """Move the watermark over messages that no rule tells."""
+
+        def attempt() -> None:
+            item = self.table.get(membership.key)
+            fresh = Membership.from_item(item) if item is not None else None
+            if fresh is not None and fresh.active and fresh.own_words_read(chat) == since:
+                moved = _read(chat, until)
+                self.table.write(Update(fresh.key, set=moved, condition=_unmoved(fresh)))
+
+        optimistic(self.clock, attempt)
+
+    def _earlier(self, batch: OwnWordsChunk) -> Iterator[OwnWordsMemory]:
+        """Yield the memories that were made of one of the messages before."""
+        chat, seqs = batch.target.chat, {message.seq for message in batch.messages}
+        owned = (chat.tenant, batch.target.agent.id, scope_of(chat), chat.id)
+        first = OwnWordsMemory.own_key(*owned, min(seqs))
+        last = OwnWordsMemory.own_key(*owned, chat.last_seq + 1)
+        query = Query(first.pk, first=first.sk, last=last.sk)
+        for items in pages(lambda start: self.table.query(replace(query, start=start))):
+            memories = map(OwnWordsMemory.from_item, items)
+            yield from (memory for memory in memories if not seqs.isdisjoint(memory.seqs))
+
+    def _memory(self, batch: OwnWordsChunk, text: str) -> OwnWordsMemory:
+        chat = batch.target.chat
+        return OwnWordsMemory(
+            tenant=chat.tenant,
+            agent_id=batch.target.agent.id,
+            scope=scope_of(chat),
+            id=f"own_{self.ids.ulid()}",
+            text=text,
+            audience=audience_of(chat, since_seq=batch.chunk.from_seq),
+            authors=batch.chunk.words,
+            made_from=batch.made_from,
+            source_chat_id=chat.id,
+            created_at=self.clock.now(),
+        )
+
+    def _record(
+        self, batch: OwnWordsChunk, usage: TokenUsage, **fields: object
+    ) -> ConsolidationRecord:
+        chat, chunk = batch.target.chat, batch.chunk
+        values = {
+            "tenant": chat.tenant,
+            "chat_id": chat.id,
+            "id": f"con_{self.ids.ulid()}",
+            "agent_id": batch.target.agent.id,
+            "from_seq": chunk.from_seq,
+            "to_seq": chunk.to_seq,
+            "messages": len(chunk.pieces),
+            "usage": usage,
+            "at": self.clock.now(),
+        }
+        return ConsolidationRecord.model_validate(values | fields)
+
+
+def extraction_in(answer: ModelAnswer) -> Extraction:
+    """Parse the memories of an answer; a text is cut to one passage of recall.
+
+    Raises:
+        TooMuch: The answer was cut off, or has more than 20 memories.
+        UnusableAnswer: The answer could not be parsed.
+    """
+    given = (json_object_in(answer.text, {"memories"}) or {}).get("memories")
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        if answer.fault == "cut_off":
+            raise TooMuch("the answer was cut off")
+        raise UnusableAnswer("the answer could not be parsed")
+    texts = [well_formed(each.replace("\0", "")).strip()[:PASSAGE].strip() for each in given]
+    kept = tuple(dict.fromkeys(text for text in texts if any(map(str.isalnum, text))))
+    if len(kept) > MAX_MEMORIES:
+        raise TooMuch(f"the answer has {len(kept)} memories")
+    return Extraction([MemoryDraft("core", text) for text in kept], NO_AUTHORS)
+
+
+def _read(chat: Chat, seq: int) -> dict[str, Any]:
+    """Return the attributes of a watermark, as the person has opened words in a chat by now."""
+    opened = sorted(chat.sharing.opened) if chat.sharing is not None else []
+    return {"own_words_seq": seq, "own_words_opened": opened or None}
+
+
+def _still_at(batch: OwnWordsChunk, item: Item | None) -> Membership:
+    """Return the membership as it was read again.
+
+    Raises:
+        Overtaken: The watermark moved, or the agent left.
+    """
+    fresh = Membership.from_item(item) if item is not None else None
+    if fresh is None or not fresh.active or fresh.own_words_read(batch.target.chat) != batch.since:
+        raise Overtaken(str(batch.target.membership.key))
+    return fresh
+
+
+def _unmoved(membership: Membership) -> Condition:
+    """Build the condition that the watermark is unchanged and the agent is still a member."""
+    return all_of(
+        Is("own_words_seq", membership.own_words_seq or None),
+        Is("own_words_opened", [*membership.own_words_opened] or None),
+        Is("joined_seq", membership.joined_seq),
+        Absent("left_seq"),
+        Is("chat_id", membership.chat_id),
+    )
