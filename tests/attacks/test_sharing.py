@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from skein.models.chats.chat import Chat
 from skein.models.chats.sharing import SharingState
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import Check, Exists
 from skein.models.config.sharing import SharingRule, SharingRules, SharingStamp
 from skein.models.directory.user import User
@@ -201,9 +202,9 @@ SHARING: dict[str, tuple[Any, str, Any, str]] = {
     "withdrawn rules tell nothing": (SharingRules, "in_force", _with_ended, "rule_is_withdrawn"),
     "rules end": (SharingRule, "in_force", _begun, "rule_has_reached_its_end"),
     "answers with told words stay in their chat": (
-        Run,
-        "by_rule",
-        property(lambda _: False),
+        Authors,
+        "of_rule_words",
+        property(lambda authors: authors),
         "answer_stays_where_it_was_told",
     ),
     "a post checks the epoch": (
