@@ -263,3 +263,21 @@ def test_failed_call_is_made_again_and_keeps_the_usual_memories(consolidating: F
     consolidated(consolidating, NOTED)
     assert len(memories_of(consolidating)) == 1
     assert len(consolidating.model.memory_requests) == 1
+
+
+def test_yes_that_opens_earlier_words_makes_their_consolidation_due(consolidating: Family) -> None:
+    consolidated(consolidating, NOTED)
+    [rule] = consolidating.operator.get("/v1/sharing-rules").body["items"]
+    chat_id = chat_of(EMMA)
+    consolidating.post("yes", EMMA, chat_id=chat_id, kind="keyword", opened_rules=(rule["id"],))
+    assert consolidating.stored_chat(chat_id).consolidation_at is not None
+    consolidated(consolidating, NOTED)
+    [memory] = memories_of(consolidating)
+    assert own_seqs(consolidating)[0] in memory.seqs
+
+
+def test_memories_go_with_their_person(consolidating: Family) -> None:
+    consolidated(consolidating, NOTED)
+    erased(consolidating)
+    consolidating.drain()
+    assert memories_of(consolidating) == []

@@ -93,11 +93,15 @@ def makes_due(chat: Chat, message: Message, settings: Settings) -> bool:
 
 
 def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings) -> bool:
-    """Tell whether a keyword such as START makes a direct chat due that holds messages."""
+    """Tell whether a keyword makes a direct chat due that holds messages: START, or a yes.
+
+    With a yes, a person may open earlier words to a sharing rule.
+    """
     chat = snapshot.chat
     if chat.kind != "direct" or message.kind != "keyword" or chat.consolidation_at is not None:
         return False
-    return may_be_due(chat, settings) and any(has_new(chat, agent) for agent in snapshot.agents)
+    unread = (has_new(chat, each) or has_own_words(chat, each) for each in snapshot.agents)
+    return may_be_due(chat, settings) and any(unread)
 
 
 def is_new_text(chat: Chat, message: Message) -> bool:

@@ -79,8 +79,8 @@ def counted(
     if times and min(times) != chat.upkeep_at:
         change |= chat.upkeep(min(times))
     further_writes: list[Write] = []
-    is_due = makes_due(busier, message, settings) or makes_due_again(snapshot, message, settings)
-    if is_due and not snapshot.opted_out:
+    again = makes_due_again(snapshot._replace(chat=busier), message, settings)
+    if (again or makes_due(busier, message, settings)) and not snapshot.opted_out:
         at = due_time(busier, idle_at(busier, settings))
         if chat.consolidation_at is None or at < chat.consolidation_at:
             due = due_change(chat, at)
