@@ -149,7 +149,7 @@ def test_what_tools_save_of_told_words_is_shown_in_their_chat_alone(
     family.agent(COACH.id, enabled_tools=(*SAVED, "end_run"))
     family.model.script.extend([calls((tool, SAVED[tool])), "Fine.", "Fine."])
     family.says(TOM, ASKED)
-    family.says(TOM, "/reset")
+    family.says(TOM, "reset")
     assert "Room Nine" in family.prompt_of(TOM, "Hello again, what is new here?")
     assert family.messages(chat_of(TOM))[-1].words.by_rule
     family.post("Hello from the kitchen, what is new?", TOM, chat_id=SECOND)
