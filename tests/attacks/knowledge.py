@@ -65,7 +65,7 @@ class Knowledge:
         self.insiders: set[str] = set()
         self.told_by_rule = 0
         self._told_in: defaultdict[str, set[str]] = defaultdict(set)
-        self._saved_for: set[str] = set()  # people who were told, and for whom tools have saved it
+        self._saved_in: set[str] = set()  # chats that were told, and where tools have saved it
         self._members: defaultdict[str, set[str]] = defaultdict(set)
         self._invited: defaultdict[str, set[str]] = defaultdict(set)
         self._scanned: dict[str, int] = {}
@@ -85,7 +85,7 @@ class Knowledge:
     def outside(self, readers: Readers, chat_id: str | None = None) -> bool:
         """Whether one of these readers may not know the secret in a chat."""
         told = self._told_in[chat_id] if chat_id is not None else set()
-        return not set(readers) <= self.insiders | self._saved_for | told
+        return not set(readers) <= self.insiders | told
 
     def prompted(
         self, readers: Readers, chat_id: str, text: str, *, agent: str, fresh: bool
@@ -104,7 +104,8 @@ class Knowledge:
             self.told_by_rule += self.tells(text)
             return True
         told = not self.outside(readers, chat_id)
-        return told and (not fresh or self._said_in(chat_id))
+        there = chat_id in self._saved_in or self._said_in(chat_id)
+        return told and (there or not fresh)
 
     def _permitted(self, readers: Readers, agent: str, at: datetime) -> bool:
         """Whether a rule lets all readers be told the secret who were not present."""
@@ -114,15 +115,17 @@ class Knowledge:
     def saved(self, chat_id: str | None, agent: str) -> None:
         """Note what tools of a run have saved by now: they may save what a chat was told.
 
-        Later prompts may show the same people what was saved while the rule still held.
+        Later prompts for the same chat may show what was saved while the rule still held.
         """
-        told = self._told_in[chat_id] - self._saved_for if chat_id is not None else set()
-        if not told or not self._permitted(tuple(told), agent, self._world.clock.now()):
+        if chat_id is None or chat_id in self._saved_in or not self._told_in[chat_id]:
+            return
+        people = tuple(self._told_in[chat_id])
+        if not self._permitted(people, agent, self._world.clock.now()):
             return
         keys = self._world.table.all_keys()
         items = (self._world.table.get(key) for key in keys if f"#AGENT#{agent}" in key.pk)
         if any(self.tells(str(item)) for item in items):
-            self._saved_for |= told
+            self._saved_in.add(chat_id)
 
     def chat_ids(self) -> list[str]:
         """All chats of the story, those of the stranger's phone included."""
@@ -239,10 +242,11 @@ class Knowledge:
         if chat.visibility == "private":
             there = (who for who in people_of(chat) if self._was_there(who, message))
             heard = tuple(there) or self._heard_by_agents(message)
-        surprised = [who for who in heard if who not in self.insiders | self._saved_for]
+        surprised = [who for who in heard if who not in self.insiders]
         if surprised and not self.outside(heard, message.chat_id):
             by_rule = self._permitted(heard, message.sender.id, message.created_at)
-            told = by_rule or self._said_in(message.chat_id, before=message.seq)
+            saved = message.chat_id in self._saved_in
+            told = by_rule or saved or self._said_in(message.chat_id, before=message.seq)
             surprised = [] if told else surprised
         if surprised:
             readers = " and ".join(map(named, surprised))

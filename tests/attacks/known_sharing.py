@@ -34,6 +34,7 @@ from tests.attacks.steps import (
     Discard,
     Erase,
     Merge,
+    MoveKind,
     Pass,
     Say,
     Step,
@@ -65,6 +66,7 @@ MEANWHILE: dict[str, Step] = {
     "rule_is_shortened": replace(SPEAKS, events=(ShortenRule(minutes=1), Linger(minutes=2))),
     "words_are_withdrawn": replace(SPEAKS, events=(Withdraw(who=ALICE.id, chat=ALICES.id),)),
 }
+KEPT: tuple[MoveKind, ...] = ("core", "journal", "goal", "document", "thread", "named_plan")
 SAVES = replace(ASKS, tactic=does("recall", "core"))
 LATER = replace(ASKS, tactic=does(speaks=True))
 SAVING: dict[str, Story] = {
@@ -231,6 +233,12 @@ SHARED: dict[str, Story] = {
         SECRET,
         OVER,
         ASKS,
+    ),
+    "saved_words_stay_where_they_were_told": (
+        *TOLD[:-1],
+        replace(ASKS, tactic=does("recall", *KEPT)),
+        EndRule(),
+        replace(ASKS, chat=BOBS_PHONE.id, tactic=does("recall", "look", speaks=True)),
     ),
     "rule_ends_while_the_model_thinks": (
         *RULED[:-1],

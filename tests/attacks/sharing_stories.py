@@ -111,6 +111,7 @@ def _changes(author: Talker, reader: Talker) -> st.SearchStrategy[Step]:
             second_subject=_subjects,
         ),
         st.builds(EndRule),
+        st.builds(EndRule),
         st.builds(ShortenRule, minutes=st.sampled_from([1, 2, 20])),
         _rules(author, reader),
     )
@@ -129,7 +130,7 @@ def _rules(author: Talker, reader: Talker) -> st.SearchStrategy[MakeRule]:
     to_name = replace(known, to="") if reader.chat else known
     return st.builds(
         replace,
-        st.sampled_from([known, known, known, own, by_name, to_name]),
+        st.sampled_from([known, known, own, by_name, to_name]),
         same_subject=st.sampled_from([False, False, True]),
         starts=st.sampled_from([0, 0, 0, 0, 4]),
         lasts=st.sampled_from([0, 0, 0, 0, 30, 60]),
@@ -143,6 +144,7 @@ def _late(author: Talker, reader: Talker) -> st.SearchStrategy[Step]:
         _changes(author, reader),
         st.builds(Linger, minutes=st.sampled_from([3, 25])),
         st.builds(Erase, who=st.sampled_from([author.who, reader.who])),
+        st.builds(Merge, who=_people),
         st.builds(Merge, who=_people),
     )
 
@@ -167,7 +169,7 @@ def _new_stories(draw: st.DrawFn) -> Story:
     if draw(st.booleans()):
         again = draw(st.sampled_from([reader, draw(_talkers)]))
         story += [draw(late), again.says("guess", tactic=draw(_asking))]
-    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+    for _ in range(draw(st.sampled_from([0, 1, 1, 2, 3]))):
         step = draw(st.one_of(_changes(author, reader), late, steps))
         story.insert(draw(st.integers(len(begins), len(story))), step)
     return tuple(story)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from skein.models.chats.chat import Chat
 from skein.models.chats.sharing import SharingState
+from skein.models.common.audience import may_show
+from skein.models.common.ownership import DerivedItem, Readers
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Check, Exists
 from skein.models.config.sharing import SharingRule, SharingRules, SharingStamp
@@ -38,6 +40,7 @@ QUICK = (
 TELLING = 0.25  # of the stories, at least, in which a rule tells words
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 3))]
 )
@@ -64,11 +67,12 @@ def test_hundreds_of_new_stories_tell_by_rule_only_what_they_may(part: int) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_seeded_stories_tell_words_by_rule_in_a_quarter_of_them_or_more() -> None:
     telling: list[bool] = []
 
     @seed(0)
-    @settings(SEARCH, max_examples=60)
+    @settings(SEARCH, max_examples=40)
     @given(sharing_stories)
     def hear(story: Story) -> None:
         stage = Stage(words=words())
@@ -76,7 +80,7 @@ def test_seeded_stories_tell_words_by_rule_in_a_quarter_of_them_or_more() -> Non
         telling.append(stage.knowledge.told_by_rule > 0)
 
     hear()
-    assert len(telling) >= 50
+    assert len(telling) >= 30
     assert sum(telling) >= TELLING * len(telling)
 
 
@@ -143,6 +147,11 @@ def _unchanged(tenant: str) -> Check:
     return Check(SharingRules.key_of(tenant), Exists())
 
 
+def _shown_anywhere(readers: Readers, thing: DerivedItem) -> bool:
+    shown = readers.readers is None or may_show(thing.audience, readers.readers)
+    return shown and (thing.trusted or readers.insiders.admit(thing.authors))
+
+
 _record: Callable[..., Claim] = Activations.record
 
 
@@ -206,6 +215,12 @@ SHARING: dict[str, tuple[Any, str, Any, str]] = {
         "of_rule_words",
         property(lambda authors: authors),
         "answer_stays_where_it_was_told",
+    ),
+    "saved words stay in their chat": (
+        Readers,
+        "shows",
+        _shown_anywhere,
+        "saved_words_stay_where_they_were_told",
     ),
     "a post checks the epoch": (
         Run,
