@@ -281,3 +281,26 @@ def test_memories_go_with_their_person(consolidating: Family) -> None:
     erased(consolidating)
     consolidating.drain()
     assert memories_of(consolidating) == []
+
+
+def test_explanation_says_for_each_source_whether_the_memory_may_be_told(family: Family) -> None:
+    memory = family.noted(EMMA, "Emma is well", *own_seqs(family)[1:2])
+    operator = Client(family, api=admin_api, sub="usr_op", scope="admin privacy")
+    path = f"/v1/sharing/why/own_words/{memory.id}"
+    asked = {"agent_id": COACH.id, "chat_id": chat_of(EMMA), "reason": "Test of the reasons"}
+
+    def decided(reader_id: str) -> tuple[bool, str]:
+        answer = operator.get(path, **asked, reader_id=reader_id)
+        assert answer.status == 200, answer.body
+        return answer.body["may_see"], answer.body["decided_by"]
+
+    assert decided(TOM.id) == (False, "talk_not_over")
+    family.quiet()
+    assert decided(TOM.id) == (True, "rule")
+    assert decided(RINA.id) == (False, "no_rule")
+    assert decided(EMMA.id) == (False, "own_words")
+    withdrawn(family)
+    assert decided(TOM.id) == (False, "kept")
+    assert operator.get(f"{path}x", **asked, reader_id=TOM.id).status == 404
+    without_chat = {key: asked[key] for key in ("agent_id", "reason")}
+    assert operator.get(path, **without_chat, reader_id=TOM.id).status == 422

@@ -8427,7 +8427,7 @@ export interface components {
          * @description The kind of an item that is explained.
          * @enum {string}
          */
-        ItemKind: "memory" | "goal" | "plan" | "thread" | "document" | "chat_document" | "chat_summary" | "agent_summary";
+        ItemKind: "memory" | "own_words" | "goal" | "plan" | "thread" | "document" | "chat_document" | "chat_summary" | "agent_summary";
         /**
          * UsageBy
          * @description What each row of a usage report stands for.
@@ -15096,7 +15096,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The kind of item. `chat_document`: of the chat `chat_id`; `chat_summary` and `agent_summary`: of a chat. */
+                /** @description The kind of item. `chat_document`: of the chat `chat_id`; `own_words`: a memory of what the person of the chat `chat_id` wrote alone; `chat_summary` and `agent_summary`: of a chat. */
                 kind: components["schemas"]["ItemKind"];
                 /** @description The id of the item; of a summary, that of its chat. */
                 item_id: string;

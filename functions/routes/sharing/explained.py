@@ -41,7 +41,8 @@ TOKENS = 2_000  # of a preview
 Kind = Annotated[
     ItemKind,
     Path(
-        description="The kind of item. `chat_document`: of the chat `chat_id`; `chat_summary` and "
+        description="The kind of item. `chat_document`: of the chat `chat_id`; `own_words`: a "
+        "memory of what the person of the chat `chat_id` wrote alone; `chat_summary` and "
         "`agent_summary`: of a chat."
     ),
 ]
@@ -135,6 +136,10 @@ def explain_item(
         check_chat(caller, item_id, reason)
         found = explanations.of_summary(agent, item_id, readers, by_agent=kind == "agent_summary")
         return ExplanationResource.of(found)
+    if kind == "own_words":
+        check_chat(caller, _given(chat_id), reason)
+        found = explanations.of_own_words(agent, _given(chat_id), item_id, readers)
+        return ExplanationResource.of(found)
     reach = in_scope(caller, agent_id, user_id, chat_id, reason)
     thing = _item(kind, item_id, reach, chat_id)
     return ExplanationResource.of(explanations.of_item(agent, thing, readers))
@@ -182,7 +187,12 @@ def _item(kind: ItemKind, item_id: str, reach: Reach, chat_id: str | None) -> De
         raise NotFound("document not found")
     folder = Folder(tenant=reach.tenant, agent_id=reach.agent_id, scope=reach.scopes[0])
     if kind == "chat_document":
-        if chat_id is None:
-            raise Unprocessable("give the chat_id of the document's chat")
-        folder = Folder(tenant=reach.tenant, chat_id=chat_id)
+        folder = Folder(tenant=reach.tenant, chat_id=_given(chat_id))
     return service(Documents).get(DocumentReach(folders=(folder,)), item_id)
+
+
+def _given(chat_id: str | None) -> str:
+    """Return the chat of an item that is found by its chat."""
+    if chat_id is None:
+        raise Unprocessable("give the chat_id of the item's chat")
+    return chat_id

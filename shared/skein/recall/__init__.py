@@ -9,6 +9,7 @@ __all__ = [
     "layout",
     "message_search",
     "models",
+    "own_words",
     "passage_commit",
     "passages",
     "pruning",

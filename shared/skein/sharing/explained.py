@@ -19,6 +19,7 @@ from skein.models.common.provenance import NO_INSIDERS, Insiders
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
+from skein.recall.own_words import own_words_memories
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sharing_rules import Decision, ReaderRules, SaidMessage
 from skein.services.chat_state.snapshot import read_chat
@@ -156,6 +157,35 @@ class Explanations:
         return _of_made(
             thing.audience, shown=to_readers.shows(thing), admitted=of_prompt.shows(thing)
         )
+
+    def of_own_words(
+        self, agent: Agent, chat_id: str, memory_id: str, readers: AskedReaders
+    ) -> Explanation:
+        """Explain a memory of what one person wrote alone, by the messages it was made from.
+
+        A rule has to tell each of them. Who reads the messages anyway is not told the memory.
+
+        Raises:
+            NotFound: The chat has no such memory.
+        """
+        chat = read_chat(self.table, agent.tenant, chat_id)
+        whole = range(1, chat.last_seq + 1)
+        memories = (each.memory for each in own_words_memories(self.table, chat, agent.id, whole))
+        memory = next((each for each in memories if each.id == memory_id), None)
+        if memory is None:
+            raise NotFound("the chat has no such memory")
+        sources = self.of_messages(agent.tenant, chat_id, memory.seqs, readers)
+        if len(sources) < len(memory.seqs):
+            return Explanation(may_see=False, decided_by=SharingGround.GONE)
+        reasons = [each.explanation for each in sources]
+        refused = next((each for each in reasons if not each.may_see), None)
+        if refused is not None:
+            return refused
+        if any(each.decided_by is not SharingGround.RULE for each in reasons):
+            return Explanation(may_see=False, decided_by=SharingRefusal.OWN_WORDS)
+        rules = dict.fromkeys(rule for each in reasons for rule in each.decision.rules)
+        decision = Decision(rules=tuple(rules))
+        return Explanation(may_see=True, decided_by=SharingGround.RULE, decision=decision)
 
     def of_summary(
         self, agent: Agent, chat_id: str, readers: AskedReaders, *, by_agent: bool

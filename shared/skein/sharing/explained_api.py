@@ -25,7 +25,15 @@ from skein.sharing.explained import ExplainedMessage, Explanation
 from skein.sharing.grounds import SharingGround
 
 ItemKind = Literal[
-    "memory", "goal", "plan", "thread", "document", "chat_document", "chat_summary", "agent_summary"
+    "memory",
+    "own_words",
+    "goal",
+    "plan",
+    "thread",
+    "document",
+    "chat_document",
+    "chat_summary",
+    "agent_summary",
 ]
 """The kinds of items that are explained, besides messages."""
 MaySee = Annotated[bool, Field(description="Whether the reader may see it.")]

@@ -1251,7 +1251,7 @@ NamedTexts: TypeAlias = Literal['keep', 'replace', 'remove']
 ThreadStatus: TypeAlias = Literal['open', 'completed', 'archived']
 
 
-ItemKind: TypeAlias = Literal['memory', 'goal', 'plan', 'thread', 'document', 'chat_document', 'chat_summary', 'agent_summary']
+ItemKind: TypeAlias = Literal['memory', 'own_words', 'goal', 'plan', 'thread', 'document', 'chat_document', 'chat_summary', 'agent_summary']
 
 
 UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant']
