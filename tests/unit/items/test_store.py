@@ -161,7 +161,10 @@ def test_each_kind_of_item_is_tested_here_and_found_by_its_source_chat() -> None
     sources = (ROOT / "shared" / "skein").rglob("*.py")
     header = re.compile(r"^class (\w+)\([\w, ]*\bAgentItem\)", re.MULTILINE)
     kinds = {name for path in sources for name in header.findall(path.read_text(encoding="utf-8"))}
-    assert {kind.lower() for kind in kinds} == KINDS.keys()
+    without_store = {
+        "OwnWordsMemory"
+    }  # a task makes them in its own transaction; nothing edits them
+    assert {kind.lower() for kind in kinds - without_store} == KINDS.keys()
     assert kinds <= {entity.__name__ for entity in ENTITIES}
 
 
