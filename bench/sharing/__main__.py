@@ -7,6 +7,7 @@ made now. `STORIES=2` plays only two stories of a domain. Without it, the whole 
 `bench/sharing.md`.
 """
 
+import logging
 import os
 import sys
 import time
@@ -98,7 +99,8 @@ def measured(
         for story in halves(all_stories)[1][:stories]
     ]
     begun, outcomes = time.monotonic(), list[Played]()
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    spawn, silence = get_context("spawn"), (logging.CRITICAL,)  # each call of the API logs
+    with ProcessPoolExecutor(processes, spawn, logging.disable, silence) as pool:
         jobs = [pool.submit(played, story, chosen) for _, _, story, chosen in asked]
         for (name, domain, _, _), job in zip(asked, jobs, strict=True):
             outcomes.append(job.result())

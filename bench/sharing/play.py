@@ -9,7 +9,6 @@ time, the agent answers what a person has said only before that person asks a qu
 jobs that index messages run then, too. No prompt would differ otherwise.
 """
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -187,7 +186,6 @@ class Played:
 
 def played(story: Story, rules: Rules) -> Played:
     """Play a story, and judge its prompts."""
-    logging.disable(logging.CRITICAL)  # each call of the API logs
     prompts = [*Play(story, rules).prompts()]
     return Played(
         tuple(
