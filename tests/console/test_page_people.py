@@ -107,7 +107,7 @@ def test_profile_shows_sources_and_an_agents_change_is_undone(
 
 def test_record_and_roles_of_a_person_are_changed(driver: Driver) -> None:
     person(driver, "usr_role", time_zone="Europe/Rome")
-    ward = f"Rina {HOSTILE}"
+    ward = "Rina <script>alert(4)</script>"
     person(driver, "usr_ward", name=ward)
     driver.sign_in("#/people/usr_role")
     page = driver.page
