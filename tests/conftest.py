@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 
 import botocore.loaders
 import botocore.session
+import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -23,8 +24,10 @@ settings.load_profile("skein")
 
 pytest_plugins = ["tests.support.engine"]
 
-# AWS clients of all tests read the descriptions of services once: that takes most of their time.
+# All tests share what takes most of the time of making a client: the descriptions of AWS services,
+# and the certificates of authorities.
 botocore.session.create_loader = functools.cache(botocore.loaders.create_loader)
+httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",

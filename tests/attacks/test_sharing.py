@@ -40,10 +40,9 @@ QUICK = (
 TELLING = 0.25  # of the stories, at least, in which a rule tells words
 
 
+@pytest.mark.slow  # the check plays them
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 3))]
-)
+@pytest.mark.parametrize("part", range(3))
 def test_seeded_stories_tell_by_rule_only_what_they_may(part: int) -> None:
     @seed(part)
     @settings(SEARCH, max_examples=examples(25))
