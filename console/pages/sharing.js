@@ -2,6 +2,7 @@
 import { el, fill } from "../dom.js";
 import { peopleNames } from "../names.js";
 import { card, lazy, paged, when } from "../parts.js";
+import { itemForm } from "../sharing/explanation.js";
 import { previewForm } from "../sharing/preview.js";
 import { newRule, ruleItem, textOf } from "../sharing/rule_forms.js";
 import { rulesTable } from "../sharing/rules_table.js";
@@ -28,6 +29,7 @@ async function show(main, args, context) {
     card(said.rules, list, owns ? lazy(said.add, () => newRule(api, refresh)) : el("p", { class: "hint" }, said.ownersOnly)),
     card(said.preview.title, el("p", { class: "hint" }, said.preview.about),
       session.may("privacy") ? lazy(said.preview.open, () => previewForm(api)) : el("p", { class: "hint" }, said.preview.needsPrivacy)),
+    card(said.explanation.itemTitle, lazy(said.explanation.openItem, () => itemForm(api))),
     card(said.history, lazy(said.showHistory, () => paged(api, `${PATH}/versions`, (version) => versionOf(api, version), said.noHistory))));
   return null;
 }

@@ -17,6 +17,7 @@ from skein.models.runs.run import AnswerMark, PromptMark, RunStatus
 from skein.models.runs.trigger import TriggerType
 from skein.outreach.api import PersonState
 from skein.outreach.models.outreach import OutreachStatus
+from skein.sharing.explained_api import ItemKind
 
 CONSOLE = ROOT / "console"
 MODULES = sorted(CONSOLE.rglob("*.js"))
@@ -167,6 +168,7 @@ def test_each_word_is_used() -> None:
         ("triggers", get_args(TriggerType)),
         ("marks", (*get_args(PromptMark), *get_args(AnswerMark))),
         ("pages.time.kinds", KINDS),
+        ("pages.sharing.explanation.kinds", get_args(ItemKind)),
         ("inbox.posts", get_args(PostStatus)),
         ("inbox.failures", get_args(PostFailure)),
         ("pages.desk.reasons", get_args(DeskReason)),

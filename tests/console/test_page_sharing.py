@@ -146,6 +146,7 @@ def explains_what_may_be_told(driver: Driver, chat: str, lesson: str) -> None:
     expect(used.filter(has_text=lesson)).to_contain_text("Family: They share")
     driver.check_looks()
 
+    explains_an_item(driver)
     driver.open(f"#/why/{chat}/4")
     for name, answer in (("Tom", "Yes. A sharing rule lets agents"), ("Emma", "Yes. All readers")):
         if name == "Tom":
@@ -156,3 +157,22 @@ def explains_what_may_be_told(driver: Driver, chat: str, lesson: str) -> None:
         expect(page.locator("main")).to_contain_text(answer)
     driver.check_looks()
     driver.check_inert()
+
+
+def explains_an_item(driver: Driver) -> None:
+    """Ask who may see a memory that an operator makes for everybody."""
+    token, page = driver.operator(), driver.page
+    agents = driver.client.ok("GET", "/v1/agents", token=token)["items"]
+    agent = next(each for each in agents if each["name"] == "Nanny")
+    new = {"text": HOSTILE, "kind": "core"}
+    memory = driver.client.ok("POST", f"/v1/agents/{agent['id']}/memories", new, token=token)
+    card = page.locator(".card", has=page.get_by_role("heading", name="Who may see what an agent"))
+    card.get_by_text("Ask about an item").click()
+    card.get_by_label("Agent", exact=True).select_option(label="Nanny")
+    card.get_by_label("Its id").fill(memory["id"])
+    card.get_by_label("May this person see it?").select_option(label="Tom")
+    card.get_by_role("button", name="Explain").click()
+    expect(card).to_contain_text("Yes. Everybody may see it")
+    card.get_by_label("Its id").fill("mem_unknown")
+    card.get_by_role("button", name="Explain").click()
+    expect(card).to_contain_text("memory not found")
