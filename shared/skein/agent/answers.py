@@ -134,11 +134,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
             sender=claim.agent,
             text=text,
             client_id=f"{claim.run.id}:{step.n}",
-            depth=claim.run.chain_depth + 1,
-            run_id=claim.run.id,
-            authors=claim.run.words,
-            sharing_stamp=claim.run.sharing_stamp,
-            traced_to=claim.run.trigger.user_id,
+            **claim.run.posting,
             template=plan.template if plan is not None else None,
         )
     )

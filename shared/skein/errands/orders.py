@@ -261,10 +261,7 @@ class ErrandOrders:
             question=question_to_ask(order.text, order.asked),
             options=YES_NO,
             purpose="consent",
-            depth=run.chain_depth + 1,
-            run_id=run.id,
-            authors=run.words,
-            traced_to=run.trigger.user_id,
+            **run.posting,
             orders=order,
         )
         posted = self.asking.ask(new, extra_writes=extra_writes)

@@ -164,11 +164,7 @@ class Approvals:
                 question=question(),
                 options=options,
                 purpose="tool",
-                depth=run.chain_depth + 1,
-                run_id=run.id,
-                authors=run.words,
-                sharing_stamp=run.sharing_stamp,
-                traced_to=run.trigger.user_id,
+                **run.posting,
                 call=requested,
                 asks=asks,
             )

@@ -112,11 +112,7 @@ class Forgettings:
             question=question_to_forget(found, zone, by_sms=by_sms),
             options=YES_NO,
             purpose="forgetting",
-            depth=run.chain_depth + 1,
-            run_id=run.id,
-            authors=run.words,
-            sharing_stamp=run.sharing_stamp,
-            traced_to=asked,
+            **run.posting,
             forgets=tuple(dict.fromkeys(refs)),
         )
         return self.asking.ask(new, extra_writes=extra_writes).message

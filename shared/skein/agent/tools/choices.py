@@ -85,11 +85,7 @@ def ask_choice(
         options=tuple(
             Option(id=str(number), label=label) for number, label in enumerate(options or (), 1)
         ),
-        depth=run.chain_depth + 1,
-        run_id=run.id,
-        authors=run.words,
-        sharing_stamp=run.sharing_stamp,
-        traced_to=run.trigger.user_id,
+        **run.posting,
         origin=origin_of(call, chat.id),
     )
     try:

@@ -166,11 +166,7 @@ def _message(
         text=text,
         client_id=call.effect,
         reply_to=reply_to,
-        depth=run.chain_depth + 1,
-        run_id=run.id,
-        authors=run.words,
-        sharing_stamp=run.sharing_stamp,
-        traced_to=run.trigger.user_id,
+        **run.posting,
         expects_reply=expects_reply,
         origin=origin_of(call, target),
     )

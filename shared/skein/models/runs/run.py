@@ -2,7 +2,7 @@
 
 import re
 from datetime import date, datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from pydantic import Field
 
@@ -128,6 +128,16 @@ class HeldContent(Value):
                 "beyond_session": True,
             }
         )
+
+
+class RunPosting(TypedDict):
+    """What a message takes from the run that posts it; see `Message` and `NewMessage`."""
+
+    depth: int
+    run_id: str
+    authors: Authors
+    sharing_stamp: SharingStamp | None
+    traced_to: str | None
 
 
 class Run(Stored):
@@ -290,6 +300,17 @@ class Run(Stored):
     def sharing_stamp(self) -> SharingStamp | None:
         """The sharing rules by which the newest activation was told words, if it was."""
         return self.held.sharing_stamp if self.held is not None else None
+
+    @property
+    def posting(self) -> RunPosting:
+        """What each message that the run posts takes from it."""
+        return RunPosting(
+            depth=self.chain_depth + 1,
+            run_id=self.id,
+            authors=self.words,
+            sharing_stamp=self.sharing_stamp,
+            traced_to=self.trigger.user_id,
+        )
 
     @property
     def own_chat_id(self) -> str | None:

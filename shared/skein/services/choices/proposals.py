@@ -95,11 +95,7 @@ class Proposals:
             question=question_of(words, chats, asked),
             options=YES_NO,
             purpose="consent",
-            depth=run.chain_depth + 1,
-            run_id=run.id,
-            authors=run.words,
-            sharing_stamp=run.sharing_stamp,
-            traced_to=run.trigger.user_id,
+            **run.posting,
             proposal=Proposal(agent_id=run.agent_id, text=words, destinations=destinations),
         )
         message = self.asking.ask(new, extra_writes=extra_writes).message
