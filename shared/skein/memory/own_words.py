@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed
-from skein.memory.chunking import Chunk, HistoryPosition, Piece
+from skein.memory.chunking import Chunk, HistoryPosition, Piece, halves
 from skein.memory.extraction import Extraction
 from skein.memory.models.records import ConsolidationRecord, KeptCounts
 from skein.memory.transcript import ConsolidationTarget, TimeZones
@@ -39,6 +39,7 @@ from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage, 
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.prompts import render
 from skein.recall.models.own_words import OwnWordsMemory
+from skein.recall.own_words import own_words_memories
 from skein.recall.passages import PASSAGE
 from skein.services.background.engine import Failure, Overtaken, Question, TooMuch, UnusableAnswer
 from skein.services.chat_state.audience import audience_of, scope_of
@@ -83,20 +84,18 @@ class OwnWordsChunk(NamedTuple):
     @property
     def made_from(self) -> MadeFrom:
         """The messages as the provenance of a memory, one by one."""
-        each = [
-            MadeFrom.messages(one.chat_id, one.seq, one.seq, [one.sender.person_id])
-            for one in self.messages
-        ]
-        return each[0].joined(*each[1:])
+        seqs = [one.seq for one in self.messages]
+        return MadeFrom.each(
+            self.target.chat.id, seqs, [one.sender.person_id for one in self.messages]
+        )
 
     @property
     def halves(self) -> "Sequence[OwnWordsChunk]":
-        """The chunk in two; empty for a single message."""
-        pieces, middle = self.chunk.pieces, len(self.chunk.pieces) // 2
-        if not middle:
+        """The chunk in two; empty for a single message, because memories name whole messages."""
+        parts = halves(self.chunk) if len(self.chunk.pieces) > 1 else None
+        if parts is None:
             return ()
-        first = Chunk(pieces[:middle], pieces[middle - 1].position)
-        second = Chunk(pieces[middle:], self.chunk.position)
+        first, second = parts
         return self._replace(chunk=first), self._replace(chunk=second, since=first.position.seq)
 
 
@@ -276,15 +275,11 @@ class OwnWordsConsolidation:
         optimistic(self.clock, attempt)
 
     def _earlier(self, batch: OwnWordsChunk) -> Iterator[OwnWordsMemory]:
-        """Yield the memories that were made of one of the messages before."""
+        """Return the memories that were made of one of the messages before."""
         chat, seqs = batch.target.chat, {message.seq for message in batch.messages}
-        owned = (chat.tenant, batch.target.agent.id, scope_of(chat), chat.id)
-        first = OwnWordsMemory.own_key(*owned, min(seqs))
-        last = OwnWordsMemory.own_key(*owned, chat.last_seq + 1)
-        query = Query(first.pk, first=first.sk, last=last.sk)
-        for items in pages(lambda start: self.table.query(replace(query, start=start))):
-            memories = map(OwnWordsMemory.from_item, items)
-            yield from (memory for memory in memories if not seqs.isdisjoint(memory.seqs))
+        since = range(min(seqs), chat.last_seq + 1)
+        memories = own_words_memories(self.table, chat, batch.target.agent.id, since)
+        return (memory for memory in memories if not seqs.isdisjoint(memory.seqs))
 
     def _memory(self, batch: OwnWordsChunk, text: str) -> OwnWordsMemory:
         chat = batch.target.chat

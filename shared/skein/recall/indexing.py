@@ -26,7 +26,12 @@ from skein.models.quotas.usage import Payer, Words
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Embeddings, Table, Vocabulary
 from skein.recall.models.stored import RecallPassage, author_of, recall_partition
-from skein.recall.own_words import MemorySources, memory_passages, own_words_memories
+from skein.recall.own_words import (
+    MemorySources,
+    memory_passages,
+    own_words_memories,
+    with_sources,
+)
 from skein.recall.passage_commit import PassageChange, PassageCommits, Passages, alike
 from skein.recall.passages import MAX_VECTORS, passages_of
 from skein.recall.rare_words import rare_stems
@@ -261,7 +266,8 @@ class RecallIndexing:
         """Read the memories of a covered person's own words, by agent; no call without rules."""
         if covered is None or chat.discarded_at is not None:
             return dict.fromkeys(agents, ())
-        return {each: own_words_memories(self.table, chat, each, seqs) for each in agents}
+        memories = {each: [*own_words_memories(self.table, chat, each, seqs)] for each in agents}
+        return {each: with_sources(self.table, chat, own) for each, own in memories.items()}
 
     def _of_memories(
         self, target: IndexTarget, stored: Indexed, memories: Sequence[MemorySources]

@@ -4,7 +4,7 @@ They lie only in the partitions in which others find all messages that a memory 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from typing import NamedTuple
@@ -35,13 +35,19 @@ class MemorySources(NamedTuple):
 
 def own_words_memories(
     table: Table, chat: Chat, agent_id: str, seqs: range
-) -> tuple[MemorySources, ...]:
+) -> Iterator[OwnWordsMemory]:
     """Read an agent's memories of a chat whose last message lies in a range."""
     owned = (chat.tenant, agent_id, scope_of(chat), chat.id)
     first, last = (OwnWordsMemory.own_key(*owned, seq) for seq in (seqs.start, seqs.stop))
     query = Query(first.pk, first=first.sk, last=last.sk)
-    found_pages = pages(lambda start: table.query(replace(query, start=start)))
-    memories = [OwnWordsMemory.from_item(item) for items in found_pages for item in items]
+    for items in pages(lambda start: table.query(replace(query, start=start))):
+        yield from map(OwnWordsMemory.from_item, items)
+
+
+def with_sources(
+    table: Table, chat: Chat, memories: Sequence[OwnWordsMemory]
+) -> tuple[MemorySources, ...]:
+    """Read the messages that memories of a chat were made from."""
     keys = {
         seq: Message.key_of(chat.tenant, chat.id, seq) for memory in memories for seq in memory.seqs
     }

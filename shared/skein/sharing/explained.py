@@ -170,7 +170,7 @@ class Explanations:
         """
         chat = read_chat(self.table, agent.tenant, chat_id)
         whole = range(1, chat.last_seq + 1)
-        memories = (each.memory for each in own_words_memories(self.table, chat, agent.id, whole))
+        memories = own_words_memories(self.table, chat, agent.id, whole)
         memory = next((each for each in memories if each.id == memory_id), None)
         if memory is None:
             raise NotFound("the chat has no such memory")

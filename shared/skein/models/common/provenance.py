@@ -216,6 +216,16 @@ class MadeFrom(Value):
         span = Span(chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
         return cls(spans=(span,), writers=Authors.of(people), source=source)
 
+    @classmethod
+    def each(cls, chat_id: str, seqs: Iterable[int], people: Iterable[str | None]) -> "MadeFrom":
+        """Return the provenance of what is made from single messages of a chat.
+
+        Args:
+            people: The ids of the people who wrote them; None stands for an agent.
+        """
+        spans = [Span(chat_id=chat_id, first_seq=seq, last_seq=seq) for seq in seqs]
+        return cls(spans=_narrowed(spans), writers=Authors.of(people))
+
     @property
     def nothing(self) -> bool:
         """Whether no message and no item was the material."""

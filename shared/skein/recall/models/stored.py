@@ -134,8 +134,7 @@ class RecallPassage(Stored):
         """The messages that the passage and its vector were made from."""
         author = person_of_author(self.recall_author)
         seqs = [seq for seq, _ in self.sources] or [self.seq]
-        each = [MadeFrom.messages(self.chat_id, seq, seq, [author]) for seq in seqs]
-        return each[0].joined(*each[1:])
+        return MadeFrom.each(self.chat_id, seqs, [author])
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
