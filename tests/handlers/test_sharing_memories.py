@@ -12,6 +12,7 @@ from skein.models.common.storage import Delete, Query
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import RecallPassage
+from skein.services.chats.consolidation_schedule import MAX_FAILURES
 from tests.support.api_client import Client
 from tests.support.builders import TENANT
 from tests.support.fakes import ScriptedModel, calls
@@ -263,6 +264,14 @@ def test_failed_call_is_made_again_and_keeps_the_usual_memories(consolidating: F
     consolidated(consolidating, NOTED)
     assert len(memories_of(consolidating)) == 1
     assert len(consolidating.model.memory_requests) == 1
+
+
+def test_calls_that_keep_failing_wake_an_operator(consolidating: Family) -> None:
+    for _ in range(MAX_FAILURES):
+        consolidating.model.own_words.append("no JSON")
+        consolidating.clock.advance(24 * 3_600)
+        consolidating.handle(ConsolidationJob(tenant=TENANT, chat_id=chat_of(EMMA)))
+    assert consolidating.metrics.counts["ConsolidationsStuck"] == 1
 
 
 def test_yes_that_opens_earlier_words_makes_their_consolidation_due(consolidating: Family) -> None:

@@ -6,17 +6,19 @@ watermark, so no message is skipped. A failure and its record are one transactio
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from skein.errors import ConditionFailed
-from skein.memory.chunking import HistoryPosition
+from skein.memory.chunking import Chunk, HistoryPosition
 from skein.memory.extraction import Extraction
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import ConsolidationRecord, KeptCounts
 from skein.memory.profile_extraction import ProfileDraft, filled, person_of
 from skein.memory.store import searchable_memories
-from skein.memory.transcript import AgentChunk
+from skein.memory.transcript import AgentChunk, ConsolidationTarget
 from skein.memory.writes import MemoryWrites, remember
+from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.agent_item import raised, revision_key
 from skein.models.common.base import rfc3339
@@ -98,24 +100,8 @@ class ChunkCommitter:
                 batch, usage, id=record_id, kept=counts, passed_over=extracted is None
             )
             change = _moved(chunk.position) | {"consolidation_failures": 0}
-            # Position of the epoch check. An erasure raises the epoch: no memory may be made of
-            # messages that the erasure removes.
-            same_epoch = 1
-            writes: list[Write] = [
-                Update(membership.key, set=change, condition=_still(membership)),
-                Check(target.chat.key, Is("epoch", target.chat.epoch)),
-                Put(record.key, record.to_item()),
-                *kept.writes,
-                *profile,
-            ]
-            if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
-                raise TooMuch("the memories do not fit into one transaction")
-            try:
-                self.table.transact(writes)
-            except ConditionFailed as failure:
-                if same_epoch in failure.failed:
-                    raise Overtaken(str(target.chat.key)) from failure
-                raise
+            watermark = Update(membership.key, set=change, condition=_still(membership))
+            commit_chunk(self.table, target.chat, watermark, record, [*kept.writes, *profile])
             return counts
 
         kept = optimistic(self.clock, attempt, finds_own_write=True)
@@ -134,27 +120,10 @@ class ChunkCommitter:
             membership, now = self._membership(target.membership), self.clock.now()
             if membership is None or not membership.active or position_of(membership) != since:
                 return 0
-            failures = membership.consolidation_failures + 1
-            change = {
-                "consolidation_failures": failures,
-                "consolidation_retry_at": rfc3339(after_failure(now, failures)),
-            }
             record = self._record(batch, failure.usage, failure=failure.why)
-            unchanged = all_of(
-                _still(membership),
-                Is("consolidation_failures", membership.consolidation_failures),
-            )
-            self.table.transact(
-                [
-                    Update(membership.key, set=change, condition=unchanged),
-                    Put(record.key, record.to_item()),
-                ]
-            )
-            return failures
+            return commit_failure(self.table, membership, _still(membership), record, now)
 
-        failures = optimistic(self.clock, attempt)
-        if failures >= MAX_FAILURES:
-            self.metrics.count("ConsolidationsStuck")
+        count_stuck(self.metrics, optimistic(self.clock, attempt))
 
     def pass_over(
         self, membership: Membership, since: HistoryPosition, until: HistoryPosition
@@ -220,19 +189,8 @@ class ChunkCommitter:
     def _record(
         self, batch: AgentChunk, usage: TokenUsage, **fields: object
     ) -> ConsolidationRecord:
-        target, chunk = batch.target, batch.chunk
-        values = {
-            "tenant": target.chat.tenant,
-            "chat_id": target.chat.id,
-            "id": f"con_{self.ids.ulid()}",
-            "agent_id": target.agent.id,
-            "from_seq": chunk.from_seq,
-            "to_seq": chunk.to_seq,
-            "messages": len(chunk.pieces),
-            "usage": usage,
-            "at": self.clock.now(),
-        }
-        return ConsolidationRecord.model_validate(values | fields)
+        values = {"id": f"con_{self.ids.ulid()}", "usage": usage, "at": self.clock.now()}
+        return record_of(batch.target, batch.chunk, **values | fields)
 
 
 class _Reading(NamedTuple):
@@ -248,6 +206,99 @@ class _Reading(NamedTuple):
     revision: Update
     person: User | None
     kept: KeptCounts | None
+
+
+def record_of(target: ConsolidationTarget, chunk: Chunk, **fields: object) -> ConsolidationRecord:
+    """Return the record of a chunk.
+
+    Args:
+        fields: The other fields of the record.
+    """
+    values = {
+        "tenant": target.chat.tenant,
+        "chat_id": target.chat.id,
+        "agent_id": target.agent.id,
+        "from_seq": chunk.from_seq,
+        "to_seq": chunk.to_seq,
+        "messages": len(chunk.pieces),
+    }
+    return ConsolidationRecord.model_validate(values | fields)
+
+
+def commit_chunk(
+    table: Table,
+    chat: Chat,
+    watermark: Update,
+    record: ConsolidationRecord,
+    memories: Sequence[Write],
+) -> None:
+    """Store what a chunk gives together with the new watermark.
+
+    An erasure raises the chat's epoch: no memory may be made of messages that it removes.
+
+    Args:
+        chat: The chat as it was read before the question.
+        watermark: The write that moves the watermark, if it is unchanged.
+
+    Raises:
+        Overtaken: An erasure began; nothing is stored.
+        TooMuch: The writes exceed one transaction; nothing is stored.
+        ConditionFailed: Another writer was faster.
+    """
+    same_epoch = 1  # position of the check
+    writes: list[Write] = [
+        watermark,
+        Check(chat.key, Is("epoch", chat.epoch)),
+        Put(record.key, record.to_item()),
+        *memories,
+    ]
+    if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
+        raise TooMuch("the memories do not fit into one transaction")
+    try:
+        table.transact(writes)
+    except ConditionFailed as failure:
+        if same_epoch in failure.failed:
+            raise Overtaken(str(chat.key)) from failure
+        raise
+
+
+def commit_failure(
+    table: Table,
+    membership: Membership,
+    unmoved: Condition,
+    record: ConsolidationRecord,
+    now: datetime,
+) -> int:
+    """Record a failed chunk and the time of its retry.
+
+    Args:
+        unmoved: The condition that the watermark is unchanged.
+
+    Returns:
+        How many attempts have failed in a row.
+
+    Raises:
+        ConditionFailed: Another writer was faster.
+    """
+    failures = membership.consolidation_failures + 1
+    change = {
+        "consolidation_failures": failures,
+        "consolidation_retry_at": rfc3339(after_failure(now, failures)),
+    }
+    same = Is("consolidation_failures", membership.consolidation_failures)
+    table.transact(
+        [
+            Update(membership.key, set=change, condition=all_of(unmoved, same)),
+            Put(record.key, record.to_item()),
+        ]
+    )
+    return failures
+
+
+def count_stuck(metrics: Metrics, failures: int) -> None:
+    """Count a consolidation that an operator has to look at."""
+    if failures >= MAX_FAILURES:
+        metrics.count("ConsolidationsStuck")
 
 
 def position_of(membership: Membership) -> HistoryPosition:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from skein.errors import ConditionFailed
+from skein.memory.chunk_commit import commit_chunk, commit_failure, count_stuck, record_of
 from skein.memory.chunking import Chunk, HistoryPosition, Piece, halves
 from skein.memory.extraction import Extraction
 from skein.memory.models.records import ConsolidationRecord, KeptCounts
@@ -18,11 +18,9 @@ from skein.memory.transcript import ConsolidationTarget, TimeZones
 from skein.memory.writes import MemoryDraft
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.base import rfc3339
 from skein.models.common.provenance import NO_AUTHORS, MadeFrom
 from skein.models.common.storage import (
     Absent,
-    Check,
     Condition,
     Delete,
     Is,
@@ -46,7 +44,6 @@ from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.chat_state.sharing_reads import read_covered
 from skein.services.chat_state.sharing_rules import AuthorRules, SaidMessage, pause_in
 from skein.services.chat_state.snapshot import read_agent
-from skein.services.chats.consolidation_schedule import after_failure
 from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import pages
@@ -55,7 +52,6 @@ from skein.settings import Settings
 
 MAX_SOURCES = 20  # messages of one call; if one may not be told any more, its memories may not
 MAX_MEMORIES = 20  # of one call
-MAX_WRITES = 95
 MESSAGES_PER_PAGE = 100
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -216,22 +212,12 @@ class OwnWordsConsolidation:
                 return  # an earlier attempt with an unknown outcome has stored them
             fresh = _still_at(batch, found.get(membership.key))
             change = _read(target.chat, batch.chunk.position.seq) | {"consolidation_failures": 0}
-            same_epoch = 1  # position of the check: an erasure raises the epoch
+            watermark = Update(fresh.key, set=change, condition=_unmoved(fresh))
             writes: list[Write] = [
-                Update(fresh.key, set=change, condition=_unmoved(fresh)),
-                Check(target.chat.key, Is("epoch", target.chat.epoch)),
-                Put(record.key, record.to_item()),
                 *(Put(memory.key, memory.to_item(), Missing()) for memory in memories),
                 *(Delete(old.key, Is("version", old.version)) for old in self._earlier(batch)),
             ]
-            if len(writes) > MAX_WRITES:
-                raise TooMuch("the memories do not fit into one transaction")
-            try:
-                self.table.transact(writes)
-            except ConditionFailed as failure:
-                if same_epoch in failure.failed:
-                    raise Overtaken(str(target.chat.key)) from failure
-                raise
+            commit_chunk(self.table, target.chat, watermark, record, writes)
 
         optimistic(self.clock, attempt, finds_own_write=True)
         self.metrics.count("MemoriesMade", len(memories))
@@ -245,22 +231,11 @@ class OwnWordsConsolidation:
         key, now = batch.target.membership.key, self.clock.now()
         record = self._record(batch, failure.usage, failure=failure.why)
 
-        def attempt() -> None:
+        def attempt() -> int:
             fresh = _still_at(batch, self.table.get(key))
-            failures = fresh.consolidation_failures + 1
-            change = {
-                "consolidation_failures": failures,
-                "consolidation_retry_at": rfc3339(after_failure(now, failures)),
-            }
-            same = Is("consolidation_failures", fresh.consolidation_failures)
-            self.table.transact(
-                [
-                    Update(fresh.key, set=change, condition=all_of(_unmoved(fresh), same)),
-                    Put(record.key, record.to_item()),
-                ]
-            )
+            return commit_failure(self.table, fresh, _unmoved(fresh), record, now)
 
-        optimistic(self.clock, attempt)
+        count_stuck(self.metrics, optimistic(self.clock, attempt))
 
     def _pass_over(self, chat: Chat, membership: Membership, since: int, until: int) -> None:
         """Move the watermark over messages that no rule tells."""
@@ -299,19 +274,8 @@ class OwnWordsConsolidation:
     def _record(
         self, batch: OwnWordsChunk, usage: TokenUsage, **fields: object
     ) -> ConsolidationRecord:
-        chat, chunk = batch.target.chat, batch.chunk
-        values = {
-            "tenant": chat.tenant,
-            "chat_id": chat.id,
-            "id": f"con_{self.ids.ulid()}",
-            "agent_id": batch.target.agent.id,
-            "from_seq": chunk.from_seq,
-            "to_seq": chunk.to_seq,
-            "messages": len(chunk.pieces),
-            "usage": usage,
-            "at": self.clock.now(),
-        }
-        return ConsolidationRecord.model_validate(values | fields)
+        values = {"id": f"con_{self.ids.ulid()}", "usage": usage, "at": self.clock.now()}
+        return record_of(batch.target, batch.chunk, **values | fields)
 
 
 def extraction_in(answer: ModelAnswer) -> Extraction:
