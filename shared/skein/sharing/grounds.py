@@ -1,23 +1,10 @@
 """Why a reader may see an item, besides sharing rules, and why not."""
 
-from enum import StrEnum
+from skein.models.common.reason import StatedReason
 
 
-class SharingGround(StrEnum):
-    """What decided whether a reader may see an item, where no sharing rule did.
-
-    Attributes:
-        meaning: The reason in one sentence, for documents and clients.
-    """
-
-    meaning: str
-
-    def __new__(cls, value: str, meaning: str = "") -> "SharingGround":
-        """Create a member from its value and its meaning."""
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.meaning = meaning
-        return member
+class SharingGround(StatedReason):
+    """What decided whether a reader may see an item, where no sharing rule did."""
 
     # The reader may see it.
     OPEN = "open", "Everybody may see it: it comes from an open chat, or from no chat."

@@ -1,23 +1,10 @@
 """Why a person may not be told words by a sharing rule: the first condition that fails."""
 
-from enum import StrEnum
+from skein.models.common.reason import StatedReason
 
 
-class SharingRefusal(StrEnum):
-    """Why words are not told to somebody, in the order in which conditions are checked.
-
-    Attributes:
-        meaning: The reason in one sentence, for documents and clients.
-    """
-
-    meaning: str
-
-    def __new__(cls, value: str, meaning: str = "") -> "SharingRefusal":
-        """Create a member from its value and its meaning."""
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.meaning = meaning
-        return member
+class SharingRefusal(StatedReason):
+    """Why words are not told to somebody, in the order in which conditions are checked."""
 
     # No rule can tell the item.
     NOT_OWN_WORDS = (

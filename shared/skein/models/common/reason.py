@@ -1,6 +1,6 @@
 """Reasons: why a message has no answer, or why an answer did not reach its person.
 
-This enum is the only list of reasons. Runs, messages and deliveries record them, log lines and the
+`Reason` is the only list of reasons. Runs, messages and deliveries record them, log lines and the
 metric `RequestsRejected` have them in the field `reason`, and the API shows them.
 `docs/reasons.md` lists each reason with what an operator can do (`make reference`).
 """
@@ -8,7 +8,7 @@ metric `RequestsRejected` have them in the field `reason`, and the API shows the
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -17,21 +17,25 @@ from skein.models.common.base import Instant, Value
 MAX_REASONS = 8  # that one run keeps
 
 
-class Reason(StrEnum):
-    """Why there is no answer, or no SMS with the answer.
+class StatedReason(StrEnum):
+    """A reason that says in one sentence what it means: `NAME = "value", "Meaning."`.
 
     Attributes:
-        meaning: The reason in one sentence, for documents and clients.
+        meaning: The sentence, for documents and clients.
     """
 
     meaning: str
 
-    def __new__(cls, value: str, meaning: str = "") -> "Reason":
+    def __new__(cls, value: str, meaning: str = "") -> Self:
         """Create a member from its value and its meaning."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning
         return member
+
+
+class Reason(StatedReason):
+    """Why there is no answer, or no SMS with the answer."""
 
     # A request that was not stored.
     WRONG_SIGNATURE = "wrong_signature", "The signature is missing, wrong or too old."
