@@ -83,6 +83,13 @@ export async function personPicker(api, { label, chosen = null, none = null, hin
 
 const nameIn = (user, withId) => `${user.name || said.unnamed}${withId ? ` (${user.id})` : ""}`;
 
+/** A field that chooses an agent by name; its value is the id. */
+export async function agentPicker(api, { label }) {
+  const agents = await api.items("/v1/agents", MOST_AGENTS);
+  const control = select(agents.map((each) => [each.id, each.name]), null, () => {});
+  return { node: field(label, control), control };
+}
+
 /** A field that chooses a chat of an agent by its members; its value is the id. */
 export async function chatPicker(api, { label, agentId = null, chosen = null, none = null, hint = null }) {
   const { items } = await api.get(`/v1/transcripts?limit=${MOST_CHATS}`);

@@ -223,13 +223,9 @@ def _candidates(before: _Side, after: _Side, change: SharingChange) -> Iterator[
     for rule in rules.values():
         authors = _ever(rule.from_, before, after)
         readers = _ever(rule.to, before, after)
-        pairs = chain(product(authors, readers))
-        if rule.id in kept:
-            pairs = chain(
-                product([each for each in authors if each in change.roles], readers),
-                product(authors, [each for each in readers if each in change.roles]),
-            )
-        for pair in pairs:
+        by_author = authors if rule.id not in kept else [a for a in authors if a in change.roles]
+        by_reader = [] if rule.id not in kept else [r for r in readers if r in change.roles]
+        for pair in chain(product(by_author, readers), product(authors, by_reader)):
             if pair[0] != pair[1] and pair not in seen:
                 seen.add(pair)
                 yield pair

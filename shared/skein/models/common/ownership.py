@@ -2,7 +2,7 @@
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import Annotated, ClassVar, Protocol, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
@@ -107,22 +107,6 @@ class Owner(Value):
         return Reach(tenant=self.tenant, agent_id=self.agent_id, scopes=(self.scope,))
 
 
-class HasProvenance(Protocol):
-    """An item with an audience and authors."""
-
-    @property
-    def audience(self) -> Audience:
-        """The people who were present for all sources of the item."""
-
-    @property
-    def authors(self) -> Authors:
-        """The people whose words the item may hold, by digest."""
-
-    @property
-    def trusted(self) -> bool:
-        """Whether all words of the item are an operator's."""
-
-
 class Actor(Value):
     """The run or the background work that changes items; an unknown one by default.
 
@@ -201,7 +185,7 @@ class Readers(Value):
         operators = self.readers is None and self.content is None
         return operators or (self.changes(thing) and not thing.by_operator)
 
-    def covers(self, thing: HasProvenance) -> bool:
+    def covers(self, thing: "DerivedItem") -> bool:
         """Tell whether all who may be shown `thing` were present for the content (`may_change`)."""
         content = self.content or self.readers
         return content is None or may_change(content, thing.audience)

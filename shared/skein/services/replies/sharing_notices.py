@@ -1,10 +1,10 @@
 """Tell people by which sharing rules others may be told what they say to an agent alone."""
 
-import hashlib
 from dataclasses import dataclass
 
 from skein.errors import Conflict, ExtraWriteFailed, LostLease, NotFound
 from skein.models.chats.chat import Chat
+from skein.models.common.ownership import effect_id
 from skein.models.common.storage import Key
 from skein.models.config.sharing import SharingRule
 from skein.models.directory.user import User
@@ -44,7 +44,7 @@ class SharingNotices:
             sender=claim.agent,
             kind="notice",
             text=self._text(chat, rules),
-            client_id=_client_id(rules),
+            client_id=f"sharing:{effect_id(*sorted(rule.id for rule in rules))}",
             run_id=run.id,
             noticed_rules=tuple(rule.id for rule in rules),
         )
@@ -69,12 +69,6 @@ class SharingNotices:
         people = _listed(list(dict.fromkeys(whom(rule, keys[rule.id]) for rule in rules)))
         minutes = round(pause_in(chat, self.settings).total_seconds() / 60)
         return render("notice_sharing", {"people": people, "minutes": str(minutes)})
-
-
-def _client_id(rules: tuple[SharingRule, ...]) -> str:
-    """Return the id of the notice of some rules, which has the same length for any number."""
-    ids = ",".join(sorted(rule.id for rule in rules))
-    return f"sharing:{hashlib.sha256(ids.encode()).hexdigest()}"
 
 
 def _listed(people: list[str]) -> str:
