@@ -1,6 +1,6 @@
 """Ports: small protocols for the outside world, implemented by adapters and by fakes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
@@ -25,6 +25,22 @@ class Services(Protocol):
 
     def get(self, kind: type[T]) -> T:
         """Return the service of a class."""
+        ...
+
+
+class Extensions(Protocol):
+    """What the subjects add to the core, by name; see `skein/interface/extensions.py`."""
+
+    def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
+        """Return the class of the effect of an answer.
+
+        Args:
+            purpose: The purpose of the question.
+            data: The names in its data.
+
+        Raises:
+            KeyError: No effect is registered.
+        """
         ...
 
 

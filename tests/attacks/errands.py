@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skein.models.chats.chat import Message
-from skein.models.chats.errand import Errand
+from skein.models.chats.errand import Errand, ErrandData
 from skein.models.common.address import phone_address
 from skein.models.common.storage import Put
 from skein.models.delivery.sms import InboundSms
 from skein.models.runs.completion import ModelRequest
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
+from skein.services.choices.effect import GivenAnswer
 from skein.services.common.quoting import quoted
 from skein.services.directory.text_consents import TextConsents
 from tests.attacks.cast import (
@@ -142,13 +143,13 @@ class Reply(ErrandStep):
 
     def _in_app(self, stage: "Stage") -> None:
         asked = self._newest(stage)
-        if asked is not None and asked.choice is not None and asked.choice.errand is not None:
+        if asked is not None and asked.choice is not None:
             given = GivenAnswer(
                 tenant=TENANT,
                 chat_id=asked.chat_id,
                 person_id=self.who,
                 seq=asked.seq,
-                text=self._words(stage, times=asked.choice.errand.times),
+                text=self._words(stage, times=ErrandData.from_item(asked.choice.data).errand.times),
                 client_id=f"errand {stage.step}",
             )
             stage.app.get(Answering).answer_in_app(given)
@@ -160,7 +161,7 @@ class Reply(ErrandStep):
             for messages in chats
             for each in messages
             if each.choice is not None
-            and each.choice.errand is not None
+            and each.choice.purpose == "errand"
             and each.choice.addressee == self.who
             and not each.choice.options
         ]

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import YES
+from skein.models.chats.consent import ConsentData
 from skein.models.chats.desk_stay import DeskStay
-from skein.models.chats.errand import Errand
+from skein.models.chats.errand import Errand, OrderData
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
@@ -172,15 +173,17 @@ class Knowledge:
                 agreed = asked.purpose in {"consent", "sharing"} and asked.answer.option == YES
                 if asked.addressee != who or (agreed and not yes):
                     raise Leak(f"{named(who)} answered for {named(asked.addressee)}: {asked}")
-                if agreed and asked.orders is not None:
-                    people = {person.id for person in asked.orders.asked}
-                    self._orders.append((asked.orders.text, people))
-                if agreed and asked.proposal is not None:
+                if agreed and "orders" in asked.data:
+                    orders = OrderData.from_item(asked.data).orders
+                    people = {person.id for person in orders.asked}
+                    self._orders.append((orders.text, people))
+                if agreed and "proposal" in asked.data:
+                    proposal = ConsentData.from_item(asked.data).proposal
                     shown = {
                         each.chat_id: EVERYBODY if each.readers.open else each.readers.people
-                        for each in asked.proposal.destinations
+                        for each in proposal.destinations
                     }
-                    self._confirmed.append(Confirmed(who, asked.proposal.text, shown))
+                    self._confirmed.append(Confirmed(who, proposal.text, shown))
 
     # ------------------------------------------------------------------ after each step
 
@@ -256,7 +259,7 @@ class Knowledge:
     def _asked_for(self, message: Message) -> bool:
         """Whether a message is the question of an errand, with words that somebody agreed to."""
         asked = message.choice
-        if asked is None or asked.errand is None:
+        if asked is None or asked.purpose != "errand":
             return False
         orders = [people for text, people in self._orders if text == asked.question]
         if not any(asked.addressee in people for people in orders):

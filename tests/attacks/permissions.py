@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import YES
+from skein.models.config.sharing import SharingData
 from tests.support.builders import World
 
 QUIET_TIME = timedelta(minutes=15)
@@ -112,14 +113,15 @@ class Permissions:
             if asked is None or asked.answer is None or asked.answer.option != YES:
                 continue
             rule_id = f"shr_{message.id.removeprefix('msg_')}"
-            if asked.rule is not None and (message.chat_id, rule_id) not in self.yes:
-                to = Side(asked.rule.to.role or "", asked.rule.to.user_id or "")
+            data = SharingData.from_item(asked.data)
+            if data.rule is not None and (message.chat_id, rule_id) not in self.yes:
+                to = Side(data.rule.to.role or "", data.rule.to.user_id or "")
                 whose, at = Side(who=asked.addressee), asked.answer.at
-                rule = Rule(rule_id, whose, to, False, asked.rule.reason, at, asked.rule.ends_at)
+                rule = Rule(rule_id, whose, to, False, data.rule.reason, at, data.rule.ends_at)
                 self.rules.append(rule)
                 self.yes[message.chat_id, rule_id] = asked.answer.seq
-            if asked.opens is not None:
-                self.opened.add((message.chat_id, asked.opens))
+            if data.opens is not None:
+                self.opened.add((message.chat_id, data.opens))
 
     def left(self, person: str) -> None:
         """Note that a person's id stands for nobody any more: they were erased or merged."""

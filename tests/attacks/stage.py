@@ -36,7 +36,8 @@ from skein.privacy.erasure_preview import ErasurePreviews
 from skein.services.background.engine import J, Task
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.chats.post_message import NewMessage
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
+from skein.services.choices.effect import GivenAnswer
 from skein.services.choices.invitations import Invitations
 from skein.settings import Settings
 from tests.attacks import thief

@@ -4,7 +4,8 @@ from functools import cache
 
 from skein.models.chats.choice import YES
 from skein.models.outbox.jobs import ForgettingJob
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
+from skein.services.choices.effect import GivenAnswer
 from tests.faults.deployment import Strike, deaths, named
 from tests.faults.erasures import StruckWorld
 from tests.faults.sampling import Share

@@ -13,17 +13,20 @@ import mobile_api
 import sms_webhook
 from skein.errors import Ambiguous, Unavailable, Unprocessable
 from skein.inbound.sms_answers import SmsAnswers
-from skein.models.chats.choice import NO, YES, ForgottenMessage, Option
+from skein.models.chats.choice import NO, YES, Option
+from skein.models.chats.forgetting import ForgettingData, ForgottenMessage
 from skein.models.common.address import phone_address
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.directory.address_index import AddressOwner
 from skein.prompts import render
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
 from skein.services.choices.codes import CodedAnswer, CodeMatch
+from skein.services.choices.effect import GivenAnswer
 from tests.fakes.sms import Fault
 from tests.support.api_client import Client
 from tests.support.builders import LINE, PHONE, TENANT, bot, person
+from tests.support.choices import POST
 from tests.support.fakes import says
 from tests.support.sms_choices import REPLY, SMS, WORDS, Phone
 from tests.support.webhooks import invoke
@@ -59,14 +62,14 @@ def test_question_by_sms_shows_a_number_for_each_answer(phone: Phone) -> None:
 
 def test_question_by_sms_for_words_shows_one_number(phone: Phone) -> None:
     codes = phone.ask(question="Which **color**?", options=())
-    assert phone.world.sms.bodies[-1] == (
-        f"Which color?\nTo answer, reply {codes[WORDS]} and then your words."
-    )
+    assert phone.world.sms.bodies[-1] == (f"Which color? Reply {codes[WORDS]} and your answer.")
 
 
 def test_skeins_own_question_shows_every_character(phone: Phone) -> None:
     """Words are shown as they will be posted."""
-    phone.ask(purpose="consent", question='Post in "Team": "**Late** [x](https://x.example)"?')
+    phone.ask(
+        purpose="consent", data=POST, question='Post in "Team": "**Late** [x](https://x.example)"?'
+    )
     assert '"**Late** [x](https://x.example)"?' in phone.world.sms.bodies[-1]
 
 
@@ -179,7 +182,7 @@ def test_number_without_its_words_is_told_so(phone: Phone) -> None:
 
 
 def test_answer_to_skeins_own_question_starts_no_run(phone: Phone) -> None:
-    codes, before = phone.ask(purpose="consent"), len(phone.runs)
+    codes, before = phone.ask(purpose="consent", data=POST), len(phone.runs)
     phone.text(codes["No"])
     assert phone.asked.answer is not None
     assert phone.asked.answer.option == NO
@@ -562,6 +565,7 @@ def test_yes_by_sms_forgets_the_messages_of_the_question(phone: Phone) -> None:
     said = phone.messages[-2]
     assert said.text == "My PIN is 4711 4711"
     forgotten = ForgottenMessage(chat_id=phone.chat_id, seq=said.seq)
-    codes = phone.ask(purpose="forgetting", question="Forget it?", forgets=(forgotten,))
+    data = ForgettingData(forgets=(forgotten,)).attributes()
+    codes = phone.ask(purpose="forgetting", question="Forget it?", data=data)
     phone.text(codes["Yes"])
     assert said.text not in phone.world.texts(phone.chat_id)

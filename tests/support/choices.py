@@ -2,18 +2,28 @@
 
 from typing import Any
 
-from skein.models.chats.choice import NO, YES, Choice, Option
+from skein.models.chats.choice import NO, YES, Choice, Destination, Option, Proposal
+from skein.models.chats.consent import ConsentData
 from skein.models.chats.person_choices import PersonChoices
+from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.chats.post_message import PostedMessage
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
 from skein.services.choices.asking import Asking, NewChoice
+from skein.services.choices.effect import GivenAnswer
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
 COACH = bot()
+POST = ConsentData(
+    proposal=Proposal(
+        agent_id=COACH.id,
+        text="I am late",
+        destinations=(Destination(chat_id="chat_1", title="Chat", readers=OPEN),),
+    )
+).attributes()
 YES_NO = (Option(id=YES, label="Yes"), Option(id=NO, label="No"))
 
 

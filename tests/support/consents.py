@@ -5,7 +5,8 @@ from typing import Any
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice
 from skein.models.runs.run import Run
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
+from skein.services.choices.effect import GivenAnswer
 from tests.support.agents import COACH, settle, stage
 from tests.support.builders import TENANT, World, person
 

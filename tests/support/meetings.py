@@ -32,7 +32,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 LENGTH = timedelta(hours=1)
 UNTIL = NOON + timedelta(days=2)
 UNCLEAR = "hm, let me think"
-ANSWERED = re.compile(r"Reply ([0-9]{6}) and your times")
+ANSWERED = re.compile(r"Reply ([0-9]{6}) and your answer")
 CONFIRMS = re.compile(r"(Yes|No): reply ([0-9]{6})")
 TO_FIND = (
     "find_time",

@@ -17,8 +17,8 @@ from tests.support.choices import YES_NO
 from tests.support.webhooks import Webhook, invoke, signed_world
 
 SMS = Webhook.recorded("sms_webhook")
-REPLY = re.compile(r"(?:^|\. |\n)([^.\n]*?):? reply ([0-9]{6})")
-WORDS = "To answer,"  # stands before the code of an answer in words
+REPLY = re.compile(r"(?:(?:^|\. |\n)([^.\n]*?): r|R)eply ([0-9]{6})")
+WORDS = ""  # the label of the code of an answer in words
 
 
 class Phone:

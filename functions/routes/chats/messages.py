@@ -21,7 +21,8 @@ from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.chats.posted_media import files_of
 from skein.services.chats.views import ChatViews
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
+from skein.services.choices.effect import GivenAnswer
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.ending_waits import EndingWaits

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Background,
         Clock,
         Embeddings,
+        Extensions,
         Files,
         IdentityProvider,
         Ids,
@@ -145,6 +146,13 @@ class Ports:
         from skein.adapters.system import UlidIds
 
         return UlidIds(self.clock)
+
+    @lazy
+    def extensions(self) -> Extensions:
+        """What the subjects add to the core."""
+        from skein.interface.extensions import Registered
+
+        return Registered()
 
     @lazy
     def aws(self) -> Aws:

@@ -1,8 +1,17 @@
 """Errands: an agent asks a person something for somebody, and brings back the words of the answer.
 
 Others use `errand_work.ErrandWorker`, `meeting_work.MeetingWorker`, `views.ErrandViews`, and
-`orders.ErrandOrders` to find people by their names. The records are in the core
-(`models/chats/errand.py`, `meeting.py`), because the answer to a choice writes them.
+`orders.ErrandOrders` to find people by their names. What an answer to an errand's question
+causes is in `effects`. The records are in the core (`models/chats/errand.py`, `meeting.py`).
 """
 
-__all__ = ["api", "erasing", "errand_work", "meeting_work", "orders", "sections", "tools", "views"]
+__all__ = [
+    "api",
+    "erasing",
+    "errand_work",
+    "meeting_work",
+    "orders",
+    "sections",
+    "tools",
+    "views",
+]

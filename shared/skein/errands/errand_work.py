@@ -22,7 +22,7 @@ from skein.errors import (
     ReadersChanged,
     Rejected,
 )
-from skein.models.chats.errand import Errand, ErrandRef
+from skein.models.chats.errand import Errand, ErrandData, ErrandRef
 from skein.models.chats.meeting import Meeting, wake
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import NO_AUTHORS, Authors
@@ -179,7 +179,7 @@ class ErrandWorker:
             authors=errand.authors,
             traced_to=errand.asked_by.id,
             expires_at=errand.until,
-            errand=errand.ref,
+            data=ErrandData(errand=errand.ref).attributes(),
         )
 
     # ------------------------------------------------------------------ times

@@ -20,7 +20,7 @@ from skein.errors import (
     ReadersChanged,
     Rejected,
 )
-from skein.models.chats.errand import Errand, ErrandRef, OpenErrand
+from skein.models.chats.errand import Errand, ErrandData, ErrandRef, OpenErrand
 from skein.models.chats.meeting import Meeting, first_common
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import Authors
@@ -161,7 +161,7 @@ class MeetingWorker:
             authors=meeting.authors,
             traced_to=meeting.asked_by.id,
             expires_at=until,
-            errand=errand.ref,
+            data=ErrandData(errand=errand.ref).attributes(),
         )
         try:
             resumes_at = end_of_quiet(self.table, self.settings, errand, now)

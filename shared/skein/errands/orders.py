@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 
 from skein.errors import ConditionFailed, Correctable, Failed, Forbidden, Unprocessable
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef
+from skein.models.chats.choice import CONSENT
+from skein.models.chats.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef, OrderData
 from skein.models.chats.meeting import Meeting
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.chats.names import folded
@@ -260,9 +261,9 @@ class ErrandOrders:
             addressee=asker.id,
             question=question_to_ask(order.text, order.asked),
             options=YES_NO,
-            purpose="consent",
+            purpose=CONSENT,
+            data=OrderData(orders=order).attributes(),
             **run.posting,
-            orders=order,
         )
         posted = self.asking.ask(new, extra_writes=extra_writes)
         return OrderOutcome(question=posted.message, audience=present)
@@ -299,6 +300,6 @@ def text_for_times(topic: str, wish: MeetingWish, asker: NamedMember) -> str:
     first, last = wish.earliest.astimezone(zone), wish.latest.astimezone(zone)
     span = f"{wish.minutes} minutes, {first:%a %d %b %H:%M} to {last:%a %d %b %H:%M}, {wish.zone}"
     return (
-        f"{asker.name} looks for a time for {topic} ({span}). "
+        f"{asker.name} looks for a time for {topic} ({span}). When can you? "
         "The group learns only a time that suits all."
     )

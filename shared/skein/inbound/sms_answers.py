@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, Forbidden, NotFound
 from skein.models.chats.chat import Message
-from skein.models.chats.errand import Errand
+from skein.models.chats.errand import Errand, ErrandData
 from skein.models.common.address import Route
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
@@ -19,7 +19,7 @@ from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chat_state.person_choices import read_choices, stored_choices
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.chats.posted_media import sent_files
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
 from skein.services.choices.codes import (
     CodedAnswer,
     CodeMatch,
@@ -27,6 +27,7 @@ from skein.services.choices.codes import (
     could_answer,
     match_code,
 )
+from skein.services.choices.effect import GivenAnswer
 from skein.services.common.optimistic import optimistic, revise
 
 NOTICES = {
@@ -207,7 +208,8 @@ class SmsAnswers:
             return None
         item = self.table.get(Message.key_of(tenant, refusal.chat_id, refusal.seq))
         choice = Message.from_item(item).choice if item is not None else None
-        if choice is None or choice.errand is None or not choice.errand.times:
+        if choice is None or choice.purpose != "errand":
             return None
-        stored = self.table.get(choice.errand.key(tenant))
+        errand = ErrandData.from_item(choice.data).errand
+        stored = self.table.get(errand.key(tenant)) if errand.times else None
         return Errand.from_item(stored) if stored is not None else None

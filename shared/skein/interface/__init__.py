@@ -3,6 +3,7 @@
 __all__ = [
     "arguments",
     "budget",
+    "extensions",
     "history",
     "media",
     "names",

@@ -25,6 +25,7 @@ from skein.interface.timeline import (
     turn_text,
 )
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.choice import INVITATION
 from skein.models.chats.summary import PinnedSummary
 from skein.models.common.audience import may_show
 from skein.models.common.base import NamedMember
@@ -327,7 +328,7 @@ def history_entries(
     for message in messages:
         if message.kind not in SHOWN_KINDS and message.reply_to not in questions and not every:
             continue
-        if message.choice is not None and message.choice.purpose == "invitation":
+        if message.choice is not None and message.choice.purpose == INVITATION:
             continue
         overhead = MESSAGE_OVERHEAD_TOKENS
         if not roles:

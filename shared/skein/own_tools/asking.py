@@ -19,7 +19,7 @@ from skein.models.chats.chat import Message
 from skein.models.chats.choice import YES, Choice, Option
 from skein.models.common.audience import NOBODY
 from skein.models.common.http import McpQuestion, McpReply
-from skein.models.common.requested_call import AgreedCall, RequestedCall
+from skein.models.common.requested_call import AgreedCall, CallData, RequestedCall
 from skein.models.common.storage import Write
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.run import PREVIEW_CHARACTERS, Run, SentMessage
@@ -165,8 +165,7 @@ class Approvals:
                 options=options,
                 purpose="tool",
                 **run.posting,
-                call=requested,
-                asks=asks,
+                data=CallData(call=requested, asks=asks).attributes(),
             )
             try:
                 message = self.asking.ask(new, extra_writes=extra_writes).message
@@ -288,16 +287,16 @@ class Approvals:
 def _agreed_in(choice: Choice) -> AgreedCall | None:
     """Return the call that an answered choice leads to; None after a no."""
     option = choice.answer.option if choice.answer is not None else None
-    if choice.call is None or option is None:
+    if choice.purpose != "tool" or option is None:
         return None
-    reply = None
-    if choice.asks is not None:
+    data, reply = CallData.from_item(choice.data), None
+    if data.asks is not None:
         n = int(option.removeprefix(ANSWER))
-        values: Sequence[str | bool] = choice.asks.values or (True, False)
-        reply = McpReply(question=choice.asks, value=values[n])
+        values: Sequence[str | bool] = data.asks.values or (True, False)
+        reply = McpReply(question=data.asks, value=values[n])
     elif option != YES:
         return None
-    return AgreedCall(**dict(choice.call) | {"person": choice.addressee}, reply=reply)
+    return AgreedCall(**dict(data.call) | {"person": choice.addressee}, reply=reply)
 
 
 def _requested(

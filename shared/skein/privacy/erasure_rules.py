@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
+from skein.models.chats.consent import ConsentData
 from skein.models.common.audience import NOBODY, Origin
 from skein.models.common.provenance import Authors
 from skein.planning.models.plan import Plan
@@ -270,9 +271,10 @@ def _message_with(message: Message, change: Replacement) -> Message:
     choice, origin = message.choice, message.origin
     if choice is not None:
         asked: dict[str, Any] = {"question": change(choice.question)}
-        if choice.proposal is not None:
-            words = {"text": change(choice.proposal.text)}
-            asked["proposal"] = choice.proposal.model_copy(update=words)
+        if "proposal" in choice.data:
+            proposal = ConsentData.from_item(choice.data).proposal
+            words = proposal.model_copy(update={"text": change(proposal.text)})
+            asked["data"] = ConsentData(proposal=words).attributes()
         changes["choice"] = choice.model_copy(update=asked)
     if origin is not None:
         changes["origin"] = _origin_with(origin, change)

@@ -20,8 +20,7 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.models.chats.chat import Chat, Message, chat_partition
-from skein.models.chats.choice import ForgottenMessage
-from skein.models.chats.forgetting import Forgetting
+from skein.models.chats.forgetting import Forgetting, ForgettingData, ForgottenMessage
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import digest_of
@@ -113,7 +112,7 @@ class Forgettings:
             options=YES_NO,
             purpose="forgetting",
             **run.posting,
-            forgets=tuple(dict.fromkeys(refs)),
+            data=ForgettingData(forgets=tuple(dict.fromkeys(refs))).attributes(),
         )
         return self.asking.ask(new, extra_writes=extra_writes).message
 

@@ -10,7 +10,13 @@ from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.sharing import SharingState
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Is, Query, Update, Write
-from skein.models.config.sharing import SharingParty, SharingRule, SharingRuleFields, epoch_raised
+from skein.models.config.sharing import (
+    OWN_RULE,
+    SharingParty,
+    SharingRule,
+    SharingRuleFields,
+    epoch_raised,
+)
 from skein.models.directory.role import Role
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
@@ -18,7 +24,6 @@ from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.chats.consolidation_schedule import consolidation_due
 from skein.services.chats.views import ChatViews
-from skein.services.choices.own_rules import OWN_RULE
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import read_items
 from skein.services.directory.users import Users

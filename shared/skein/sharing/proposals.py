@@ -11,18 +11,16 @@ from zoneinfo import ZoneInfo
 from skein.errands.orders import ErrandOrders
 from skein.errors import Correctable, Forbidden
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.choice import ProposedRule
 from skein.models.common.audience import Audience
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
-from skein.models.config.sharing import SharingParty, SharingRule
+from skein.models.config.sharing import ProposedRule, SharingData, SharingParty, SharingRule
 from skein.models.directory.user import User
 from skein.models.runs.run import Run
 from skein.ports import Clock, Table
 from skein.services.chat_state.sharing_rules import PersonRoles, covering, pause_in
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.choices.asking import Asking, NewChoice
-from skein.services.choices.own_rules import own_rule
 from skein.services.choices.proposals import person_to_ask
 from skein.services.choices.wording import (
     YES_NO,
@@ -117,7 +115,7 @@ class SharingProposals:
         now, tenant = self.clock.now(), chat.tenant
         words = on_one_line(words_to_post(reason))
         proposed = ProposedRule(to=to.party, reason=words, ends_at=ends_at)
-        rule = own_rule(proposed, client_id, person_id, now)
+        rule = proposed.made(client_id, person_id, now)
         check_people(self.table, tenant, (rule.from_, rule.to))
         for each in self._covering(tenant, person_id):
             if each.to == rule.to and not each.same_subject:
@@ -134,7 +132,7 @@ class SharingProposals:
             question_to_share(to.words, words, until, minutes),
             client_id,
             expires_at=ends_at if sooner else None,
-            rule=proposed,
+            data=SharingData(rule=proposed),
         )
 
     def propose_earlier(self, claim: Claim, to: NamedParty, *, client_id: str) -> Message:
@@ -158,7 +156,9 @@ class SharingProposals:
         if rule is None:
             raise Correctable(OPENED)
         question = question_to_share_earlier(to.words, rule.reason)
-        return self._ask(claim, chat, person_id, question, client_id, opens=rule.id)
+        return self._ask(
+            claim, chat, person_id, question, client_id, data=SharingData(opens=rule.id)
+        )
 
     def _home(self, run: Run) -> tuple[Chat, str]:
         """Read the run's private direct chat, and return it with its person.
@@ -191,8 +191,7 @@ class SharingProposals:
         client_id: str,
         *,
         expires_at: datetime | None = None,
-        rule: ProposedRule | None = None,
-        opens: str | None = None,
+        data: SharingData,
     ) -> Message:
         run = claim.run
 
@@ -211,7 +210,6 @@ class SharingProposals:
             purpose="sharing",
             **run.posting,
             expires_at=expires_at,
-            rule=rule,
-            opens=opens,
+            data=data.attributes(),
         )
         return self.asking.ask(new, extra_writes=extra_writes).message

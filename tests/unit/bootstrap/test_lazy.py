@@ -84,6 +84,7 @@ def test_adapters_are_all_lazy() -> None:
     inner = {
         "aws",
         "dynamodb",
+        "extensions",
         "openai",
         "query_embeddings",
         "static_embeddings",

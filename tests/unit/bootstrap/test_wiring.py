@@ -163,7 +163,8 @@ def test_failed_build_leaves_the_app_usable() -> None:
 
 def test_each_port_has_a_type_of_its_own() -> None:
     assert sorted(port_types().values()) == sorted(
-        ADAPTERS.keys() - {"tracer"} | {APP, "settings", "query_embeddings", "text_embeddings"}
+        ADAPTERS.keys() - {"tracer"}
+        | {APP, "settings", "extensions", "query_embeddings", "text_embeddings"}
     )
 
 

@@ -13,7 +13,7 @@ from skein.services.chats.administration import ChatAdministration
 from skein.services.choices.asking import Asking, NewChoice
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
-from tests.support.choices import COACH, HUSAM, YES_NO, answer, ask, choices_of, direct_world
+from tests.support.choices import COACH, HUSAM, POST, YES_NO, answer, ask, choices_of, direct_world
 from tests.support.sms import Texting
 
 AHMAD = person("usr_ahmad", "Ahmad")
@@ -117,25 +117,25 @@ def test_invitations_have_a_limit_of_their_own() -> None:
 def test_a_person_is_asked_for_few_consents_a_day() -> None:
     world = direct_world()
     for n in range(MAX_CONSENTS_A_DAY):
-        asked = ask(world, client_id=f"ask-{n}", purpose="consent").message
+        asked = ask(world, client_id=f"ask-{n}", purpose="consent", data=POST).message
         answer(world, asked.seq, client_id=f"answer-{n}")
     with pytest.raises(RateLimited) as refused:
-        ask(world, client_id="ask-over", purpose="consent")
+        ask(world, client_id="ask-over", purpose="consent", data=POST)
     assert refused.value.retry_after_seconds == 12 * 3_600
     world.clock.advance(12 * 3_600)
-    assert ask(world, client_id="ask-over", purpose="consent").created
+    assert ask(world, client_id="ask-over", purpose="consent", data=POST).created
 
 
 def test_an_agent_that_was_refused_twice_asks_for_no_consent_on_that_day() -> None:
     world = direct_world()
     for n in range(2):
-        asked = ask(world, client_id=f"ask-{n}", purpose="consent").message
+        asked = ask(world, client_id=f"ask-{n}", purpose="consent", data=POST).message
         answer(world, asked.seq, client_id=f"answer-{n}", option="no")
     with pytest.raises(RateLimited):
-        ask(world, client_id="ask-over", purpose="consent")
+        ask(world, client_id="ask-over", purpose="consent", data=POST)
     assert ask(world).created
     world.clock.advance(12 * 3_600)
-    assert ask(world, client_id="ask-over", purpose="consent").created
+    assert ask(world, client_id="ask-over", purpose="consent", data=POST).created
 
 
 def test_a_person_who_is_not_a_member_is_not_asked() -> None:

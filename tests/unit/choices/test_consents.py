@@ -7,7 +7,7 @@ import pytest
 
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice, Destination, Option, Proposal
-from skein.models.chats.consent import Consent
+from skein.models.chats.consent import Consent, ConsentData
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.storage import Delete, Missing, Put
 from tests.support.builders import NOON, TENANT, World, bot, person
@@ -27,6 +27,10 @@ def private(world: World, *people: Any, chat_id: str = "chat_team", **fields: An
     return Destination(chat_id=chat_id, title=chat.title or "", readers=chat.readers)
 
 
+def proposed(*destinations: Destination) -> Proposal:
+    return Proposal(agent_id=COACH.id, text=WORDS, destinations=destinations)
+
+
 def ask(world: World, *destinations: Destination) -> Message:
     """A question to Alice in her direct chat with the agent."""
     choice = Choice(
@@ -35,14 +39,15 @@ def ask(world: World, *destinations: Destination) -> Message:
         addressee=ALICE.id,
         purpose="consent",
         expires_at=world.clock.now() + timedelta(days=1),
-        proposal=Proposal(agent_id=COACH.id, text=WORDS, destinations=destinations),
+        data=ConsentData(proposal=proposed(*destinations)).attributes(),
     )
     return world.post(choice.question, COACH, kind="choice", choice=choice).message
 
 
 def agree(world: World, *destinations: Destination) -> Consent:
     """Alice says yes: the consent is stored as the answer's transaction stores it."""
-    consent = Consent.of(ask(world, *destinations), user_id=ALICE.id, at=world.clock.now())
+    question, proposal = ask(world, *destinations), proposed(*destinations)
+    consent = Consent.of(question, proposal, user_id=ALICE.id, at=world.clock.now())
     world.table.write(Put(consent.key, consent.to_item(world.clock.now()), Missing()))
     return consent
 
@@ -113,7 +118,7 @@ def test_words_that_are_a_reset_phrase_reset_nothing(world: World) -> None:
     fields = {"kind": "direct", "visibility": "private", "title": "Bank"}
     chat = world.chat(ALICE, banker, chat_id="chat_bank", **fields)
     bank = Destination(chat_id=chat.id, title="Bank", readers=chat.readers)
-    consent = Consent.of(ask(world, bank), user_id=ALICE.id, at=world.clock.now())
+    consent = Consent.of(ask(world, bank), proposed(bank), user_id=ALICE.id, at=world.clock.now())
     consent = consent.model_copy(update={"text": "start over"})
     world.table.write(Put(consent.key, consent.to_item(world.clock.now()), Missing()))
     carry_out(world, consent)

@@ -42,7 +42,7 @@ def test_each_person_of_the_group_is_asked_alone() -> None:
     assert sorted(errand.asked.name for errand in world.errands) == ["Alice", "Sarah"]
     [body] = world.bodies
     assert "The group learns only a time that suits all. Reply " in body
-    assert body.endswith(" and your times.")
+    assert body.endswith(" and your answer.")
     assert "Alice looks for a time for dinner" in world.texts(HOME)[-1]
 
 

@@ -22,7 +22,8 @@ from skein.own_tools.functions import use_functions_of
 from skein.own_tools.models.approval import Decision
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.signed_context import CallContext, secret_of
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
+from skein.services.choices.effect import GivenAnswer
 from tests.fakes.outbound_http import json_answer
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage, steps_of, the_run
 from tests.support.api_client import operator

@@ -10,7 +10,8 @@ from skein.errors import Ambiguous, Conflict, Failed, Unprocessable
 from skein.own_tools.api import NewTool, ToolChange
 from skein.own_tools.records import OwnTools
 from skein.own_tools.trials import ToolTrials
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
+from skein.services.choices.effect import GivenAnswer
 from tests.support.agents import COACH, HUSAM, results_of, stage
 from tests.support.builders import TENANT, World
 from tests.support.fakes import calls

@@ -16,7 +16,8 @@ from skein.models.common.storage import Put
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.config.templates import MessageTemplate
 from skein.models.directory.address_index import AddressOwner
-from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.answering import Answering
+from skein.services.choices.effect import GivenAnswer
 from skein.services.config.tenant_settings import TenantSettingsService
 from tests.fakes.sms import Fault
 from tests.support.agents import COACH, actor

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from skein.models.chats.choice import NO, YES, ProposedRule
-from skein.models.config.sharing import MAX_OWN_RULES, SharingParty
+from skein.models.chats.choice import NO, YES
+from skein.models.config.sharing import MAX_OWN_RULES, ProposedRule, SharingData, SharingParty
 from tests.support.agents import results_of
 from tests.support.api_client import Client, operator
 from tests.support.builders import person
@@ -253,7 +253,7 @@ def test_words_that_emma_kept_stay_kept_when_earlier_ones_are_opened(family: Fam
 def test_yes_by_sms_makes_the_rule_once() -> None:
     phone = Phone()
     rule = ProposedRule(to=SharingParty(role="father"), reason="He drives me.")
-    codes = phone.ask(purpose="sharing", rule=rule)
+    codes = phone.ask(purpose="sharing", data=SharingData(rule=rule).attributes())
     phone.text(codes["Yes"])
     phone.text(codes["Yes"], sid=phone.newest)
     phone.text(f"{codes['Yes']} yes")  # the number is over

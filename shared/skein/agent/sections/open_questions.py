@@ -12,6 +12,7 @@ from skein.interface.history import words_of
 from skein.interface.reading import SectionItems, SectionReads, person_at
 from skein.interface.section import Section, SectionInput, listing
 from skein.models.chats.chat import Message
+from skein.models.chats.choice import INVITATION
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
@@ -82,7 +83,7 @@ def _asked(read: SectionReads) -> list[int]:
         for choice in choices.open
         if choice.seq is not None
         and (choice.chat_id, choice.agent_id) == (read.chat.id, read.run.agent_id)
-        and choice.purpose != "invitation"
+        and choice.purpose != INVITATION
     ]
 
 

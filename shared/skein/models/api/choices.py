@@ -1,13 +1,13 @@
 """Requests and resources of the HTTP API: choices, their answers, and what they led to."""
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from skein.models.api.base import MAX_SEQ, CreatedAt, IdOfAgent, IdOfChat, Page, Request, Resource
 from skein.models.chats.chat import MAX_TEXT, Via
-from skein.models.chats.choice import Choice, ChoicePurpose, ChoiceStatus, Option
+from skein.models.chats.choice import Choice, ChoiceStatus, Option
 from skein.models.chats.consent import Consent, PostFailure, PostStatus
 from skein.models.common.base import Instant
 from skein.models.common.json_types import NUMBER
@@ -15,6 +15,10 @@ from skein.models.common.json_types import NUMBER
 Options = Annotated[
     tuple[Option, ...], Field(description="The fixed answers; empty for an answer in words.")
 ]
+ChoicePurpose = Literal[
+    "question", "consent", "tool", "invitation", "number", "forgetting", "errand", "sharing"
+]
+"""The purposes of questions, whose effects `skein/interface/extensions.py` lists."""
 Purpose = Annotated[ChoicePurpose, Field(description="Who asks, and why.")]
 Question = Annotated[str, Field(description="The question, without its options.")]
 ExpiresAt = Annotated[Instant, Field(description="When the question can be answered no more.")]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from skein.channels.registry import kind_named
 from skein.errors import Unprocessable
-from skein.models.chats.choice import Choice, Invited
+from skein.models.chats.choice import QUESTION, Choice, Invited
 from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.outreach import ChatOutreach
@@ -559,7 +559,7 @@ class Message(Stored):
     def conversational(self) -> bool:
         """Whether people and agents talk with it: a text, or a question of an agent's own."""
         if self.kind == "choice":
-            return self.choice is not None and self.choice.purpose == "question"
+            return self.choice is not None and self.choice.purpose == QUESTION
         return self.kind in {"text", "team"}
 
     @property

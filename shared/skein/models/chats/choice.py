@@ -5,25 +5,17 @@ message holds the question and its answer. `person_choices` lists a person's ope
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from skein.models.chats.errand import ErrandOrder, ErrandRef
 from skein.models.common.audience import Audience
-from skein.models.common.base import Identifier, Instant, Name, NamedMember, Value
-from skein.models.common.http import McpQuestion
-from skein.models.common.requested_call import RequestedCall
-from skein.models.config.sharing import SharingParty
+from skein.models.common.base import Identifier, Instant, NamedMember, Stored, Value
 
-ChoicePurpose = Literal[
-    "question", "consent", "tool", "invitation", "number", "forgetting", "errand", "sharing"
-]
-"""Who asks and why: an agent (`question`), or Skein, whether words may be posted elsewhere
-(`consent`), whether a tool may be called (`tool`), whether the person wants to join a chat
-(`invitation`), whether an unproven number is still theirs (`number`), whether messages are to be
-forgotten (`forgetting`), what another person asks (`errand`), or whether others may be told what
-the person says to agents alone (`sharing`)."""
+QUESTION = "question"
+"""The purpose of an agent's own question; with any other, Skein asks."""
+CONSENT = "consent"
+INVITATION = "invitation"
 
 ChoiceStatus = Literal["open", "answered", "expired"]
 
@@ -87,56 +79,45 @@ class Proposal(Value):
     ]
 
 
-class ForgottenMessage(Value):
-    """A message that is deleted if the person says yes."""
-
-    chat_id: Identifier
-    seq: int
-
-
-class ProposedRule(Value):
-    """A sharing rule for the addressee's own words, which is made if the person says yes."""
-
-    to: SharingParty
-    reason: Name
-    ends_at: Instant | None = None
-
-
 class Choice(Value):
     """A question to one person, part of a message of the kind `choice`.
+
+    In storage, the attributes of `data` stand beside the others.
 
     Attributes:
         question: The question, without options.
         options: The fixed answers; empty for an answer in words.
         addressee: The person who may answer.
+        purpose: Why the question is asked. The effect that is registered for it says what an
+            answer causes (`skein/interface/extensions.py`).
         expires_at: When it can be answered no more.
         answer: The answer; None while there is none.
-        proposal: For a consent, the words and the chats.
-        invited_to: For an invitation, the chat.
-        call: For a tool, the call.
-        asks: For a tool whose service asks, the question of the service.
-        forgets: For a forgetting, the messages to delete.
-        orders: For a consent to ask people, the errands that a yes orders.
-        errand: For the question of an errand, the errand.
-        rule: For a sharing, the rule that a yes makes.
-        opens: For a sharing of earlier words, the rule to which a yes opens those of the chat.
+        data: What the effect of an answer needs, as JSON that the effect's subject parses.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
     options: tuple[Option, ...] = ()
     addressee: Identifier
-    purpose: ChoicePurpose
+    purpose: Identifier
     expires_at: Instant
     answer: ChoiceAnswer | None = None
-    proposal: Annotated[Proposal | None, Field(exclude_if=lambda value: value is None)] = None
-    invited_to: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
-    call: Annotated[RequestedCall | None, Field(exclude_if=lambda value: value is None)] = None
-    asks: Annotated[McpQuestion | None, Field(exclude_if=lambda value: value is None)] = None
-    forgets: Annotated[tuple[ForgottenMessage, ...], Field(exclude_if=lambda value: not value)] = ()
-    orders: Annotated[ErrandOrder | None, Field(exclude_if=lambda value: value is None)] = None
-    errand: Annotated[ErrandRef | None, Field(exclude_if=lambda value: value is None)] = None
-    rule: Annotated[ProposedRule | None, Field(exclude_if=lambda value: value is None)] = None
-    opens: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
+    data: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_data(cls, value: Any) -> Any:
+        """Gather the attributes of the data, which storage keeps beside the others."""
+        if not isinstance(value, dict) or "data" in value:
+            return value
+        known = {name: each for name, each in value.items() if name in cls.model_fields}
+        return {**known, "data": {name: value[name] for name in value.keys() - known.keys()}}
+
+    @model_serializer(mode="wrap")
+    def _spread_data(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the stored form, in which the attributes of the data stand beside the others."""
+        stored: dict[str, Any] = handler(self)
+        data: dict[str, Any] = stored.pop("data")
+        return stored | data
 
     def status(self, now: datetime) -> ChoiceStatus:
         """Return the status at a time; an expired choice needs no write."""
@@ -147,6 +128,12 @@ class Choice(Value):
     def option(self, option_id: str) -> Option | None:
         """Return the option with an id; None if there is none."""
         return next((option for option in self.options if option.id == option_id), None)
+
+
+class InvitationData(Stored):
+    """The data of a choice that asks an invited person: the chat to join."""
+
+    invited_to: Identifier
 
 
 class Invited(Value):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from skein.models.chats.chat import Message, Via
-from skein.models.chats.choice import Destination
+from skein.models.chats.choice import Destination, Proposal
 from skein.models.common.base import Identifier, Instant, Stored, Tenant
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.directory.user import User
@@ -22,6 +22,12 @@ PostStatus = Literal["posting", "posted", "failed"]
 PostFailure = Literal["readers_changed", "left", "discarded", "too_late", "deleted"]
 """Why words were not posted: other people read the chat now, the person has left it, it was
 discarded, a day has passed, or the person has deleted the words."""
+
+
+class ConsentData(Stored):
+    """The data of a choice that asks for a consent: the words and the chats."""
+
+    proposal: Proposal
 
 
 class ConsentedDestination(Destination):
@@ -70,20 +76,15 @@ class Consent(Stored):
     expires_at: int | None = None
 
     @classmethod
-    def of(cls, question: Message, *, user_id: str, at: datetime) -> Self:
+    def of(cls, question: Message, proposal: Proposal, *, user_id: str, at: datetime) -> Self:
         """Build the consent of a person who says yes.
 
         Args:
-            question: The message with the proposal.
+            question: The message that asks.
+            proposal: What it proposes.
             user_id: The person.
             at: The time of the yes.
-
-        Raises:
-            ValueError: The message proposes nothing.
         """
-        proposal = question.choice.proposal if question.choice is not None else None
-        if proposal is None:
-            raise ValueError("the message proposes nothing")
         return cls(
             tenant=question.tenant,
             user_id=user_id,

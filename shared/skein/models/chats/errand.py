@@ -102,6 +102,18 @@ class ErrandOrder(Value):
     until: Instant
 
 
+class ErrandData(Stored):
+    """The data of an errand's question: the errand."""
+
+    errand: ErrandRef
+
+
+class OrderData(Stored):
+    """The data of the question whether to ask people: the errands that a yes orders."""
+
+    orders: ErrandOrder
+
+
 class Errand(Stored):
     """A question that an agent takes to one person.
 

@@ -10,12 +10,24 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field
 
 from skein.models.chats.chat import Message
-from skein.models.chats.choice import ForgottenMessage
-from skein.models.common.base import Identifier, Instant, Stored, Tenant
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.directory.user import User
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import ForgettingJob
+
+
+class ForgottenMessage(Value):
+    """A message that is deleted if the person says yes."""
+
+    chat_id: Identifier
+    seq: int
+
+
+class ForgettingData(Stored):
+    """The data of the question: the messages to delete."""
+
+    forgets: tuple[ForgottenMessage, ...]
 
 
 class Forgetting(Stored):
@@ -36,15 +48,22 @@ class Forgetting(Stored):
     created_at: Instant
 
     @classmethod
-    def of(cls, question: Message, *, user_id: str, at: datetime) -> Self:
+    def of(
+        cls,
+        question: Message,
+        forgets: tuple[ForgottenMessage, ...],
+        *,
+        user_id: str,
+        at: datetime,
+    ) -> Self:
         """Build the forgetting of a person who says yes.
 
         Args:
             question: The message that asks.
+            forgets: The messages that it names.
             user_id: The person.
             at: The time of the yes.
         """
-        forgets = question.choice.forgets if question.choice is not None else ()
         asked = ForgottenMessage(chat_id=question.chat_id, seq=question.seq)
         return cls(
             tenant=question.tenant,

@@ -6,7 +6,6 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from skein.models.chats.choice import ChoicePurpose
 from skein.models.common.address import Address
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key
@@ -41,7 +40,7 @@ class OpenChoice(Value):
 
     chat_id: Identifier
     seq: int | None = None
-    purpose: ChoicePurpose
+    purpose: Identifier
     agent_id: Identifier | None = None
     expires_at: Instant
     codes: Annotated[dict[str, Code], Field(exclude_if=lambda codes: not codes)] = Field(

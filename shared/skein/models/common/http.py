@@ -71,8 +71,8 @@ class McpQuestion(Value):
     key: str
     field: str
     text: str
-    values: tuple[str, ...] | None
-    state: str | None
+    values: tuple[str, ...] | None = None
+    state: str | None = None
 
 
 class McpAnswer(Value):

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.models.common.audience import Audience
-from skein.models.common.base import Identifier, Value
-from skein.models.common.http import McpReply
+from skein.models.common.base import Identifier, Stored, Value
+from skein.models.common.http import McpQuestion, McpReply
 
 
 class RequestedCall(Value):
@@ -36,6 +36,18 @@ class RequestedCall(Value):
     def key(self) -> str:
         """The idempotency key of the call."""
         return f"{self.run_id}:{self.step}:{self.position}"
+
+
+class CallData(Stored):
+    """The data of the question whether to make a call.
+
+    Attributes:
+        call: The call.
+        asks: The question of the service, if the service asks.
+    """
+
+    call: RequestedCall
+    asks: Annotated[McpQuestion | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class AgreedCall(RequestedCall):

@@ -17,6 +17,7 @@ MAX_RULES = 100  # of a tenant, without those that have ended
 MAX_OWN_RULES = 10  # that one person makes for their own words
 LAST_VERSION = 99_999_999
 MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
+OWN_RULE = "Own rule"  # what operators see of the rules that people make
 RULES_CHANGED = "what the run was told may not be told any more"
 
 RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
@@ -197,3 +198,36 @@ class RulesVersion(Stored):
     def to_item(self) -> Item:
         """Return the version as table attributes."""
         return self.attributes()
+
+
+class ProposedRule(Value):
+    """A sharing rule for the addressee's own words, which is made if the person says yes."""
+
+    to: SharingParty
+    reason: Name
+    ends_at: Instant | None = None
+
+    def made(self, rule_id: str, person_id: str, at: datetime) -> SharingRule:
+        """Return the rule for a person's own words that begins at a time."""
+        return SharingRule(
+            id=rule_id,
+            name=OWN_RULE,
+            reason=self.reason,
+            from_=SharingParty(user_id=person_id),
+            to=self.to,
+            ends_at=self.ends_at,
+            begins_at=at,
+            own=True,
+        )
+
+
+class SharingData(Stored):
+    """The data of the question whether others may be told a person's own words.
+
+    Attributes:
+        rule: The rule that a yes makes.
+        opens: The rule to which a yes opens the earlier words of the chat.
+    """
+
+    rule: Annotated[ProposedRule | None, Field(exclude_if=lambda value: value is None)] = None
+    opens: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None

@@ -10,7 +10,7 @@ from math import ceil
 
 from skein.errors import RateLimited
 from skein.models.chats.chat import Chat
-from skein.models.chats.choice import ChoicePurpose
+from skein.models.chats.choice import INVITATION
 from skein.models.chats.person_choices import (
     MAX_CONSENTS_A_DAY,
     MAX_INVITATIONS,
@@ -25,9 +25,6 @@ from skein.models.common.storage import Item, Key, Put, at_version
 from skein.ports import Table
 
 CODE_KEPT = timedelta(days=1)  # after its choice is over, so that a late SMS is told so
-
-INVITATION: ChoicePurpose = "invitation"
-AGREEMENTS = frozenset({"consent", "tool", "sharing"})  # limited in number a day
 
 
 def read_choices(table: Table, tenant: str, user_id: str, now: datetime) -> PersonChoices:
@@ -66,7 +63,7 @@ def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime)
 
 
 def with_place_for(
-    table: Table, choices: PersonChoices, asked: OpenChoice, now: datetime
+    table: Table, choices: PersonChoices, asked: OpenChoice, now: datetime, *, consent: bool = False
 ) -> PersonChoices:
     """Return the choices to which one more can be added.
 
@@ -76,15 +73,16 @@ def with_place_for(
     Args:
         choices: The person's choices as of `now`.
         asked: The choice to ask.
+        consent: Whether it asks for a consent; these are limited in number a day.
 
     Raises:
         RateLimited: See `_check_limits`.
     """
     try:
-        _check_limits(choices, asked, now)
+        _check_limits(choices, asked, now, consent=consent)
     except RateLimited:
         answerable = _answerable(table, choices, now)
-        _check_limits(answerable, asked, now)
+        _check_limits(answerable, asked, now, consent=consent)
         return answerable
     return choices
 
@@ -103,7 +101,9 @@ def _answerable(table: Table, choices: PersonChoices, now: datetime) -> PersonCh
     return choices
 
 
-def _check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> None:
+def _check_limits(
+    choices: PersonChoices, asked: OpenChoice, now: datetime, *, consent: bool
+) -> None:
     """Refuse one choice too many.
 
     Args:
@@ -126,7 +126,7 @@ def _check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> N
         first_end = min(choice.expires_at for choice in same)
         kind = "invitations" if asked.purpose == INVITATION else "questions"
         raise _refusal(f"the person has {limit} open {kind}", first_end - now)
-    if asked.purpose not in AGREEMENTS:
+    if not consent:
         return
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     tomorrow = midnight + timedelta(days=1) - now
@@ -142,12 +142,14 @@ def _check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> N
         )
 
 
-def with_asked(choices: PersonChoices, asked: OpenChoice) -> PersonChoices:
+def with_asked(
+    choices: PersonChoices, asked: OpenChoice, *, consent: bool = False
+) -> PersonChoices:
     """Return the choices with one more open choice.
 
     The question of an invitation takes the place of the invitation.
     """
-    consents = choices.consents + (asked.purpose in AGREEMENTS)
+    consents = choices.consents + consent
     invited_in = dict.fromkeys([*choices.invited_in, *filter(None, [asked.invited_to])])
     return choices.model_copy(
         update={

@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
 from skein.models.chats.chat import Chat
-from skein.models.chats.choice import Invited
+from skein.models.chats.choice import INVITATION, Invited
 from skein.models.chats.person_choices import OpenChoice, PersonChoices
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Item, Write
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
-    INVITATION,
     found_choices,
     invitation_to,
     read_choices,

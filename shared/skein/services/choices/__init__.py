@@ -5,10 +5,10 @@ __all__ = [
     "asking",
     "codes",
     "consents",
+    "effect",
     "ending",
     "invitations",
     "open_choices",
-    "own_rules",
     "proposals",
     "wording",
 ]

@@ -5,11 +5,7 @@ the person's open choices under their optimistic lock.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Annotated
-
-from pydantic import Field
+from dataclasses import dataclass
 
 from skein.errors import (
     ConditionFailed,
@@ -19,23 +15,12 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.models.chats.chat import Media, Message
-from skein.models.chats.choice import NO, YES, Choice, ChoiceAnswer
-from skein.models.chats.consent import Consent
-from skein.models.chats.errand import Errand, ErrandRef
-from skein.models.chats.forgetting import Forgetting
-from skein.models.chats.meeting import Meeting, wake
-from skein.models.chats.person_choices import OpenChoice
-from skein.models.common.address import Route
-from skein.models.common.base import Identifier, MemberRef, Tenant, Value
-from skein.models.common.reason import Reason
-from skein.models.common.storage import Missing, Put, Write
-from skein.models.config.overrides import Overrides
-from skein.models.directory.address_index import AddressOwner
-from skein.models.outbox.jobs import Job
+from skein.models.chats.chat import Message
+from skein.models.chats.choice import NO, Choice, ChoiceAnswer
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Write
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
-    AGREEMENTS,
     open_choice,
     read_choices,
     stored_choices,
@@ -43,69 +28,17 @@ from skein.services.chat_state.person_choices import (
 )
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.app_messages import AppMessages
-from skein.services.chats.invitations import answered
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.choices.codes import with_right_code
-from skein.services.choices.own_rules import own_rule_id, own_rule_made
-from skein.services.common.optimistic import known_first, optimistic, revise
-from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
-
-
-class GivenAnswer(Value):
-    """A person's answer to a choice: an option, or words.
-
-    Attributes:
-        person_id: The person who answers.
-        seq: The question's message.
-        option: The id of the chosen option; None for words.
-        text: The words, for a question without options.
-        code: For an answer by SMS, the code. It must still be open, and answers by SMS not closed.
-        client_id: The idempotency key of the answer.
-        media, route, no_run_reason, overrides: See `NewMessage`.
-    """
-
-    tenant: Tenant
-    chat_id: Identifier
-    person_id: Identifier
-    seq: int
-    option: str | None = None
-    text: str | None = None
-    code: str | None = None
-    client_id: Annotated[str, Field(min_length=1, max_length=200)]
-    media: tuple[Media, ...] = ()
-    route: Route | None = None
-    no_run_reason: Reason | None = None
-    overrides: Overrides | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedAnswer:
-    """An answer that is about to be stored.
-
-    Attributes:
-        question: The question's message, before the answer.
-        choice: The choice with its answer.
-        listed: The choice among the person's open ones.
-        snapshot: The chat, as the transaction expects it.
-    """
-
-    question: Message
-    choice: Choice
-    listed: OpenChoice
-    snapshot: ChatSnapshot
-
-
-@dataclass(slots=True)
-class Consequence:
-    """The consequence of an answer besides its message.
-
-    Attributes:
-        writes: Further writes of the transaction.
-        jobs: The jobs to send after the commit.
-    """
-
-    writes: list[Write] = field(default_factory=list)
-    jobs: list[Job] = field(default_factory=list)
+from skein.services.choices.effect import (
+    AnswerEffect,
+    AnswerEffects,
+    Consequence,
+    GivenAnswer,
+    RecordedAnswer,
+)
+from skein.services.common.optimistic import known_first, optimistic
+from skein.services.outbox.dispatch import Dispatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +50,7 @@ class Answering:
     chats: Chats
     app_messages: AppMessages
     dispatch: Dispatch
+    effects: AnswerEffects
 
     def answer_in_app(self, given: GivenAnswer) -> PostedMessage:
         """Answer a choice from the app, within the limits of the person and the tenant.
@@ -174,7 +108,8 @@ class Answering:
         self, given: GivenAnswer, post: Callable[[NewMessage, ExtraWrites], PostedMessage]
     ) -> PostedMessage:
         first = asked, choice = self._question(given)
-        new = _message(given, asked, choice)
+        effect = self.effects.of(choice.purpose, choice.data)
+        new = _message(given, asked, choice, effect)
         question = known_first(first, lambda: self._question(given))
         consequence = Consequence()
 
@@ -235,112 +170,29 @@ class Answering:
         if given.code is not None:
             choices = with_right_code(choices, given.code, now)
         answer = ChoiceAnswer(option=given.option, seq=snapshot.chat.last_seq + 1, at=now)
-        with_answer = choice.model_copy(update={"answer": answer})
-        refused = choice.purpose in AGREEMENTS and given.option == NO
+        effect = self.effects.of(choice.purpose, choice.data)
+        refused = effect.is_consent and given.option == NO
         writes: list[Write] = [
-            asked.with_choice(with_answer),
+            asked.with_choice(choice.model_copy(update={"answer": answer})),
             stored_choices(with_ended(choices, listed, now, refused=refused)),
         ]
-        recorded = RecordedAnswer(asked, with_answer, listed, snapshot)
-        if choice.errand is not None:
-            return writes, self._brought_back(choice.errand, given, now)
-        return writes, self._consequence(recorded, given.person_id)
-
-    def _brought_back(self, errand: ErrandRef, given: GivenAnswer, now: datetime) -> Consequence:
-        """Return the consequence of an answer to an errand: its words go to the home chat.
-
-        Raises:
-            Conflict: The errand has ended without an answer.
-        """
-        item = self.table.get(errand.key(given.tenant))
-        stored = Errand.from_item(item) if item is not None else None
-        if stored is not None and stored.meeting is not None and stored.confirm_seq == given.seq:
-            _, write = revise(stored, {"confirmed": given.option == YES})
-            woken = wake(given.tenant, stored.meeting, now)
-            return Consequence([write, woken], [Meeting.job_of(given.tenant, stored.meeting)])
-        if stored is None or stored.state(now) != "open":
-            raise Conflict("the question has expired", details={"status": "expired"})
-        changes = {"answer": given.text, "answered_at": now}
-        answered, write = revise(stored, changes, also=stored.due(now + OUTBOX_GRACE))
-        return Consequence([write], [answered.job])
-
-    def _consequence(self, recorded: RecordedAnswer, person_id: str) -> Consequence:
-        """Return the consequence of an answer by the choice's purpose.
-
-        The answer to an agent's question triggers the agent, as a message. A person's yes to a post
-        is stored as a consent, and the yes to forget messages as a forgetting; jobs carry them out.
-        The yes to a sharing rule makes it, and the message of the answer tells the chat.
-
-        Args:
-            person_id: The person who answers.
-        """
-        choice, given = recorded.choice, recorded.choice.answer
-        if given is None:
-            return Consequence()
-        if recorded.listed.number is not None:
-            return Consequence([self._whose(recorded, person_id, given)])
-        if choice.invited_to is not None:
-            return Consequence(self._joins(recorded, choice.invited_to, given))
-        if given.option != YES:
-            return Consequence()
-        if choice.rule is not None:
-            return Consequence(own_rule_made(self.table, recorded.question, person_id, given.at))
-        return _agreed(recorded, given, person_id)
-
-    def _whose(self, recorded: RecordedAnswer, person_id: str, answer: ChoiceAnswer) -> Write:
-        """Return the write by which a number is proven, or is a new person's from now on.
-
-        Raises:
-            Conflict: The number is not the person's any more.
-        """
-        number = recorded.listed.number
-        key = AddressOwner.key_of(recorded.question.tenant, number) if number else None
-        item = self.table.get(key) if key is not None else None
-        owner = AddressOwner.from_item(item) if item is not None else None
-        if owner is None or owner.user_id != person_id or owner.reassigned:
-            raise Conflict("the number is not yours any more")
-        return owner.proven(answer.at.date()) if answer.option == YES else owner.lost()
-
-    def _joins(self, recorded: RecordedAnswer, chat_id: str, answer: ChoiceAnswer) -> list[Write]:
-        """Return the writes by which the person joins a chat, or declines the invitation."""
-        tenant, person = recorded.question.tenant, recorded.choice.addressee
-        person = recorded.snapshot.chat.formerly.get(person, person)
-        accept = answer.option == YES
-        return answered(self.table, tenant, chat_id, person, accept=accept, now=answer.at) or []
+        recorded = RecordedAnswer(asked, choice, answer, listed, snapshot)
+        return writes, effect.on_answer(recorded, given)
 
 
-def _agreed(recorded: RecordedAnswer, given: ChoiceAnswer, person_id: str) -> Consequence:
-    """Return the consequence of a person's yes to a post, or to the deletion of messages."""
-    due_at, question = given.at + OUTBOX_GRACE, recorded.question
-    if recorded.choice.forgets:
-        forgetting = Forgetting.of(question, user_id=person_id, at=given.at)
-        stored = Put(forgetting.key, forgetting.to_item(due_at), Missing())
-        return Consequence([stored], [forgetting.job])
-    if recorded.choice.orders is not None:
-        orders = recorded.choice.orders
-        errands = Errand.ordered(question.tenant, orders, cause=question.id, at=given.at)
-        stored_all = [write for errand in errands for write in errand.created(due_at)]
-        return Consequence(stored_all, [errand.job for errand in errands])
-    if recorded.choice.proposal is None:
-        return Consequence()
-    consent = Consent.of(question, user_id=recorded.choice.addressee, at=given.at)
-    stored = Put(consent.key, consent.to_item(due_at), Missing())
-    return Consequence([stored], [consent.job])
-
-
-def _message(given: GivenAnswer, asked: Message, choice: Choice) -> NewMessage:
+def _message(
+    given: GivenAnswer, asked: Message, choice: Choice, effect: AnswerEffect
+) -> NewMessage:
     """Return the message of an answer.
 
     Raises:
         Unprocessable: The answer is not one of the options, or has no words.
     """
-    agreed = given.option == YES
-    agents_own = choice.purpose in {"question", "tool"}  # the agent learns the answer
-    return NewMessage(
+    new = NewMessage(
         tenant=given.tenant,
         chat_id=given.chat_id,
         sender=MemberRef(kind="user", id=given.person_id),
-        kind="text" if agents_own else "keyword",
+        kind="text" if effect.triggers_agent else "keyword",
         text=_words(given, choice),
         client_id=given.client_id,
         reply_to=given.seq,
@@ -348,10 +200,9 @@ def _message(given: GivenAnswer, asked: Message, choice: Choice) -> NewMessage:
         route=given.route,
         no_run_reason=given.no_run_reason,
         overrides=given.overrides,
-        answers=asked.sender.id if agents_own else None,
-        noticed_rules=(own_rule_id(asked),) if agreed and choice.rule is not None else (),
-        opened_rules=(choice.opens,) if agreed and choice.opens is not None else (),
+        answers=asked.sender.id if effect.triggers_agent else None,
     )
+    return effect.answer_message(new, asked, given)
 
 
 def _words(given: GivenAnswer, choice: Choice) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -13,21 +13,15 @@ from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, RateLimite
 from skein.models.chats.choice import (
     MAX_OPTIONS,
     MAX_QUESTION,
+    QUESTION,
     Choice,
-    ChoicePurpose,
-    ForgottenMessage,
     Option,
-    Proposal,
-    ProposedRule,
 )
-from skein.models.chats.errand import ErrandOrder, ErrandRef
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.address import Address, Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, Instant, MemberRef, Tenant, Value
-from skein.models.common.http import McpQuestion
 from skein.models.common.provenance import NO_AUTHORS, Authors
-from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Write
 from skein.models.config.sharing import SharingStamp
 from skein.ports import Clock, Ids, Table
@@ -41,6 +35,7 @@ from skein.services.chat_state.person_choices import (
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.choices.codes import could_answer, new_codes
+from skein.services.choices.effect import AnswerEffects
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import effective_in
 from skein.services.delivery.choice_text import choice_text
@@ -57,15 +52,9 @@ class NewChoice(Value):
         addressee: The person who may answer; a member of the chat.
         options: The fixed answers; empty for an answer in words.
         depth, run_id, authors, traced_to, origin, sharing_stamp: See `NewMessage`.
-        proposal: For a consent, the words and the chats.
         expires_at: When it expires; None expires it after the chat's `choice_hours`.
-        invited_to: For an invitation, the chat to join.
-        invited_by: For an invitation, the person who invites.
-        number: For the question whose number this is, the number.
-        call: For a tool, the call.
-        asks: For a tool whose service asks, the question of the service.
-        forgets: For a forgetting, the messages to delete.
-        orders, errand, rule, opens: See `Choice`.
+        purpose, data: See `Choice`.
+        invited_to, invited_by, number: See `OpenChoice`.
     """
 
     tenant: Tenant
@@ -75,25 +64,18 @@ class NewChoice(Value):
     addressee: Identifier
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
     options: Annotated[tuple[Option, ...], Field(max_length=MAX_OPTIONS)] = ()
-    purpose: ChoicePurpose = "question"
+    purpose: Identifier = QUESTION
+    data: dict[str, Any] = Field(default_factory=dict)
     depth: int = 0
     run_id: Identifier | None = None
     authors: Authors = NO_AUTHORS
     traced_to: Identifier | None = None
     origin: Origin | None = None
     sharing_stamp: SharingStamp | None = None
-    proposal: Proposal | None = None
     expires_at: Instant | None = None
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
     number: Address | None = None
-    call: RequestedCall | None = None
-    asks: McpQuestion | None = None
-    forgets: tuple[ForgottenMessage, ...] = ()
-    orders: ErrandOrder | None = None
-    errand: ErrandRef | None = None
-    rule: ProposedRule | None = None
-    opens: Identifier | None = None
 
     @property
     def text(self) -> str:
@@ -109,6 +91,7 @@ class Asking:
     clock: Clock
     ids: Ids
     chats: Chats
+    effects: AnswerEffects
     settings: Settings
 
     def ask(self, new: NewChoice, *, extra_writes: ExtraWrites | None = None) -> PostedMessage:
@@ -184,15 +167,7 @@ class Asking:
                 addressee=new.addressee,
                 purpose=new.purpose,
                 expires_at=new.expires_at or self.clock.now() + hours,
-                proposal=new.proposal,
-                invited_to=new.invited_to,
-                call=new.call,
-                asks=new.asks,
-                forgets=new.forgets,
-                orders=new.orders,
-                errand=new.errand,
-                rule=new.rule,
-                opens=new.opens,
+                data=new.data,
             ),
         )
 
@@ -226,8 +201,9 @@ class Asking:
             raise Conflict("the invitation is over")
         if person.route is not None:
             _check_length(message.choice, asked, person.route)
-        choices = with_place_for(self.table, choices, asked, now)
-        return (stored_choices(with_asked(choices, asked)),)
+        consent = self.effects.of(new.purpose, new.data).is_consent
+        choices = with_place_for(self.table, choices, asked, now, consent=consent)
+        return (stored_choices(with_asked(choices, asked, consent=consent)),)
 
 
 def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from skein.errors import Rejected
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.choice import NO, YES, ChoiceAnswer
+from skein.models.chats.choice import INVITATION, NO, YES, ChoiceAnswer, InvitationData
 from skein.models.chats.person_choices import OpenChoice, PersonChoices
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.provenance import Authors
@@ -18,7 +18,6 @@ from skein.models.common.storage import Write
 from skein.models.outbox.jobs import InvitationJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
-    INVITATION,
     current_choices,
     invitation_to,
     read_choices,
@@ -110,6 +109,7 @@ class Invitations:
                     purpose=INVITATION,
                     expires_at=invited.expires_at,
                     authors=Authors.in_digests([invited.by.id]).joined(chat.title_authors),
+                    data=InvitationData(invited_to=chat.id).attributes(),
                     invited_to=chat.id,
                     invited_by=invited.by.id,
                 )

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.choice import Choice, Invited
+from skein.models.chats.choice import INVITATION, Choice, Invited
 from skein.models.chats.membership import Membership
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Item, Key
 from skein.ports import Clock, Table
-from skein.services.chat_state.person_choices import INVITATION, read_choices
+from skein.services.chat_state.person_choices import read_choices
 from skein.services.choices.wording import YES_NO, question_to_join
 
 
@@ -69,7 +69,6 @@ class OpenChoices:
             addressee=user_id,
             purpose=INVITATION,
             expires_at=invited.expires_at,
-            invited_to=chat.id,
         )
         return ListedChoice(listed, chat, None, choice, invited)
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from skein.errors import Conflict, Forbidden, Unprocessable
 from skein.models.chats.chat import Chat
-from skein.models.chats.choice import MAX_DESTINATIONS, Proposal
+from skein.models.chats.choice import CONSENT, MAX_DESTINATIONS, Proposal
+from skein.models.chats.consent import ConsentData
 from skein.models.common.audience import NOBODY, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
@@ -76,6 +77,7 @@ class Proposals:
         words = words_to_post(text)
         chats = [self._chat(claim, asked, chat_id) for chat_id in chat_ids]
         destinations = tuple(map(destination_in, chats))
+        proposal = Proposal(agent_id=run.agent_id, text=words, destinations=destinations)
         present = NOBODY
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
@@ -94,9 +96,9 @@ class Proposals:
             addressee=asked,
             question=question_of(words, chats, asked),
             options=YES_NO,
-            purpose="consent",
+            purpose=CONSENT,
             **run.posting,
-            proposal=Proposal(agent_id=run.agent_id, text=words, destinations=destinations),
+            data=ConsentData(proposal=proposal).attributes(),
         )
         message = self.asking.ask(new, extra_writes=extra_writes).message
         made_for = run.held.audience if run.held is not None else NOBODY

@@ -5,12 +5,10 @@ has none.
 """
 
 from skein.channels.plain_text import plain_text
-from skein.models.chats.choice import Choice
+from skein.models.chats.choice import QUESTION, Choice
 from skein.models.chats.person_choices import OpenChoice
 
-WORDS = "To answer, reply {code} and then your words."
-ERRAND = "Reply {code} and your answer."
-TIMES = "Reply {code} and your times."
+IN_WORDS = "Reply {code} and your answer."
 
 
 def choice_text(choice: Choice, listed: OpenChoice) -> str:
@@ -23,15 +21,12 @@ def choice_text(choice: Choice, listed: OpenChoice) -> str:
         choice: The choice, as its message has it.
         listed: The same choice among the person's open ones, with its codes.
     """
-    agents_own = choice.purpose == "question"
+    agents_own = choice.purpose == QUESTION
     question = plain_text(choice.question) if agents_own else choice.question
-    in_words = ERRAND if choice.purpose == "errand" else WORDS
-    if choice.errand is not None and choice.errand.times:
-        in_words = TIMES
     answers = [
         f"{option.label}: reply {listed.codes[option.id]}."
         for option in choice.options
         if option.id in listed.codes
-    ] or [in_words.format(code=code) for code in listed.codes.values()]
-    inline = choice.purpose == "errand" and question.endswith((".", "?", "!"))
+    ] or [IN_WORDS.format(code=code) for code in listed.codes.values()]
+    inline = not choice.options and question.endswith((".", "?", "!"))
     return f"{question}{' ' if inline else chr(10)}{' '.join(answers)}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from skein.channels.port import Channel
 from skein.channels.segments import clean
 from skein.channels.text_cuts import cut_position
-from skein.models.chats.choice import Choice
+from skein.models.chats.choice import QUESTION, Choice
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.config.templates import VARIABLE, MessageTemplate, in_one_line
 from skein.models.delivery.delivery import Delivery, DeliveryPart
@@ -91,7 +91,7 @@ def with_buttons(
     """
     options = [option for option in choice.options if option.id in listed.codes]
     titles = [option.label for option in options]
-    question = in_one_line(channel.shown(choice.question) if choice.purpose == "question" else "")
+    question = in_one_line(channel.shown(choice.question) if choice.purpose == QUESTION else "")
     question = question or choice.question
     fits = 0 < len(options) <= channel.buttons and max(map(len, titles)) <= MAX_BUTTON_TITLE
     for template in templates if fits else ():

@@ -1,0 +1,47 @@
+"""The extension points: what the subjects add to the core.
+
+Each entry names a class by its module. The module is imported when the class is first needed, so
+that no function loads the code of subjects that its events do not reach.
+"""
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+EFFECTS: Mapping[str, str] = {
+    "question": "skein.services.choices.effects.QuestionEffect",
+    "consent": "skein.services.choices.effects.ConsentEffect",
+    "consent/orders": "skein.errands.effects.OrderEffect",
+    "errand": "skein.errands.effects.ErrandEffect",
+    "forgetting": "skein.privacy.effects.ForgettingEffect",
+    "invitation": "skein.services.choices.effects.InvitationEffect",
+    "number": "skein.inbound.effects.NumberEffect",
+    "sharing": "skein.sharing.effects.SharingEffect",
+    "tool": "skein.own_tools.effects.CallEffect",
+}
+"""The effect of an answer to a question (`skein/services/choices/effect.py`), by the purpose of the
+question. `consent/orders` is for a consent whose data has `orders`."""
+
+
+class Registered:
+    """The classes that the subjects have registered."""
+
+    def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
+        """Return the class of the effect for a purpose, or for a purpose with certain data.
+
+        Args:
+            purpose: The purpose of a question.
+            data: The names in its data.
+
+        Raises:
+            KeyError: No effect is registered.
+        """
+        special = (f"{purpose}/{name}" for name in data)
+        name = next((name for name in special if name in EFFECTS), purpose)
+        return _imported(EFFECTS[name])
+
+
+def _imported(path: str) -> type[Any]:
+    module, _, name = path.rpartition(".")
+    found: type[Any] = getattr(import_module(module), name)
+    return found

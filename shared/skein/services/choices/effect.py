@@ -1,0 +1,131 @@
+"""The effect of an answer: what an answer causes besides its message, by the question's purpose.
+
+Each subject registers effects for its purposes in `skein/interface/extensions.py`. `effects` has
+those of the core.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from skein.models.chats.chat import Media, Message
+from skein.models.chats.choice import YES, Choice, ChoiceAnswer
+from skein.models.chats.person_choices import OpenChoice
+from skein.models.common.address import Route
+from skein.models.common.base import Identifier, Tenant, Value
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Write
+from skein.models.config.overrides import Overrides
+from skein.models.outbox.jobs import Job
+from skein.ports import Extensions, Services
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.post_message import NewMessage
+
+
+class GivenAnswer(Value):
+    """A person's answer to a choice: an option, or words.
+
+    Attributes:
+        person_id: The person who answers.
+        seq: The question's message.
+        option: The id of the chosen option; None for words.
+        text: The words, for a question without options.
+        code: For an answer by SMS, the code. It must still be open, and answers by SMS not closed.
+        client_id: The idempotency key of the answer.
+        media, route, no_run_reason, overrides: See `NewMessage`.
+    """
+
+    tenant: Tenant
+    chat_id: Identifier
+    person_id: Identifier
+    seq: int
+    option: str | None = None
+    text: str | None = None
+    code: str | None = None
+    client_id: Annotated[str, Field(min_length=1, max_length=200)]
+    media: tuple[Media, ...] = ()
+    route: Route | None = None
+    no_run_reason: Reason | None = None
+    overrides: Overrides | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """An answer that is about to be stored.
+
+    Attributes:
+        question: The question's message, before the answer.
+        choice: The choice, before the answer.
+        answer: The answer.
+        listed: The choice among the person's open ones.
+        snapshot: The chat, as the transaction expects it.
+    """
+
+    question: Message
+    choice: Choice
+    answer: ChoiceAnswer
+    listed: OpenChoice
+    snapshot: ChatSnapshot
+
+    @property
+    def agreed(self) -> bool:
+        """Whether the person said yes."""
+        return self.answer.option == YES
+
+
+@dataclass(slots=True)
+class Consequence:
+    """The consequence of an answer besides its message.
+
+    Attributes:
+        writes: Further writes of the transaction.
+        jobs: The jobs to send after the commit.
+    """
+
+    writes: list[Write] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+
+
+class AnswerEffect:
+    """What the answers to the questions of one purpose cause; each purpose has a subclass.
+
+    Attributes:
+        triggers_agent: Whether an answer triggers the agent in whose name the question was asked.
+            Other answers trigger nobody.
+        is_consent: Whether the question asks for a consent. Consents are limited in number a day,
+            and a no counts as a refusal of the agent.
+    """
+
+    triggers_agent: ClassVar[bool] = False
+    is_consent: ClassVar[bool] = False
+
+    def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
+        """Return what an answer causes; the transaction that records the answer stores it.
+
+        Raises:
+            Conflict: The answer can have no effect any more; it is not recorded.
+        """
+        return Consequence()
+
+    def answer_message(self, new: NewMessage, question: Message, given: GivenAnswer) -> NewMessage:
+        """Return the message of an answer with what the purpose adds to it."""
+        return new
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerEffects:
+    """The service that finds the effect of a question's answer."""
+
+    services: Services
+    extensions: Callable[[], Extensions]  # imported for the first question or answer only
+
+    def of(self, purpose: str, data: dict[str, Any]) -> AnswerEffect:
+        """Return the effect for a purpose, or for a purpose with certain data.
+
+        Raises:
+            KeyError: There is none: newer code has asked the question.
+        """
+        effect: AnswerEffect = self.services.get(self.extensions().effect(purpose, data))
+        return effect

@@ -1,0 +1,36 @@
+"""The extension points: each entry names a class that the app can build."""
+
+from typing import get_args
+
+import pytest
+
+from skein.bootstrap.ports import Ports
+from skein.bootstrap.wiring import App
+from skein.interface.extensions import EFFECTS
+from skein.models.api.choices import ChoicePurpose
+from skein.services.choices.effect import AnswerEffect, AnswerEffects
+from skein.settings import Settings
+from tests.fakes.table import MemoryTable
+
+
+@pytest.fixture(scope="module")
+def effects() -> AnswerEffects:
+    return App(Ports(Settings(), table=MemoryTable())).get(AnswerEffects)
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_registered_effect_is_built_once_by_its_purpose(effects: AnswerEffects, name: str) -> None:
+    purpose, _, data = name.partition("/")
+    effect = effects.of(purpose, {data: {}} if data else {})
+    assert isinstance(effect, AnswerEffect)
+    assert f"{type(effect).__module__}.{type(effect).__qualname__}" == EFFECTS[name]
+    assert effects.of(purpose, {data: {}} if data else {}) is effect
+
+
+def test_purpose_without_an_effect_is_an_error(effects: AnswerEffects) -> None:
+    with pytest.raises(KeyError):
+        effects.of("unheard", {})
+
+
+def test_api_names_the_purposes_that_have_an_effect() -> None:
+    assert set(get_args(ChoicePurpose)) == {name.partition("/")[0] for name in EFFECTS}
