@@ -110,6 +110,7 @@ def inbound_sms(form: Form) -> InboundSms:
             "body": form.get("Body", ""),
             "media": media,
             "button": form.get("ButtonPayload") or None,
+            "replied_to": form.get("OriginalRepliedMessageSid") or None,
             "opt_out_type": form.get("OptOutType"),
         },
     )

@@ -38,6 +38,7 @@ def test_question_is_shown_with_its_options_and_status(world: World, ahmad: Clie
         "expires_at": "2026-02-19T12:00:00.000Z",
         "status": "open",
         "answer": None,
+        "repeats": None,
     }
     world.clock.advance(24 * 3_600)
     [shown] = ahmad.get(MESSAGES).body["items"]

@@ -482,6 +482,14 @@ def _code_alone(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
 
 
+@scenario(Reason.TYPED_ANSWER)
+def _typed_answer(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    phone = Phone()
+    phone.ask()
+    phone.text("yes")
+    return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
+
+
 @scenario(Reason.CHOICE_OVER)
 def _choice_over(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     phone = Phone()

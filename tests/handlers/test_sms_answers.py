@@ -21,8 +21,9 @@ from skein.models.common.storage import Update
 from skein.models.directory.address_index import AddressOwner
 from skein.prompts import render
 from skein.services.choices.answering import Answering
-from skein.services.choices.codes import CodedAnswer, CodeMatch
+from skein.services.choices.codes import CodeMatch, MatchedAnswer
 from skein.services.choices.effect import GivenAnswer
+from skein.services.choices.typed_answers import Unsure
 from tests.fakes.sms import Fault
 from tests.support.api_client import Client
 from tests.support.builders import LINE, PHONE, TENANT, bot, person
@@ -199,7 +200,7 @@ def test_each_of_two_questions_has_its_own_numbers(phone: Phone) -> None:
     assert [one.answer and one.answer.option for one in asked] == [NO, None]
 
 
-@pytest.mark.parametrize("body", ["yes", "Yes!", "book it", "yes please {}"])
+@pytest.mark.parametrize("body", ["yes, but later", "book it", "yes please {}"])
 def test_other_text_is_an_ordinary_message(phone: Phone, body: str) -> None:
     codes, before = phone.ask(), len(phone.runs)
     phone.text(body.format(codes["Yes"]))
@@ -334,9 +335,9 @@ def test_right_number_that_was_matched_before_the_fifth_wrong_one_does_not_count
         phone.text(wrong(codes, number))
     match, late = SmsAnswers.match, iter([True])
 
-    def match_late(*args: Any) -> CodeMatch | None:
-        found = match(*args)
-        if isinstance(found, CodedAnswer) and next(late, False):
+    def match_late(*args: Any, **named: Any) -> CodeMatch | Unsure | None:
+        found = match(*args, **named)
+        if isinstance(found, MatchedAnswer) and next(late, False):
             phone.text(wrong(codes, 4))
         return found
 

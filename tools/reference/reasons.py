@@ -112,6 +112,7 @@ GROUPS = (
             Entry(Reason.CHOICE, ("message",), "Nothing. The answer triggers the agent."),
             Entry(Reason.WRONG_CODE, ("message",), "Nothing. A notice told the person."),
             Entry(Reason.CODE_ALONE, ("message",), "Nothing. A notice told the person."),
+            Entry(Reason.TYPED_ANSWER, ("message",), "Nothing. The question was repeated."),
             Entry(
                 Reason.CHOICE_OVER,
                 ("message", "delivery"),

@@ -23,6 +23,7 @@ from skein.services.chats.posted_media import files_of
 from skein.services.chats.views import ChatViews
 from skein.services.choices.answering import Answering
 from skein.services.choices.effect import GivenAnswer
+from skein.services.choices.typed_answers import TypedAnswers
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.ending_waits import EndingWaits
@@ -84,7 +85,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
         reply_to=new.reply_to,
     )
     if not new.media:
-        return _shown(service(AppMessages).post(post))
+        return _shown(service(TypedAnswers).post_in_app(post))
     post, writes = service(MediaUploads).attach(post, new.media)
     return _shown(service(AppMessages).post(post, extra_writes=writes))
 

@@ -78,6 +78,8 @@ class Channel:
         opts_out: Whether keywords such as STOP end messages on this channel.
         stop_word: The word that ends messages on this channel, as people are told.
         keeps_quiet_hours: Whether plans send nothing in quiet hours.
+        in_order: Whether people see their messages and ours in one order, so that a typed yes is
+            the answer to the question before it.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Channel:
     opts_out: bool = False
     stop_word: str = ""
     keeps_quiet_hours: bool = False
+    in_order: bool = True
 
     def normalised(self, address: str) -> str:
         """Return an address in its stored form.

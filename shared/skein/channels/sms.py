@@ -86,6 +86,7 @@ class SmsChannel(TextChannel):
     name = "sms"
     title = "SMS"
     style = "instructions_sms"
+    in_order = False
     unit = "segment"
     media_types = PICTURES
     media_bytes = MMS_BYTES

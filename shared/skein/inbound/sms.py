@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import TypeAlias
 
 from skein.channels.keywords import could_start
 from skein.channels.port import Channel, Keyword
@@ -47,7 +48,8 @@ from skein.services.chat_state.closed_memberships import membership_keys, read_m
 from skein.services.chats.line_chats import new_line_chat
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.chats.posted_media import sent_files
-from skein.services.choices.codes import CodedAnswer, Refusal
+from skein.services.choices.codes import MatchedAnswer, Refusal
+from skein.services.choices.typed_answers import Unsure, repeating
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.delivery.rest import RestOfTexts, RestRequest, wants_rest
 from skein.services.directory.address_detach import detach_addresses
@@ -55,6 +57,8 @@ from skein.services.directory.name_index import indexed
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
 from skein.services.replies.user_notices import Notices
 from skein.settings import Settings
+
+_Special: TypeAlias = Keyword | Refusal | Unsure | RestRequest  # an SMS that starts no run
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +139,7 @@ class SmsReceiver:
                     self._not_stored(Reason.RATE_LIMITED, route, sms)
                     return None
                 over = None  # a keyword triggers nobody, so no notice tells of the limit
-            special: Keyword | Refusal | RestRequest | None = keyword or answer
+            special: _Special | None = keyword or answer
             unproven = self._unproven(direct)
             if over is None and not (special or unproven) and wants_rest(sms.body):
                 special = self.rest.asked_for(line.tenant, direct.chat_id, direct.user_id)
@@ -147,20 +151,21 @@ class SmsReceiver:
                 posted = self._post(line, route, direct, sms, special, over)
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
-        if answer is not None and over is None:
+        if isinstance(answer, Refusal) and over is None:
             self.answers.explain(answer, posted.message, line.agent_id)
+        self.answers.typed.repeat(posted.message)
         if unproven and special is None and over is None:
             self.silent_numbers.ask(posted.message, direct.owner, line.agent_id, unproven)
         return posted
 
     def _answer(
         self, line: Line, route: Route, lookup: AddressLookup, sms: InboundSms
-    ) -> PostedMessage | Refusal | None:
-        """Answer a choice in the chat of its question, if the SMS is a code and no keyword.
+    ) -> PostedMessage | Refusal | Unsure | None:
+        """Answer a choice in the chat of its question, if the SMS is an answer and no keyword.
 
         Returns:
-            The answer, posted now or before; why the code answers nothing; None for an SMS that is
-            a keyword or ordinary.
+            The answer, posted now or before; why the code answers nothing, or that the question
+            must be repeated; None for an SMS that is a keyword or ordinary.
 
         Raises:
             ExtraWriteFailed: The address belongs to another user now.
@@ -170,18 +175,20 @@ class SmsReceiver:
         if owner is None or keyword is not None:
             return None
         person = MemberRef(kind="user", id=owner.user_id)
-        coded = self.answers.match(line.tenant, person.id, sms)
-        if not isinstance(coded, CodedAnswer):
+        chat_id = self._proven_chat(lookup, sms.channel)
+        coded = self.answers.match(line.tenant, person.id, sms, chat_id=chat_id)
+        if not isinstance(coded, MatchedAnswer):
             # With the earlier answer, the person may have given the number up.
-            earlier = coded and self.answers.earlier(coded, sms, tenant=line.tenant, person=person)
-            refusal = coded if lookup.owner is not None else None
-            return PostedMessage(earlier, created=False) if earlier else refusal
+            over = coded if isinstance(coded, Refusal) else None
+            earlier = over and self.answers.earlier(over, sms, tenant=line.tenant, person=person)
+            kept = coded if lookup.owner is not None else None
+            return PostedMessage(earlier, created=False) if earlier else kept
         chat_id, whose = coded.choice.chat_id, coded.choice.number is not None
         in_chat_of_line = lookup.chat is not None and lookup.chat.chat_id == chat_id
         direct = DirectChat(person.id, chat_id, lookup.overrides, owner, sms.channel)
         if lookup.owner is None or (self._unproven(direct) and not whose):
             return None
-        over = self._admitted(line, direct, sms)
+        limit = self._admitted(line, direct, sms)
         posted = self.answers.answer(
             coded,
             sms,
@@ -189,13 +196,21 @@ class SmsReceiver:
             person=person,
             route=route if in_chat_of_line else None,
             overrides=lookup.overrides if in_chat_of_line else None,
-            no_run_reason=reason_of_limit(over.what) if over is not None else None,
+            no_run_reason=reason_of_limit(limit.what) if limit is not None else None,
             conditions=(*([] if whose else [self._heard(direct)]), self._stored(line, route, sms)),
         )
         if posted is None:
             return self.answers.refusal(line.tenant, person.id, coded, sms)
-        self._tell_limit(over, posted, line.tenant, direct, coded.choice.agent_id or line.agent_id)
+        self._tell_limit(limit, posted, line.tenant, direct, coded.choice.agent_id or line.agent_id)
         return posted
+
+    def _proven_chat(self, lookup: AddressLookup, channel: str) -> str | None:
+        """Return the chat of a line and a person's proven number; None if there is none."""
+        owner, chat = lookup.owner, lookup.chat
+        if owner is None or chat is None:
+            return None
+        unproven = self.silent_numbers.unproven(owner, lookup.overrides, channel)
+        return None if unproven else chat.chat_id
 
     def _admitted(self, line: Line, direct: DirectChat, sms: InboundSms) -> ExceededLimit | None:
         """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
@@ -246,14 +261,14 @@ class SmsReceiver:
         route: Route,
         direct: DirectChat,
         sms: InboundSms,
-        special: Keyword | Refusal | RestRequest | None,
+        special: _Special | None,
         over: ExceededLimit | None,
     ) -> PostedMessage:
         """Post an SMS and, if its sender is over a limit or has opted out, a notice.
 
         Args:
-            special: The keyword that the SMS is, why its code answers nothing, or the rest of a
-                text that it asks for.
+            special: The keyword that the SMS is, why its code answers nothing, the question that is
+                repeated because of it, or the rest of a text that it asks for.
         """
         refusal = special if isinstance(special, Refusal) else None
         rest = special if isinstance(special, RestRequest) else None
@@ -264,20 +279,23 @@ class SmsReceiver:
         if not channel.may_answer(route.person.address, line.phone, countries):
             limit = Reason.NUMBER_NOT_ANSWERED
         opted_out = {"stop": True, "start": False}
+        new = NewMessage(
+            tenant=line.tenant,
+            chat_id=direct.chat_id,
+            sender=MemberRef(kind="user", id=direct.user_id),
+            text=sms.body,
+            client_id=sms.client_id,
+            kind="text" if special is None else "keyword",
+            media=sms.attached,
+            route=route.after(self._unproven(direct)),
+            no_run_reason=refusal.reason if refusal is not None else limit,
+            overrides=direct.overrides,
+            opted_out=opted_out.get(keyword),
+        )
+        if isinstance(special, Unsure) and limit is None:
+            new = repeating(new, special)
         posted = self.chats.post_message(
-            NewMessage(
-                tenant=line.tenant,
-                chat_id=direct.chat_id,
-                sender=MemberRef(kind="user", id=direct.user_id),
-                text=sms.body,
-                client_id=sms.client_id,
-                kind="text" if special is None else "keyword",
-                media=sms.attached,
-                route=route.after(self._unproven(direct)),
-                no_run_reason=refusal.reason if refusal is not None else limit,
-                overrides=direct.overrides,
-                opted_out=opted_out.get(keyword),
-            ),
+            new,
             extra_writes=lambda snapshot: (
                 self._heard(direct, keyword),
                 self._stored(line, route, sms),

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skein.channels.registry import channel_named
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, Forbidden, NotFound
 from skein.models.chats.chat import Message
 from skein.models.chats.errand import Errand, ErrandData
@@ -21,13 +22,14 @@ from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.chats.posted_media import sent_files
 from skein.services.choices.answering import Answering
 from skein.services.choices.codes import (
-    CodedAnswer,
     CodeMatch,
+    MatchedAnswer,
     Refusal,
     could_answer,
     match_code,
 )
 from skein.services.choices.effect import GivenAnswer
+from skein.services.choices.typed_answers import TypedAnswers, Unsure
 from skein.services.common.optimistic import optimistic, revise
 
 NOTICES = {
@@ -48,25 +50,42 @@ class SmsAnswers:
     clock: Clock
     chats: Chats
     answering: Answering
+    typed: TypedAnswers
 
-    def match(self, tenant: str, user_id: str, sms: InboundSms) -> CodeMatch | None:
-        """Match an SMS, which is no keyword, against the codes of its sender.
+    def match(
+        self, tenant: str, user_id: str, sms: InboundSms, *, chat_id: str | None = None
+    ) -> CodeMatch | Unsure | None:
+        """Match an SMS, which is no keyword, against the open questions of its sender.
 
-        Only an SMS with a number of six digits costs a read.
+        Only an SMS with a number of six digits, or one that says nothing but yes or no, costs a
+        read.
+
+        Args:
+            chat_id: The chat of the line, in which a typed yes or no answers; None if there is
+                none, or if the sender's number is unproven.
 
         Returns:
             None for an ordinary SMS. That includes a number of six digits from a person who has no
             question with codes, and had none within the last day: it may be an order's number.
         """
-        if not could_answer(sms.answer):
-            return None
         now = self.clock.now()
-        choices = read_choices(self.table, tenant, user_id, now)
-        return match_code(sms.answer, choices, now)
+        if could_answer(sms.answer):
+            choices = read_choices(self.table, tenant, user_id, now)
+            return match_code(sms.answer, choices, now)
+        if chat_id is None or sms.media:
+            return None
+        return self.typed.by_text(
+            tenant,
+            chat_id,
+            MemberRef(kind="user", id=user_id),
+            sms.body,
+            replied_to=sms.replied_to,
+            ordered=channel_named(sms.channel).in_order,
+        )
 
     def answer(
         self,
-        coded: CodedAnswer,
+        coded: MatchedAnswer,
         sms: InboundSms,
         *,
         tenant: str,
@@ -103,6 +122,8 @@ class SmsAnswers:
             option=coded.option,
             text=coded.words,
             code=coded.code,
+            typed=sms.body if coded.code is None else None,
+            newest_seq=coded.newest_seq,
             client_id=sms.client_id,
             media=sms.attached,
             route=route.after(None) if route is not None else None,
@@ -120,8 +141,15 @@ class SmsAnswers:
         except (Conflict, Forbidden, NotFound):
             return None
 
-    def refusal(self, tenant: str, user_id: str, coded: CodedAnswer, sms: InboundSms) -> Refusal:
-        """Return why an answer that matched was not accepted."""
+    def refusal(
+        self, tenant: str, user_id: str, coded: MatchedAnswer, sms: InboundSms
+    ) -> Refusal | None:
+        """Return why an answer that matched was not accepted; None for a typed yes or no.
+
+        A typed answer is an ordinary message once the question is over or somebody has written.
+        """
+        if coded.code is None:
+            return None
         match = self.match(tenant, user_id, sms)
         over = Refusal(Reason.CHOICE_OVER, coded.choice.chat_id, coded.choice.seq)
         return match if isinstance(match, Refusal) else over

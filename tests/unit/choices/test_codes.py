@@ -11,7 +11,7 @@ from skein.models.chats.person_choices import OpenChoice, OverCode, PersonChoice
 from skein.models.common.reason import Reason
 from skein.services.choices.codes import (
     IN_WORDS,
-    CodedAnswer,
+    MatchedAnswer,
     Refusal,
     closed,
     could_answer,
@@ -47,7 +47,7 @@ def asked(*open_: OpenChoice, over: Sequence[OverCode] = ()) -> PersonChoices:
 
 def reason(body: str, choices: PersonChoices) -> Reason | None:
     match = match_code(body, choices, NOON)
-    assert not isinstance(match, CodedAnswer)
+    assert not isinstance(match, MatchedAnswer)
     return match.reason if match else None
 
 
@@ -94,7 +94,7 @@ def test_new_codes_for_words_are_one_code() -> None:
 )
 def test_code_alone_or_with_its_label_is_the_option(body: str) -> None:
     assert could_answer(body)
-    assert match_code(body, asked(COLOR, POST), NOON) == CodedAnswer(POST, YES, option="yes")
+    assert match_code(body, asked(COLOR, POST), NOON) == MatchedAnswer(POST, YES, option="yes")
 
 
 @pytest.mark.parametrize("body", [f"Yes {YES}", f"{YES} please", f"is it {YES}?", f"{YES} {NO}"])
@@ -109,7 +109,7 @@ def test_code_with_the_label_of_another_option_is_wrong() -> None:
 @pytest.mark.parametrize("between", [" ", ": ", "\n", ", ", " : "])
 def test_code_and_words_are_an_answer_in_words(between: str) -> None:
     match = match_code(f"{WORDS}{between}Blue 482113, please!", asked(POST, COLOR), NOON)
-    assert match == CodedAnswer(COLOR, WORDS, words="Blue 482113, please!")
+    assert match == MatchedAnswer(COLOR, WORDS, words="Blue 482113, please!")
 
 
 def test_words_before_the_code_are_an_ordinary_sms() -> None:
@@ -170,7 +170,7 @@ def test_fifth_wrong_code_closes_answers_by_sms_for_a_day() -> None:
     choices = asked(POST, COLOR, over=[ENDED])
     for _ in range(4):
         choices = with_wrong_code(choices, NOON)
-    assert isinstance(match_code(YES, choices, NOON), CodedAnswer)
+    assert isinstance(match_code(YES, choices, NOON), MatchedAnswer)
 
     choices = with_wrong_code(choices, NOON)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from skein.agent.sections.open_questions import BY_OPTION, ONLY_PERSON
 from skein.models.chats.choice import Option
 from skein.models.chats.person_choices import MAX_OPEN
 from skein.models.common.base import NamedMember
@@ -151,9 +152,10 @@ def test_prompt_lists_open_questions_of_this_chat() -> None:
     world = direct(asks(**ASKED), END, END, END)
     world.post("Not now", HUSAM)
     settle(world)
-    assert 'OPEN QUESTIONS:\n  - msg:2 (until 2026-02-19 12:00 UTC): "Shall I book it?' in (
-        world.model.prompt
-    )
+    assert (
+        f"OPEN QUESTIONS:\n{ONLY_PERSON}\n  - msg:2 (until 2026-02-19 12:00 UTC; {BY_OPTION}): "
+        '"Shall I book it?'
+    ) in world.model.prompt
     assert "You (question to Husam, open until 2026-02-19 12:00 UTC): " in world.model.prompt
     answer(world, 2, HUSAM, option="2")
     settle(world)
@@ -167,7 +169,7 @@ def test_prompt_lists_an_open_question_that_the_history_does_not_show() -> None:
         settle(world)
     prompt = world.model.prompt
     assert "[msg:2 " not in prompt
-    assert "OPEN QUESTIONS:\n  - msg:2 (until" in prompt
+    assert f"OPEN QUESTIONS:\n{ONLY_PERSON}\n  - msg:2 (until" in prompt
 
 
 def test_question_before_a_reset_is_not_listed() -> None:

@@ -20,6 +20,12 @@ from skein.models.outbox.jobs import RunJob
 from skein.services.chat_state.person_choices import found_choices
 from skein.services.common.quoting import quoted
 
+ONLY_PERSON = (
+    "  Only the person can answer these, not you. Ask for their answer, and do not act before."
+)
+BY_OPTION = "answered by the button or the number of an option"
+IN_WORDS = "answered in words, as a reply to it"
+
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestions(SectionItems):
@@ -88,11 +94,14 @@ def _asked(read: SectionReads) -> list[int]:
 
 
 def open_questions(given: SectionInput) -> Section | None:
-    """Render the open questions; None if there are none."""
+    """Render the open questions with how each is answered; None if there are none."""
     lines = []
     for message in given.reading.of(OpenQuestions).messages:
         if message.choice is not None:
             until = message.choice.expires_at.astimezone(given.context.zone)
-            text = quoted(message.text)
-            lines.append(f"  - msg:{message.seq} (until {until:%Y-%m-%d %H:%M %Z}): {text}")
-    return listing("OPEN QUESTIONS", lines, given.list_limit, given.counter) if lines else None
+            how = BY_OPTION if message.choice.options else IN_WORDS
+            ends = f"until {until:%Y-%m-%d %H:%M %Z}"
+            lines.append(f"  - msg:{message.seq} ({ends}; {how}): {quoted(message.text)}")
+    if not lines:
+        return None
+    return listing("OPEN QUESTIONS", [ONLY_PERSON, *lines], given.list_limit, given.counter)

@@ -64,6 +64,13 @@ class ChoiceResource(Resource):
     expires_at: ExpiresAt
     status: Annotated[ChoiceStatus, Field(description="Whether the question can be answered.")]
     answer: Annotated[ChoiceAnswerResource | None, Field(description="Null without an answer.")]
+    repeats: Annotated[
+        int | None,
+        Field(
+            description="For a repetition, the `seq` of the question; an answer to either counts."
+        ),
+        NUMBER,
+    ]
 
     @classmethod
     def shown(cls, choice: Choice, now: datetime) -> Self:

@@ -92,6 +92,7 @@ class Choice(Value):
             answer causes (`skein/interface/extensions.py`).
         expires_at: When it can be answered no more.
         answer: The answer; None while there is none.
+        repeats: For a repetition, the message with the question. An answer to either counts once.
         data: What the effect of an answer needs, as JSON that the effect's subject parses.
     """
 
@@ -101,6 +102,7 @@ class Choice(Value):
     purpose: Identifier
     expires_at: Instant
     answer: ChoiceAnswer | None = None
+    repeats: Annotated[int | None, Field(exclude_if=lambda seq: seq is None)] = None
     data: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="before")

@@ -28,6 +28,7 @@ class OpenChoice(Value):
     Attributes:
         chat_id: The chat of the question; for an invitation without a question, the chat to join.
         seq: The question's message; None for an invitation that is only in the app.
+        repeated_seq: The message that repeats the question; None if it was not repeated.
         agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation.
         codes: For SMS, the code of each option, or one code if the answer is in words.
         labels: For SMS, the label of each option; empty if the answer is in words.
@@ -40,6 +41,7 @@ class OpenChoice(Value):
 
     chat_id: Identifier
     seq: int | None = None
+    repeated_seq: Annotated[int | None, Field(exclude_if=lambda seq: seq is None)] = None
     purpose: Identifier
     agent_id: Identifier | None = None
     expires_at: Instant

@@ -59,6 +59,10 @@ class Reason(StatedReason):
     CHOICE = "choice", "The message is a question to one person, which triggers nobody."
     WRONG_CODE = "wrong_code", "The SMS is a number that belongs to no open question."
     CODE_ALONE = "code_alone", "The SMS is the number of an answer in words, without the words."
+    TYPED_ANSWER = (
+        "typed_answer",
+        "The message is a typed yes or no, and the question was repeated to be sure.",
+    )
     CHOICE_OVER = "choice_over", "The question was answered before, or has expired."
     SMS_ANSWERS_CLOSED = (
         "sms_answers_closed",

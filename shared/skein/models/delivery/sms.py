@@ -103,6 +103,8 @@ class InboundSms(Value):
         sender: The address of the sender, not validated yet.
         recipient: The address of the line, not validated yet.
         button: The id of the quick reply that was tapped; None for a typed message.
+        replied_to: The provider's id of the message to which the person replied, on channels that
+            have replies (`OriginalRepliedMessageSid`).
         opt_out_type: The keyword that the provider recognised, if it looks for keywords
             (`OptOutType` at https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out).
     """
@@ -115,6 +117,7 @@ class InboundSms(Value):
     body: str
     media: tuple[Media, ...] = ()
     button: str | None = None
+    replied_to: Annotated[str, Field(max_length=64)] | None = None
     opt_out_type: str | None = None
 
     @property

@@ -195,9 +195,16 @@ def invitation_to(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
 
 
 def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | None:
-    """Return the open choice of a question's message; None if it is over."""
-    of_message = (one for one in choices.open if (one.chat_id, one.seq) == (chat_id, seq))
-    return next(of_message, None)
+    """Return the open choice of a message, its question or the repetition; None if it is over."""
+    here = (one for one in choices.open if one.chat_id == chat_id)
+    return next((one for one in here if seq in {one.seq, one.repeated_seq}), None)
+
+
+def with_repeated(choices: PersonChoices, asked: OpenChoice, seq: int) -> PersonChoices:
+    """Return the choices after message `seq` has repeated the question of one of them."""
+    repeated = asked.model_copy(update={"repeated_seq": seq})
+    still_open = tuple(repeated if one == asked else one for one in choices.open)
+    return choices.model_copy(update={"open": still_open})
 
 
 def stored_choices(choices: PersonChoices) -> Put:

@@ -10,5 +10,7 @@ __all__ = [
     "invitations",
     "open_choices",
     "proposals",
+    "typed_answers",
+    "typed_words",
     "wording",
 ]

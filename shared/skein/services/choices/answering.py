@@ -17,6 +17,7 @@ from skein.errors import (
 )
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import NO, Choice, ChoiceAnswer
+from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Write
 from skein.ports import Clock, Table
@@ -141,8 +142,9 @@ class Answering:
             NotFound: There is no such question, or the person is not a member.
             Forbidden: The question is for another person.
         """
-        item = self.table.get(Message.key_of(given.tenant, given.chat_id, given.seq))
-        message = Message.from_item(item) if item is not None else None
+        message = self._message(given, given.seq)
+        if message is not None and message.choice is not None and message.choice.repeats:
+            message = self._message(given, message.choice.repeats)
         if message is None or message.choice is None:
             raise NotFound("there is no such question")
         if message.choice.addressee != given.person_id:
@@ -151,6 +153,10 @@ class Answering:
             if snapshot.chat.formerly.get(message.choice.addressee) != given.person_id:
                 raise Forbidden("the question is for another person")
         return message, message.choice
+
+    def _message(self, given: GivenAnswer, seq: int) -> Message | None:
+        item = self.table.get(Message.key_of(given.tenant, given.chat_id, seq))
+        return Message.from_item(item) if item is not None else None
 
     def _answered(
         self, given: GivenAnswer, asked: Message, choice: Choice, snapshot: ChatSnapshot
@@ -167,6 +173,8 @@ class Answering:
         if status != "open" or listed is None:
             why = "is answered already" if status == "answered" else "has expired"
             raise Conflict(f"the question {why}", details={"status": status})
+        if given.newest_seq not in {None, snapshot.chat.last_seq}:
+            raise Conflict("somebody has written since the question", details={"status": status})
         if given.code is not None:
             choices = with_right_code(choices, given.code, now)
         answer = ChoiceAnswer(option=given.option, seq=snapshot.chat.last_seq + 1, at=now)
@@ -174,10 +182,20 @@ class Answering:
         refused = effect.is_consent and given.option == NO
         writes: list[Write] = [
             asked.with_choice(choice.model_copy(update={"answer": answer})),
+            *self._repetition_answered(given, listed, answer),
             stored_choices(with_ended(choices, listed, now, refused=refused)),
         ]
         recorded = RecordedAnswer(asked, choice, answer, listed, snapshot)
         return writes, effect.on_answer(recorded, given)
+
+    def _repetition_answered(
+        self, given: GivenAnswer, listed: OpenChoice, answer: ChoiceAnswer
+    ) -> list[Write]:
+        """Return the write that records an answer in the repetition of its question, if any."""
+        again = self._message(given, listed.repeated_seq) if listed.repeated_seq else None
+        if again is None or again.choice is None:
+            return []
+        return [again.with_choice(again.choice.model_copy(update={"answer": answer}))]
 
 
 def _message(
@@ -195,7 +213,7 @@ def _message(
         kind="text" if effect.triggers_agent else "keyword",
         text=_words(given, choice),
         client_id=given.client_id,
-        reply_to=given.seq,
+        reply_to=asked.seq,
         media=given.media,
         route=given.route,
         no_run_reason=given.no_run_reason,
@@ -215,7 +233,7 @@ def _words(given: GivenAnswer, choice: Choice) -> str:
     if choice.options:
         if option is None or given.text is not None:
             raise Unprocessable("answer with one of the question's options")
-        return option.label
+        return given.typed or option.label
     if given.option is not None or given.text is None:
         raise Unprocessable("answer the question in words")
     return given.text

@@ -31,20 +31,24 @@ _FIRST = re.compile(r"[\W_]*([0-9]{6})(?![0-9])\s*[:,.;]?(.*)", re.DOTALL)
 _LAST = re.compile(r"(.*?)(?<![0-9])([0-9]{6})[\W_]*", re.DOTALL)
 
 
-class CodedAnswer(NamedTuple):
-    """An SMS that answers an open choice.
+class MatchedAnswer(NamedTuple):
+    """A message that answers an open choice.
 
     Attributes:
         choice: The choice.
-        code: The code, which stays right or wrong however often the SMS is read.
+        code: The code, which stays right or wrong however often the SMS is read; None for a typed
+            yes or no.
         option: The id of the option; None for an answer in words.
         words: The words; None for an option.
+        newest_seq: For a typed yes or no, the message that must still be the newest when the answer
+            is stored; None if the person replied to the question itself.
     """
 
     choice: OpenChoice
-    code: str
+    code: str | None = None
     option: str | None = None
     words: str | None = None
+    newest_seq: int | None = None
 
 
 class Refusal(NamedTuple):
@@ -68,7 +72,7 @@ class Refusal(NamedTuple):
         return self.reason == Reason.CHOICE_OVER
 
 
-CodeMatch = CodedAnswer | Refusal
+CodeMatch = MatchedAnswer | Refusal
 
 
 class _Numbered(NamedTuple):
@@ -118,13 +122,13 @@ def match_code(body: str, choices: PersonChoices, now: datetime) -> CodeMatch | 
     if not choices.over and not any(choice.codes for choice in choices.open):
         return None
     found = [match for number in _numbers(body) if (match := _judged(number, choices)) is not None]
-    right = (match for match in found if isinstance(match, CodedAnswer) or match.over)
+    right = (match for match in found if isinstance(match, MatchedAnswer) or match.over)
     match = next(right, found[0] if found else None)
     if match is None or (isinstance(match, Refusal) and match.over):
         return match
     if closed(choices, now):
         return Refusal(Reason.SMS_ANSWERS_CLOSED)
-    if isinstance(match, CodedAnswer) or match.reason != Reason.WRONG_CODE:
+    if isinstance(match, MatchedAnswer) or match.reason != Reason.WRONG_CODE:
         return match
     counted = with_wrong_code(choices, now)
     reason = Reason.SMS_ANSWERS_CLOSED if closed(counted, now) else Reason.WRONG_CODE
@@ -183,10 +187,10 @@ def _answer(number: _Numbered, choice: OpenChoice, option_id: str) -> CodeMatch 
     if choice.in_words:
         if not number.rest:
             return Refusal(Reason.CODE_ALONE, choice.chat_id, choice.seq)
-        answer = CodedAnswer(choice, number.code, words=number.rest)
+        answer = MatchedAnswer(choice, number.code, words=number.rest)
         return answer if number.first else None
     if _is_one_of(number.rest, [choice.labels.get(option_id, "")]):
-        return CodedAnswer(choice, number.code, option=option_id)
+        return MatchedAnswer(choice, number.code, option=option_id)
     another = _is_one_of(number.rest, choice.labels.values())
     return Refusal(Reason.WRONG_CODE) if another else None
 

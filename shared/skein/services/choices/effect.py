@@ -29,10 +29,12 @@ class GivenAnswer(Value):
 
     Attributes:
         person_id: The person who answers.
-        seq: The question's message.
+        seq: The question's message, or the one that repeats it.
         option: The id of the chosen option; None for words.
         text: The words, for a question without options.
         code: For an answer by SMS, the code. It must still be open, and answers by SMS not closed.
+        typed: For a typed yes or no, its words.
+        newest_seq: For a typed yes or no, the message that must still be the chat's newest.
         client_id: The idempotency key of the answer.
         media, route, no_run_reason, overrides: See `NewMessage`.
     """
@@ -44,6 +46,8 @@ class GivenAnswer(Value):
     option: str | None = None
     text: str | None = None
     code: str | None = None
+    typed: str | None = None
+    newest_seq: int | None = None
     client_id: Annotated[str, Field(min_length=1, max_length=200)]
     media: tuple[Media, ...] = ()
     route: Route | None = None

@@ -1,0 +1,276 @@
+"""Typed answers: decide what a message that says nothing but yes or no answers.
+
+Such a message answers a question of Skein's or an agent's if code can be sure which one: the sender
+has one open question in the chat, it is the newest message there, and its options are yes and no.
+Where only the run that asked has written since, and always by SMS, whose texts may cross, Skein
+repeats the question once and starts no run. The repetition then counts as the question. Everything
+else is an ordinary message.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.person_choices import OpenChoice, PersonChoices
+from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Query, Write
+from skein.models.delivery.delivery import Delivery
+from skein.ports import Clock, Table
+from skein.services.chat_state.person_choices import (
+    open_choice,
+    read_choices,
+    stored_choices,
+    with_repeated,
+)
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.app_messages import AppMessages
+from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.choices.answering import Answering
+from skein.services.choices.codes import MatchedAnswer
+from skein.services.choices.effect import GivenAnswer
+from skein.services.choices.typed_words import typed_answer
+from skein.services.common.optimistic import optimistic
+
+MAX_BETWEEN = 20  # messages of the asking run after its question
+
+
+class Unsure(NamedTuple):
+    """A typed yes or no that may be meant for something else, so its question is repeated.
+
+    Attributes:
+        seq: The question's message.
+    """
+
+    seq: int
+
+
+TypedMatch = MatchedAnswer | Unsure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedAnswers:
+    """The service that takes typed answers to choices."""
+
+    table: Table
+    clock: Clock
+    chats: Chats
+    app_messages: AppMessages
+    answering: Answering
+
+    def post_in_app(self, new: NewMessage) -> PostedMessage:
+        """Post a person's message from the app, as an answer if code can be sure that it is one.
+
+        Raises:
+            RateLimited, Rejected: As in `AppMessages.post`.
+        """
+        match = None if new.media else self._in_app(new)
+        if isinstance(match, MatchedAnswer):
+            try:
+                return self.answering.answer_in_app(_given(new, match))
+            except Conflict:  # the question is over, or somebody wrote meanwhile
+                match = None
+        posted = self.app_messages.post(new if match is None else repeating(new, match))
+        self.repeat(posted.message)
+        return posted
+
+    def by_text(
+        self,
+        tenant: str,
+        chat_id: str,
+        person: MemberRef,
+        text: str,
+        *,
+        replied_to: str | None,
+        ordered: bool,
+    ) -> TypedMatch | None:
+        """Return what a text from a phone answers; None if it is an ordinary message.
+
+        Args:
+            replied_to: The provider's id of the message to which the person replied, on channels
+                that have replies.
+            ordered: Whether the person sees the chat as it is, so that no text can cross another.
+        """
+        found = self._asked(tenant, chat_id, person, text)
+        if found is None:
+            return None
+        if ordered and self._delivered_as(found, replied_to):
+            return MatchedAnswer(found.listed, option=found.option)
+        if ordered and found.newest:
+            return found.answer
+        return self._repeated(found)
+
+    def repeat(self, message: Message) -> None:
+        """Repeat the question that a message did not answer for sure (idempotent).
+
+        Args:
+            message: The message as stored; one with another reason repeats nothing.
+        """
+        if message.reason != Reason.TYPED_ANSWER or message.reply_to is None:
+            return
+        person = message.sender.ref
+        try:
+            optimistic(self.clock, lambda: self._repeat_once(message, person))
+        except (NotFound, Conflict):  # the agent has left, or a person of the team took the chat
+            return
+
+    def _repeat_once(self, message: Message, person: MemberRef) -> None:
+        """Post the question again, and list it as repeated, in one transaction.
+
+        Raises:
+            ConditionFailed: Another writer has changed the person's choices; the caller retries.
+        """
+        tenant, chat_id, now = message.tenant, message.chat_id, self.clock.now()
+        choices = read_choices(self.table, tenant, person.id, now)
+        listed = open_choice(choices, chat_id, message.reply_to or 0)
+        question = self._question(tenant, listed) if listed is not None else None
+        if listed is None or question is None or question.choice is None:
+            return
+        if listed.repeated_seq is not None:
+            return
+        again = NewMessage(
+            tenant=tenant,
+            chat_id=chat_id,
+            sender=question.sender.ref,
+            kind="choice",
+            text=question.text,
+            client_id=f"again:{message.id}",
+            depth=question.depth,
+            run_id=question.run_id,
+            authors=question.authors,
+            traced_to=question.traced_to,
+            origin=question.origin,
+            choice=question.choice.model_copy(update={"repeats": question.seq}),
+        )
+
+        def listed_again(snapshot: ChatSnapshot) -> Sequence[Write]:
+            seq = snapshot.chat.last_seq + 1
+            return (stored_choices(with_repeated(choices, listed, seq)),)
+
+        try:
+            self.chats.post_message(again, extra_writes=listed_again)
+        except ExtraWriteFailed:
+            raise ConditionFailed(frozenset()) from None
+
+    # ------------------------------------------------------------------ what a text means
+
+    def _in_app(self, new: NewMessage) -> TypedMatch | None:
+        found = self._asked(new.tenant, new.chat_id, new.sender, new.text)
+        if found is None or new.reply_to not in {None, found.listed.seq, found.shown_seq}:
+            return None
+        if not found.newest:
+            return self._repeated(found)
+        own = found.snapshot.member(new.sender)
+        seen = own is not None and own.seen_seq >= found.shown_seq
+        return found.answer if seen else None
+
+    def _asked(self, tenant: str, chat_id: str, person: MemberRef, text: str) -> "_Asked | None":
+        """Return the one open question that a typed yes or no can answer."""
+        typed = typed_answer(text)
+        if typed is None:
+            return None
+        choices = read_choices(self.table, tenant, person.id, self.clock.now())
+        listed = _only_one(choices, chat_id)
+        question = self._question(tenant, listed) if listed is not None else None
+        if listed is None or question is None or question.choice is None:
+            return None
+        options = {typed_answer(each.label): each.id for each in question.choice.options}
+        if options.keys() != {"yes", "no"}:
+            return None
+        snapshot = read_snapshot(self.table, tenant, chat_id)
+        return _Asked(snapshot, listed, question, options[typed])
+
+    def _question(self, tenant: str, listed: OpenChoice) -> Message | None:
+        item = self.table.get(Message.key_of(tenant, listed.chat_id, listed.seq or 0))
+        return Message.from_item(item) if item is not None else None
+
+    def _repeated(self, asked: "_Asked") -> Unsure | None:
+        """Return that a question is repeated; None if it was, or if others have written or joined.
+
+        The repetition shows the words of the question again, so everybody in the chat must have
+        been there for the question.
+        """
+        chat, question = asked.snapshot.chat, asked.question
+        joined = (each.joined_seq for each in asked.snapshot.members if each.active)
+        if asked.listed.repeated_seq is not None or chat.holder is not None:
+            return None
+        if max(joined, default=0) >= question.seq:
+            return None
+        writers = self._runs_since(chat, question.seq) if not asked.newest else set()
+        return Unsure(question.seq) if writers <= {question.run_id} - {None} else None
+
+    def _runs_since(self, chat: Chat, seq: int) -> set[str | None]:
+        """Return the runs that wrote the messages after a question; None is a message of no run."""
+        if chat.last_seq - seq > MAX_BETWEEN:
+            return {None}
+        page = self.table.query(
+            Query(
+                chat_partition(chat.tenant, chat.id),
+                first=Message.key_of(chat.tenant, chat.id, seq + 1).sk,
+                last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
+            )
+        )
+        return {Message.from_item(item).run_id for item in page.items}
+
+    def _delivered_as(self, asked: "_Asked", provider_id: str | None) -> bool:
+        """Tell whether the provider delivered the question under an id."""
+        if provider_id is None:
+            return False
+        question = asked.question
+        keys = [
+            Delivery.key_of(question.tenant, question.chat_id, delivery_id)
+            for delivery_id in question.deliveries
+        ]
+        deliveries = map(Delivery.from_item, self.table.get_many(keys).values())
+        return any(provider_id in part.sids for each in deliveries for part in each.parts)
+
+
+class _Asked(NamedTuple):
+    """The only open question of a person in a chat, and the option that a text names."""
+
+    snapshot: ChatSnapshot
+    listed: OpenChoice
+    question: Message
+    option: str
+
+    @property
+    def shown_seq(self) -> int:
+        """The message that asks: the question, or its repetition."""
+        return self.listed.repeated_seq or self.question.seq
+
+    @property
+    def newest(self) -> bool:
+        """Whether it is the newest message of the chat."""
+        return self.snapshot.chat.last_seq == self.shown_seq
+
+    @property
+    def answer(self) -> MatchedAnswer:
+        """The answer, if the question stays the newest message until it is stored."""
+        return MatchedAnswer(self.listed, option=self.option, newest_seq=self.shown_seq)
+
+
+def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
+    """Return a message that starts no run, because its question is repeated."""
+    changes = {"kind": "keyword", "reply_to": unsure.seq, "no_run_reason": Reason.TYPED_ANSWER}
+    return new.model_copy(update=changes)
+
+
+def _only_one(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
+    """Return the only open question of a chat; None if there are several or none."""
+    here = [each for each in choices.open if each.chat_id == chat_id and each.seq is not None]
+    return here[0] if len(here) == 1 else None
+
+
+def _given(new: NewMessage, match: MatchedAnswer) -> GivenAnswer:
+    return GivenAnswer(
+        tenant=new.tenant,
+        chat_id=new.chat_id,
+        person_id=new.sender.id,
+        seq=match.choice.seq or 0,
+        option=match.option,
+        typed=new.text,
+        newest_seq=match.newest_seq,
+        client_id=new.client_id,
+    )
