@@ -19,7 +19,7 @@ from tests.support.webhooks import signed_world
 MESSAGES = "/v1/chats/chat_1/messages"
 READ = "/v1/chats/chat_1/read"
 BOOKS = calls(("book_table", {"day": "Thursday", "seats": 2}))
-WHATSAPP = {"From": f"whatsapp:{PHONE}", "To": f"whatsapp:{LINE}"}
+WHATSAPP: dict[str, Any] = {"From": f"whatsapp:{PHONE}", "To": f"whatsapp:{LINE}"}
 
 
 @pytest.fixture
