@@ -13,7 +13,8 @@ from pydantic_core import ErrorDetails
 from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
 from skein.interface.arguments import MAY_BE_EMPTY, NOT_SHOWN
 from skein.models.common.json_types import JsonBool
-from skein.models.runs.completion import ToolSpec, is_strict
+from skein.models.runs.completion import ToolSpec
+from skein.models.runs.strict_schema import closed_if_strict
 from skein.models.runs.tool_arguments import json_object
 from skein.services.common.quoting import quoted
 
@@ -152,9 +153,7 @@ def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:
     """Shorten the JSON schema of a tool's arguments, because models pay for each token of it.
 
     A model may leave optional arguments out. Bounds and defaults are not shown: `Tool.parse` checks
-    them. Arguments of a type marked `NOT_SHOWN` are accepted but not shown. If all shown arguments
-    are required, additional ones are forbidden, so that providers accept the schema in strict mode
-    (https://platform.openai.com/docs/guides/structured-outputs).
+    them. Arguments of a type marked `NOT_SHOWN` are accepted but not shown.
     """
     parts: dict[str, Any] = schema.get("properties", {})
     properties = {name: part for name, part in parts.items() if NOT_SHOWN not in part}
@@ -165,9 +164,7 @@ def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:
     }
     if required:
         shown["required"] = required
-    if is_strict(shown):
-        shown["additionalProperties"] = False
-    return shown
+    return closed_if_strict(shown)
 
 
 def _shown(part: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from skein.models.common.storage import Item, Key
 from skein.models.directory.agent import OWN_TOOL_NAME, Agent, is_built_in
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.step import Step
+from skein.models.runs.strict_schema import closed_if_strict
 from skein.models.runs.tool_arguments import json_object
 from skein.own_tools.functions import installed_functions
 from skein.own_tools.models.server_tool import OF_SERVER
@@ -43,14 +44,10 @@ class CallableTool:
     def spec(self) -> ToolSpec:
         """The description and schema of the tool, for a model."""
         shown = self.function.spec if self.function is not None else None
-        parameters = self.schema
-        properties = list(parameters.get("properties", {}))
-        if properties and properties == list(parameters.get("required", ())):
-            parameters = {**parameters, "additionalProperties": False}
         return ToolSpec(
             name=self.tool.name,
             description=self.tool.description or (shown.description if shown else ""),
-            parameters=parameters,
+            parameters=closed_if_strict(self.schema),
         )
 
     @property

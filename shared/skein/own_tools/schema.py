@@ -22,10 +22,11 @@ OF_TYPE: Mapping[str, frozenset[str]] = {
     "number": frozenset({"minimum", "maximum"}),
     "boolean": frozenset(),
 }
-BOUNDS = ("minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum")
-# The length that these words limit, by type; numbers are limited themselves.
+# These words limit the length of lists and strings, and numbers themselves.
 SMALLEST = ("minItems", "minLength", "minimum")
 LARGEST = ("maxItems", "maxLength", "maximum")
+LENGTHS = ("minItems", "maxItems", "minLength", "maxLength")
+BOUNDS = (*LENGTHS, "minimum", "maximum")
 
 
 def fault_of_schema(schema: Mapping[str, Any]) -> str | None:
@@ -75,6 +76,12 @@ def _faults_of_values(schema: Mapping[str, Any], path: str, kind: str) -> Iterat
         bound = schema.get(word, 0)
         if isinstance(bound, bool) or not isinstance(bound, int | float):
             yield f"{path}.{word}: it must be a number"
+            return
+        if word in LENGTHS and not (isinstance(bound, int) and bound >= 0):
+            yield f"{path}.{word}: it must be a whole number, at least 0"
+    for least, most in zip(SMALLEST, LARGEST, strict=True):
+        if least in schema and most in schema and schema[least] > schema[most]:
+            yield f"{path}.{least}: it must not be larger than {most}"
 
 
 def _faults_of_object(

@@ -1,12 +1,13 @@
 """Requests to language models and their answers, for all providers."""
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, cast
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from skein.models.common.base import Identifier, Value
 from skein.models.common.image_models import ImageDetail, tokens_of_image
+from skein.models.runs.strict_schema import is_strict
 
 Role = Literal["system", "user", "assistant", "tool"]
 AnswerFault = Literal["empty", "cut_off", "refused", "filtered", "unspoken"]
@@ -76,16 +77,10 @@ class ToolSpec(Value):
     def function(self) -> dict[str, object]:
         """The tool in the form of chat completions and of training data.
 
-        The provider enforces the schema (`strict`) only if all arguments are required.
+        The provider enforces the schema if strict mode accepts it.
         """
         spec = self.model_dump()
         return spec | {"strict": True} if is_strict(self.parameters) else spec
-
-
-def is_strict(parameters: Mapping[str, object]) -> bool:
-    """Return whether a JSON schema has properties and requires all of them."""
-    names = list(cast("Iterable[str]", parameters.get("properties", ())))
-    return bool(names) and names == parameters.get("required")
 
 
 class ImageRef(Value):
