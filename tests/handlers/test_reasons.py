@@ -769,7 +769,10 @@ def _ended_by_agent(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 @scenario(Reason.STEPS_USED_UP)
 def _steps_used_up(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    return done(*[calls("get_my_runs")] * MAX_STEPS)
+    world = group(*[calls("get_my_runs")] * MAX_STEPS)
+    world.post("Hello", HUSAM)
+    settle(world)
+    return ended(world, "failed")
 
 
 @scenario(Reason.ANSWERED_ELSEWHERE)

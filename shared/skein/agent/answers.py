@@ -140,6 +140,13 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
     )
 
 
+def ending_without_steps(claim: Claim, reading: Reading) -> Ending:
+    """Return how a run ends that has taken all its steps; a person who waits is told so."""
+    waits = answer_expected(claim.run, claim.chat, reading) and not has_answered(claim.run)
+    notice = NOTICES["empty"] if waits else None
+    return Ending(None, Reason.STEPS_USED_UP, failed=waits, notice=notice)
+
+
 def _fault_of(
     claim: Claim, step: Step, earlier: Sequence[Step], reading: Reading
 ) -> AnswerFault | None:

@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from skein.agent.answers import NOTICES, ending_of, leaves_no_question, review
+from skein.agent.answers import (
+    NOTICES,
+    ending_of,
+    ending_without_steps,
+    leaves_no_question,
+    review,
+)
 from skein.agent.executor import ToolExecutor
 from skein.agent.reading.held_content import held_by, rules_hold
 from skein.agent.reading.loader import ContextLoader
@@ -64,7 +70,11 @@ from skein.services.quotas.token_budget import (
     payer_of,
 )
 from skein.services.quotas.usage import UsageCounters
-from skein.services.replies.final_message import FinalMessages, ends_in_one_transaction
+from skein.services.replies.final_message import (
+    Ending,
+    FinalMessages,
+    ends_in_one_transaction,
+)
 from skein.services.replies.noticed_leases import NoticedLeases
 from skein.services.replies.sharing_notices import SharingNotices
 from skein.services.replies.user_notices import Apologies, FailureNotices, Notices
@@ -74,7 +84,6 @@ from skein.services.runs.claim import PrefetchedItems, membership_elsewhere, wit
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.disclosure import check_readers
-from skein.services.runs.reasons import reason_of_done
 from skein.settings import Settings
 
 READERS_KEEP_CHANGING = "the members of the chat keep changing"
@@ -262,11 +271,7 @@ class Turns:
             self._release(activation)
             return
         if activation.ended:
-            self._release(activation)
-            by_agent = bool(steps) and ended_in(steps[-1])
-            silence = Reason.ENDED_BY_AGENT if by_agent else Reason.STEPS_USED_UP
-            reason = reason_of_done(activation.run, silence)
-            self.completion.end(activation.claim, "done", reason=reason)
+            self._end_early(activation, steps, reading)
             return
         # A question found an existing reply, so a new activation of this run answers it.
         self._carry_on(activation, deadline, {})
@@ -425,6 +430,20 @@ class Turns:
         if stream is not None and ending.message is not None:
             stream.posted()
         activation.claim = claim
+
+    def _end_early(
+        self, activation: StreamedActivation, steps: Sequence[Step], reading: Reading
+    ) -> None:
+        """End a run by the tool `end_run`, or because it has taken all its steps."""
+        self._release(activation)
+        claim = activation.claim
+        if steps and ended_in(steps[-1]):
+            ending = Ending(None, Reason.ENDED_BY_AGENT)
+        else:
+            ending = ending_without_steps(claim, reading)
+        if ending.notice is not None:
+            self.failure_notices.failed(claim, ending.notice)
+        self.final_messages.end(claim, ending, None)
 
     def _release(self, activation: StreamedActivation) -> None:
         """Give back the permits of the concurrency limits, if the activation has any."""

@@ -153,6 +153,36 @@ def test_fault_in_the_last_step_is_not_asked_for_again() -> None:
     assert world.texts()[1:] == [NO_ANSWER]
 
 
+@pytest.mark.parametrize("call", [calls("no_such_tool"), calls(("get_my_runs", {"no_such": 1}))])
+def test_run_that_repeats_a_useless_call_tells_the_person_so(call: Said) -> None:
+    world = direct(*[call] * MAX_STEPS, enabled_tools=("get_my_runs",))
+    run = asked(world)
+    assert (run.status, run.reason, run.steps_taken) == ("failed", "steps_used_up", MAX_STEPS)
+    assert world.texts()[1:] == [NO_ANSWER]
+    assert world.membership(COACH).failed_answers == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "ended"), [({}, ("done", None)), ({"chat_id": "chat_2"}, ("failed", "steps_used_up"))]
+)
+def test_run_that_posted_before_it_used_its_steps_up_posts_no_notice_there(
+    place: dict[str, str], ended: tuple[str, str | None]
+) -> None:
+    said = calls(("send_message", {"text": "I look."} | place), "get_my_runs")
+    world = team(said, *[calls("get_my_runs")] * (MAX_STEPS - 1))
+    world.chat(HUSAM, COACH, chat_id="chat_2", respond="manual")
+    run = asked(world, "@Coach, what is the plan?")
+    assert (run.status, run.reason) == ended
+    assert world.texts()[1:] == ([NO_ANSWER] if place else ["I look."])
+
+
+def test_run_from_which_no_answer_is_expected_uses_its_steps_up_in_silence() -> None:
+    world = team(*[calls("get_my_runs")] * MAX_STEPS)
+    run = asked(world, "Hello")
+    assert (run.status, run.reason) == ("done", "steps_used_up")
+    assert world.texts() == ["Hello"]
+
+
 def test_next_answer_is_asked_for_again_too() -> None:
     world = direct(CUT, "One.", CUT, "Two.")
     asked(world)

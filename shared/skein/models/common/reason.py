@@ -139,7 +139,7 @@ class Reason(StatedReason):
         "The model wrote text that reaches nobody, although someone expected an answer.",
     )
     ENDED_BY_AGENT = "ended_by_agent", "The agent ended the run and had sent nothing."
-    STEPS_USED_UP = "steps_used_up", "The run took all its steps and had sent nothing."
+    STEPS_USED_UP = "steps_used_up", "The run took all its steps without an answer."
     ANSWERED_ELSEWHERE = "answered_elsewhere", "The run sent messages to other chats only."
     NO_CHAT = "no_chat", "The run belongs to no chat, so nobody reads its final text."
 
