@@ -23,6 +23,7 @@ SkeinError
       AnswerTooLong   the service answered more than Skein reads
   ConditionFailed     a conditional write found another state; services decide the consequence
   ExtraWriteFailed    an extra write of a post no longer holds; nothing was posted
+  NotActive           what a post is written for is paused or over; nothing was posted
   LostLease           another worker took over the run; this worker stops without further writes
   ReadersChanged      someone joined the chat of an activation; the activation is rebuilt
   ModelRejected       the model provider refuses this request; a retry does not help
@@ -198,6 +199,10 @@ class ConditionFailed(SkeinError):
 
 class ExtraWriteFailed(SkeinError):
     """The condition of an extra write of a post no longer holds; nothing was posted."""
+
+
+class NotActive(SkeinError):
+    """What a message is written for is paused or over, as its item says; nothing was posted."""
 
 
 class LostLease(SkeinError):

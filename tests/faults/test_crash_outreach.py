@@ -1,12 +1,15 @@
-"""Outreach, with a death at every call to the table: each person is written to exactly once."""
+"""Outreach, with a death, a pause or the end at every call to the table.
+
+Each person is written to exactly once, and to nobody once an operator has paused or canceled it.
+"""
 
 from typing import Any
 
 import pytest
 
 from skein.models.common.storage import Query
-from skein.outreach.api import NewOutreach
-from skein.outreach.models.outreach import Outreach
+from skein.outreach.api import NewOutreach, OutreachChange
+from skein.outreach.models.outreach import Outreach, OutreachStatus
 from skein.outreach.outreaches import Outreaches
 from skein.outreach.reports import OutreachReports
 from tests.fakes.table import MemoryTable
@@ -47,6 +50,13 @@ class Reaching(World):
         except Killed:
             self.fuse.disarm()
             outreach = self.create(given)
+        self.play()
+        calls = len(self.fuse.calls)
+        self.fuse.disarm()
+        self.check(outreach)
+        return calls
+
+    def play(self) -> None:
         for wait in (1, 60, 60, 120, 240, 480, 900):
             self.clock.advance(wait)
             for step in (self.tick, self.drain):
@@ -54,10 +64,43 @@ class Reaching(World):
                     step()
                 except Killed:
                     self.fuse.disarm()
-        calls = len(self.fuse.calls)
-        self.fuse.disarm()
-        self.check(outreach)
-        return calls
+
+    def changed_story(
+        self, given: dict[str, Any], status: OutreachStatus, number: int, *, after: bool
+    ) -> None:
+        """Play it, with an operator who pauses or cancels the outreach at one of its calls."""
+        outreach = self.create(given)
+        written: list[dict[str, list[str]]] = []
+
+        def meanwhile() -> None:
+            self.change(outreach, status)
+            written.append(self.written)
+
+        self.fuse.arm(number, after=after, meanwhile=meanwhile)
+        self.play()
+        if not written:  # this time, the story had fewer calls
+            meanwhile()
+        assert written == [self.written]
+        assert len(self.sms.taken) == sum(map(len, self.written.values()))
+        if status == "paused":
+            self.change(outreach, "active")
+            self.play()
+            self.check(outreach)
+            return
+        report = self.app.get(OutreachReports).of(self.app.get(Outreaches).get(TENANT, outreach.id))
+        assert {person.state for person in report.people} <= {"sent", "canceled"}
+        assert report.counts.get("sent", 0) == len(self.written)
+
+    def change(self, outreach: Outreach, status: OutreachStatus) -> None:
+        change = OutreachChange(status=status)
+        self.app.get(Outreaches).change(TENANT, outreach.id, change)
+
+    @property
+    def written(self) -> dict[str, list[str]]:
+        """The messages of each chat that has any."""
+        chats = {key.pk.rpartition("#")[2] for key in self.table.all_keys() if "#CHAT#" in key.pk}
+        found = {chat: [each.text for each in self.messages(chat)] for chat in chats}
+        return {chat: texts for chat, texts in found.items() if texts}
 
     def check(self, outreach: Outreach) -> None:
         words = "Coach here, for Alice. Reply STOP to get no more texts.\nWhen can you come?"
@@ -88,3 +131,21 @@ def test_crash_at_each_call_writes_to_each_person_once(given: dict[str, Any], sh
         world = Reaching()
         world.fuse.arm(number, after=after)
         world.story(given)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("status", ["paused", "canceled"])
+@pytest.mark.parametrize(
+    "given", [{"text": "When can you come?"}, {"instruction": "Ask when."}], ids=["text", "run"]
+)
+def test_outreach_writes_nothing_once_it_is_paused_or_canceled(
+    given: dict[str, Any], status: OutreachStatus, share: Share
+) -> None:
+    undisturbed = Reaching()
+    undisturbed.create(given)
+    undisturbed.fuse.disarm()
+    undisturbed.play()
+    calls = range(1, len(undisturbed.fuse.calls) + 1)
+    changes = [(number, after) for number in calls for after in (False, True)]
+    for number, after in share.of(changes):
+        Reaching().changed_story(given, status, number, after=after)

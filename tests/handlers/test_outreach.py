@@ -1,15 +1,17 @@
 """Outreach over the API: who is written to, when, how often, and what the report says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 import admin_api
+from skein.errors import Unavailable
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Query
+from skein.models.common.storage import Query, Update, Write
 from skein.models.config.overrides import TenantOverridesChange
+from skein.models.runs.completion import ModelRequest
 from skein.privacy.models.audit import AuditEntry
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.settings import Settings
@@ -231,6 +233,75 @@ def test_canceled_outreach_writes_to_nobody_else(club: Club) -> None:
     club.minutes_pass(2)
     assert club.texted == {}
     assert states(club.report(outreach_id)) == dict.fromkeys(PHONES, "canceled")
+
+
+@pytest.mark.parametrize("how", ["instruction", "text"])
+@pytest.mark.parametrize("status", ["paused", "canceled"])
+def test_worker_that_read_an_active_outreach_writes_nothing_after_the_change(
+    how: str, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    club = Club(model=ScriptedModel.saying(default=lambda _: "Hi"))
+    words = {"text": "Hi", "instruction": None} if how == "text" else {}
+    outreach_id = club.begin(people=PEOPLE[:1], **words).body["id"]
+    transact, person_key = club.table.transact, f"PERSON#{PEOPLE[0]}"
+
+    def late(writes: Sequence[Write]) -> None:
+        if any(isinstance(write, Update) and write.key.sk == person_key for write in writes):
+            monkeypatch.undo()
+            club.change(outreach_id, status)
+        transact(writes)
+
+    monkeypatch.setattr(club.table, "transact", late)
+    club.minutes_pass(3)
+    assert club.texted == {}
+    assert club.model.requests == []
+    expected = "waiting" if status == "paused" else "canceled"
+    assert states(club.report(outreach_id)) == {"ann": expected}
+
+
+@pytest.mark.parametrize("when", ["thinking", "down"])
+def test_run_of_a_canceled_outreach_posts_nothing(when: str) -> None:
+    def cancels(_: ModelRequest) -> str:
+        club.change(outreach_id, "canceled")
+        if when == "down":
+            raise Unavailable("the model is down")
+        return "Hi"
+
+    club = Club(model=ScriptedModel.saying(cancels, default="Hi"))
+    outreach_id = club.begin(people=PEOPLE[:1]).body["id"]
+    club.minutes_pass(10)
+    assert club.texted == {}
+    [ann] = club.report(outreach_id)["people"]
+    assert (ann["state"], ann["reason"]) == ("canceled", Reason.STOPPED_BY_OPERATOR)
+    assert len(club.model.requests) == 1
+
+
+def test_run_of_a_paused_outreach_posts_its_answer_after_the_pause() -> None:
+    def pauses(_: ModelRequest) -> str:
+        club.change(outreach_id, "paused")
+        return "Hi"
+
+    club = Club(model=ScriptedModel.saying(pauses))
+    outreach_id = club.begin(people=PEOPLE[:1]).body["id"]
+    club.minutes_pass(20)
+    [ann] = club.report(outreach_id)["people"]
+    assert (ann["state"], ann["reason"], club.texted) == ("writing", Reason.PAUSED, {})
+    club.change(outreach_id, "active")
+    club.minutes_pass(20)
+    assert club.texted == {"ann": [f"{INTRODUCTION}\nHi"]}
+
+
+def test_answer_of_a_person_is_heard_after_the_outreach_is_canceled() -> None:
+    asks = says("Which evenings?", wait=True)
+    club = Club(model=ScriptedModel.saying(asks, default="Thank you."))
+    club.agent(reply_mode="tools", enabled_tools=("send_message",))
+    outreach_id = club.begin(people=PEOPLE[:1]).body["id"]
+    club.minutes_pass(2)
+    club.change(outreach_id, "canceled")
+    club.model.script.append(says("Thank you."))
+    text_in(club, "Mondays", phone=PHONES["ann"])
+    club.minutes_pass(2)
+    assert club.texted["ann"][1:] == ["Thank you."]
 
 
 def test_nobody_is_written_to_after_the_end(club: Club) -> None:

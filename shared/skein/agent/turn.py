@@ -43,6 +43,7 @@ from skein.errors import (
     LostLease,
     ModelFiltered,
     ModelRejected,
+    NotActive,
     NotFound,
     ReadersChanged,
     Rejected,
@@ -161,7 +162,9 @@ class Turns:
         """Defer, retry or end a run whose activation raised an error."""
         claim, run_id = activation.claim, activation.run.id
         self._release(activation)
-        if isinstance(error, ReservedTokens):
+        if isinstance(error, NotActive):
+            self.leases.continue_later(claim)  # the next claim holds the run back or cancels it
+        elif isinstance(error, ReservedTokens):
             reason = Reason.CONCURRENCY_LIMIT
             self.leases.defer(claim, reason, str(error), longest_seconds=policy.BUSY_SECONDS)
         elif isinstance(error, ModelDown):

@@ -123,6 +123,8 @@ def _of_run(person: OutreachPerson, found: Mapping[Key, Item]) -> tuple[PersonSt
         return "sent", None
     if run.status not in OVER:
         return "writing", run.reason
+    if run.reason == Reason.STOPPED_BY_OPERATOR:
+        return "canceled", run.reason
     return ("silent" if run.status == "done" else "failed"), run.reason
 
 

@@ -2,7 +2,8 @@
 
 The item of each person is due when the person's turn comes. One transaction posts the text, or
 starts the run that writes it, and decides the state of the person. So workers that overlap, or die
-half-way, write once to each.
+half-way, write once to each. That transaction also checks that the outreach is active, and so does
+each post of a run that it has started.
 """
 
 import logging
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.channels.registry import channel_named
-from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound
+from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotActive, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.chats.outreach import ChatOutreach
 from skein.models.common.reason import Reason
@@ -132,7 +133,7 @@ class OutreachSender:
         """Post the text, or start the run that writes it.
 
         Raises:
-            ConditionFailed: Another worker was faster.
+            ConditionFailed: Another worker was faster, or the outreach is no longer active.
             NotFound: The person or the agent is gone.
             Conflict: The person may not be written to.
             NotNow: The person may not be written to now.
@@ -162,7 +163,7 @@ class OutreachSender:
         """Post the given text, in the transaction that decides the person's state.
 
         Raises:
-            ConditionFailed: Another worker was faster.
+            ConditionFailed: Another worker was faster, or the outreach is no longer active.
             NotNow: A limit is used up, or a person of the team holds the chat.
         """
         new = NewMessage(
@@ -172,6 +173,7 @@ class OutreachSender:
             text=text,
             client_id=outreach.id,
             template=outreach.template,
+            while_active=outreach.while_active,
         )
         try:
             self.chats.post_message(
@@ -183,7 +185,7 @@ class OutreachSender:
                     *self.contacts.charges(contact),
                 ),
             )
-        except ExtraWriteFailed:
+        except (ExtraWriteFailed, NotActive):
             raise ConditionFailed(frozenset()) from None
         except NotNow:
             raise
@@ -203,7 +205,7 @@ class OutreachSender:
         """Start the run that writes, in the transaction that decides the person's state.
 
         Raises:
-            ConditionFailed: Another worker was faster.
+            ConditionFailed: Another worker was faster, or the outreach is no longer active.
             NotNow: A limit is used up.
         """
         audience = audience_of(chat, since_seq=chat.last_seq + 1)
@@ -225,10 +227,12 @@ class OutreachSender:
             audience=audience,
             scope=scope_of(chat),
             chat=chat,
+            started_by=outreach.while_active,
         )
         written = person.decided("written", now, chat_id=chat.id, run_id=started.run.id)
         charges = self.contacts.charges(contact)
-        self.table.transact([*started.writes, written, *charges])
+        active = outreach.while_active.still_active
+        self.table.transact([*started.writes, written, active, *charges])
         self.dispatch.send([started.job])
 
     def _marked(self, outreach: Outreach, contact: Contact, now: datetime) -> Chat:

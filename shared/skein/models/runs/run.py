@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from pydantic import Field
 
+from skein.models.common.active_item import ActiveItem
 from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.ownership import StoredAuthors
@@ -138,6 +139,7 @@ class RunPosting(TypedDict):
     authors: Authors
     sharing_stamp: SharingStamp | None
     traced_to: str | None
+    while_active: ActiveItem | None
 
 
 class Run(Stored):
@@ -149,6 +151,7 @@ class Run(Stored):
             its plan; see `owned_partition`.
         for_chat_id: The chat that the run of a plan or a service belongs to. Such a run holds no
             slot there, and lives in its agent's partition.
+        started_by: The item that must be active for the run to write; None if none must.
         chain_depth: How many agents' messages lie between the run and a person.
         then: Agents that are to respond afterwards, one after another.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
@@ -200,6 +203,7 @@ class Run(Stored):
     audience: Audience = OPEN
     scope: str | None = None
     for_chat_id: Identifier | None = None
+    started_by: Annotated[ActiveItem | None, Field(exclude_if=lambda item: item is None)] = None
     chain_depth: int = 0
     then: tuple[Identifier, ...] = ()
     fence: int = 0
@@ -310,7 +314,14 @@ class Run(Stored):
             authors=self.words,
             sharing_stamp=self.sharing_stamp,
             traced_to=self.trigger.user_id,
+            while_active=self.while_active,
         )
+
+    @property
+    def while_active(self) -> ActiveItem | None:
+        """The item that must be active for the run to write; None once a person has replied."""
+        replied = self.resumed is not None and self.resumed.seq is not None
+        return None if replied else self.started_by
 
     @property
     def own_chat_id(self) -> str | None:

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
+from skein.models.common.active_item import ActiveItem
 from skein.models.common.base import (
     EntityId,
     Identifier,
@@ -86,6 +87,11 @@ class Outreach(OutreachFields, Stored):
     def key(self) -> Key:
         """The key of this outreach."""
         return self.key_of(self.tenant, self.id)
+
+    @property
+    def while_active(self) -> ActiveItem:
+        """The outreach as the item that must be active for its texts to be written."""
+        return ActiveItem(**self.key._asdict())
 
     @property
     def asker(self) -> str:

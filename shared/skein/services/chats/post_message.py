@@ -21,6 +21,7 @@ from skein.errors import (
     ConditionFailed,
     Conflict,
     ExtraWriteFailed,
+    NotActive,
     NotFound,
     ReadersChanged,
     Unprocessable,
@@ -29,6 +30,7 @@ from skein.models.chats.chat import Chat, Media, Message, MessageKind, Via, chec
 from skein.models.chats.choice import Choice
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
+from skein.models.common.active_item import ActiveItem
 from skein.models.common.address import Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
@@ -99,6 +101,7 @@ class NewMessage(Value):
         noticed_rules, opened_rules: See `Message`.
         sharing_stamp: The sharing rules by which the run was told others' words; None if it was
             told none.
+        while_active: The item that must be active for the message to be posted.
     """
 
     tenant: Tenant
@@ -128,6 +131,7 @@ class NewMessage(Value):
     noticed_rules: tuple[Identifier, ...] = ()
     opened_rules: tuple[Identifier, ...] = ()
     sharing_stamp: SharingStamp | None = None
+    while_active: ActiveItem | None = None
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
         """Return the keys of the idempotency records under the sender's own id and former ids."""
@@ -187,6 +191,7 @@ class Chats:
                 message of the chat.
             ExtraWriteFailed: The condition of the first extra write does not hold.
             ReadersChanged: What the run was told by sharing rules may not be told any more.
+            NotActive: What the message is written for is paused or over.
             Contention: 20 attempts lost to other writers; nothing was stored.
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
@@ -282,6 +287,8 @@ class Chats:
         commit.writes.extend(Check(key, gone(now)) for key in new.record_keys(sender.formerly)[1:])
         if new.sharing_stamp is not None:
             commit.writes.append(new.sharing_stamp.unchanged(new.tenant))
+        if new.while_active is not None:
+            commit.writes.append(new.while_active.still_active)
         if message.keeps:
             commit.writes.append(epoch_raised(new.tenant))
         stay = self._stay_begun_by(message, new, snapshot.chat, now)
@@ -333,6 +340,7 @@ class Chats:
 
         Raises:
             ExtraWriteFailed: The condition of the first extra write does not hold.
+            ReadersChanged, NotActive: As in `post_message`.
             ConditionFailed: Another writer changed the chat, or the outcome is unknown.
         """
         try:
@@ -345,8 +353,11 @@ class Chats:
             earlier = self.earlier(new, sender.formerly) if posted_before else None
             if earlier is not None:
                 return earlier
-            if new.sharing_stamp is not None and len(records) in failure.failed:
+            stamped = new.sharing_stamp is not None
+            if stamped and len(records) in failure.failed:
                 raise ReadersChanged(RULES_CHANGED) from failure
+            if new.while_active is not None and len(records) + stamped in failure.failed:
+                raise NotActive("nothing was posted") from failure
             if len(commit.writes) in failure.failed:
                 raise ExtraWriteFailed("nothing was posted") from failure
             raise

@@ -18,6 +18,7 @@ from skein.models.chats.choice import (
     Option,
 )
 from skein.models.chats.person_choices import OpenChoice
+from skein.models.common.active_item import ActiveItem
 from skein.models.common.address import Address, Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, Instant, MemberRef, Tenant, Value
@@ -51,7 +52,7 @@ class NewChoice(Value):
         client_id: The idempotency key of the question.
         addressee: The person who may answer; a member of the chat.
         options: The fixed answers; empty for an answer in words.
-        depth, run_id, authors, traced_to, origin, sharing_stamp: See `NewMessage`.
+        depth, run_id, authors, traced_to, origin, sharing_stamp, while_active: See `NewMessage`.
         expires_at: When it expires; None expires it after the chat's `choice_hours`.
         purpose, data: See `Choice`.
         invited_to, invited_by, number: See `OpenChoice`.
@@ -72,6 +73,7 @@ class NewChoice(Value):
     traced_to: Identifier | None = None
     origin: Origin | None = None
     sharing_stamp: SharingStamp | None = None
+    while_active: ActiveItem | None = None
     expires_at: Instant | None = None
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
@@ -161,6 +163,7 @@ class Asking:
             traced_to=new.traced_to,
             origin=new.origin,
             sharing_stamp=new.sharing_stamp,
+            while_active=new.while_active,
             choice=Choice(
                 question=new.question,
                 options=new.options,

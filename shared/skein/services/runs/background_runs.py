@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from skein.correlation import current
 from skein.models.chats.chat import Chat
+from skein.models.common.active_item import ActiveItem
 from skein.models.common.audience import NOBODY, OPEN, Audience, may_show
 from skein.models.common.ownership import effect_id
 from skein.models.common.storage import Missing, Put, Write
@@ -37,6 +38,7 @@ def agent_run(
     audience: Audience = OPEN,
     scope: str | None = None,
     chat: Chat | None = None,
+    started_by: ActiveItem | None = None,
 ) -> AgentRun:
     """Create a run in its agent's own partition, and a pointer to it.
 
@@ -51,6 +53,7 @@ def agent_run(
         audience: The audience of the trigger.
         scope: The scope of the items that the run makes while it shows no chat.
         chat: The chat that the run belongs to, of which the agent is a member.
+        started_by: The item that must be active for the run to write.
 
     Returns:
         The writes for the caller's transaction, and the run.
@@ -69,6 +72,7 @@ def agent_run(
         scope=scope,
         for_chat_id=chat.id if chat is not None else None,
         active_chat_id=chat.id if chat is not None else None,
+        started_by=started_by,
         correlation_id=current(),
         created_at=now,
     )

@@ -47,7 +47,7 @@ from skein.services.runs.slots import (
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
 
-HELD_BACK = timedelta(minutes=15)  # between two looks at a chat that is held
+HELD_BACK = timedelta(minutes=15)  # between two looks at a held chat, or at a paused item
 NO_PERMIT = "the person, the tenant or the agent has no free permit"
 
 logger = logging.getLogger(__name__)
@@ -86,8 +86,8 @@ class RunLeases(ABC):
 
         A run whose agent has left is canceled here, and so is a queued run of a discarded chat. In
         a chat that a person of the team holds, runs are canceled, too, but those of plans and
-        services wait. A run that used up its attempts fails. A run whose wait has timed out
-        resumes.
+        services wait. A run of an outreach waits while that is paused, and is canceled with it. A
+        run that used up its attempts fails. A run whose wait has timed out resumes.
 
         Args:
             job: The job that names the run.
@@ -113,7 +113,8 @@ class RunLeases(ABC):
             return None
         run, now = found.run, self.clock.now()
         follow(run.followed_by)
-        if self._waits(found, now) or self._waits_for_return(found, now):
+        waits = self._waits(found, now) or self._waits_for_return(found, now)
+        if waits or not self._may_write(found, now):
             return None
         pointless = _why_pointless(found)
         if pointless is not None:
@@ -176,6 +177,28 @@ class RunLeases(ABC):
         self.table.write(held_back(run, now))
         _log_no_work(run, Reason.DESK)
         return True
+
+    def _may_write(self, found: Claim, now: datetime) -> bool:
+        """Return whether what the run writes for is active; else hold it back or cancel it.
+
+        A paused run keeps its state, and the due pointer brings a worker back here.
+
+        Raises:
+            ConditionFailed: Another writer was faster.
+        """
+        run, needed = found.run, found.run.while_active
+        if needed is None:
+            return True
+        status = needed.status_of(self.table.get(needed.key))
+        if status == "paused":
+            change = run.recording(Reason.PAUSED, now) | run.due(now + HELD_BACK)
+            change |= {"due_tries": None}
+            self.table.write(Update(run.key, set=change, condition=found.fence_holds))
+            _log_no_work(run, Reason.PAUSED)
+        elif status == "over":
+            reason = Reason.STOPPED_BY_OPERATOR
+            self.completion.end(found, "canceled", reason=reason, error=reason.meaning)
+        return status == "active"
 
     def _hold_back(self, found: Claim) -> None:
         """Keep a paused run until the tick resumes it; this is neither an attempt nor a deferral.
