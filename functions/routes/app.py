@@ -19,7 +19,10 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
 import pydantic_core
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response, content_types
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
-from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.event_handler.openapi.exceptions import (
+    RequestUnsupportedContentType,
+    RequestValidationError,
+)
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -34,6 +37,7 @@ from skein.errors import (
     TooLarge,
     Unauthenticated,
     Unprocessable,
+    UnsupportedMediaType,
 )
 from skein.http import error_response
 from skein.identity.admission import Admission
@@ -63,6 +67,8 @@ OK, NOT_MODIFIED = 200, 304
 LIST_FIELDS = frozenset({"items", "next_cursor"})
 TAG_CHARACTERS = 32
 NO_SUCH_CALL = "route not found"
+NO_JSON = "the body must be application/json"
+BYTES = "application/octet-stream"
 ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 STATUSES: dict[int, str] = {
     400: "The request is malformed, or its cursor belongs to another list.",
@@ -71,6 +77,7 @@ STATUSES: dict[int, str] = {
     404: "The resource does not exist, or the caller cannot see it.",
     409: "The state of the resource forbids the request.",
     413: "The body is larger than 256 KiB.",
+    415: "The body is not JSON.",
     422: "Some values are invalid, or query parameters are unknown; `details` names them.",
     429: "A rate limit is exceeded; `Retry-After` says when to retry.",
     503: "The request failed temporarily. Try again.",
@@ -228,6 +235,7 @@ class Api(APIGatewayHttpResolver):
         self._refusals_so_far: APIGatewayHttpResolver | None = None
         self.exception_handler(NotFoundError)(_no_such_route)
         self.exception_handler(RequestValidationError)(_unfit)
+        self.exception_handler(RequestUnsupportedContentType)(_no_json)
         self.exception_handler(SkeinError)(_answer)
         self.exception_handler(Exception)(_unexpected)
 
@@ -516,15 +524,23 @@ def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         The fields of the event to replace: the body as text, and headers that declare JSON. Methods
-        without a body get None as their body.
+        without a body get None as their body. So does an empty body; if it has another content
+        type, the headers declare bytes, which routes with a body refuse.
 
     Raises:
-        Invalid: The body is not UTF-8 or valid base64, or its content type is not JSON.
+        Invalid: The body is not UTF-8 or valid base64.
         TooLarge: The body is longer than 256 KiB.
+        UnsupportedMediaType: The content type of the body is not JSON.
     """
     body = event.get("body")
-    if not body or event["requestContext"]["http"]["method"] in BODILESS:
+    if event["requestContext"]["http"]["method"] in BODILESS:
         return {"body": None, "isBase64Encoded": False}
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
+    media_type = headers.get("content-type", "").split(";")[0].strip().lower()
+    is_json = media_type in {"", content_types.APPLICATION_JSON}
+    headers["content-type"] = content_types.APPLICATION_JSON if is_json else BYTES
+    if not body:
+        return {"body": None, "isBase64Encoded": False, "headers": headers}
     try:
         data = b64decode(body, validate=True) if event.get("isBase64Encoded") else body.encode()
         text = data.decode()
@@ -532,11 +548,8 @@ def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
         raise Invalid("the body is not valid UTF-8") from None
     if len(data) > MAX_BODY_BYTES:
         raise TooLarge(f"the body is larger than {MAX_BODY_BYTES:,} bytes")
-    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
-    media_type = headers.get("content-type", "").split(";")[0].strip().lower()
-    if media_type not in {"", "application/json"}:
-        raise Invalid("the body must be application/json")
-    headers["content-type"] = content_types.APPLICATION_JSON
+    if not is_json:
+        raise UnsupportedMediaType(NO_JSON)
     return {"body": text, "isBase64Encoded": False, "headers": headers}
 
 
@@ -578,6 +591,10 @@ def _answer(error: SkeinError) -> Response[str]:
 
 def _no_such_route(_error: NotFoundError) -> Response[str]:
     return _answer(NotFound(NO_SUCH_CALL))
+
+
+def _no_json(_error: RequestUnsupportedContentType) -> Response[str]:
+    return _answer(UnsupportedMediaType(NO_JSON))
 
 
 def _unfit(error: RequestValidationError) -> Response[str]:

@@ -5,8 +5,8 @@ A route says only how it differs from its method's and its router's defaults:
 | method | status | audited as | errors, besides 401, 403, 422, 429 and 503 |
 |---|---|---|---|
 | GET | 200 | read | 400 for a list with a cursor |
-| POST | 201 | create; change with another status | 400, 413 |
-| PUT, PATCH | 200 | change | 400, 413 |
+| POST | 201 | create; change with another status | 400, 413, 415 |
+| PUT, PATCH | 200 | change | 400, 413, 415 |
 | DELETE | 204; 200 with a body | delete | |
 
 Each route with an id in its path has the error 404, too.
@@ -165,7 +165,7 @@ class ApiRouter:
                 "status", NO_CONTENT if empty else CREATED if method == "POST" else OK
             )
             model = None if empty else options.get("model", _body(returned))
-            usual = {400, 413} if method in WITH_BODY else set()
+            usual = {400, 413, 415} if method in WITH_BODY else set()
             if "<" in rule:
                 usual.add(404)
             if "cursor" in signature(function).parameters:

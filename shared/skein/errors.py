@@ -8,6 +8,7 @@ SkeinError
     NotFound          404  the caller sees no such resource
     Conflict          409  the resource is in a state that forbids the request
     TooLarge          413  larger than the table or the contract allows
+    UnsupportedMediaType 415  the body is not JSON
     Unprocessable     422  well formed, but the values do not fit together
     RateLimited       429  too many requests
   Transient           try again later: 503, retried by the queue
@@ -109,6 +110,13 @@ class TooLarge(Rejected):
 
     status = 413
     code = "too_large"
+
+
+class UnsupportedMediaType(Rejected):
+    """The body has another content type than JSON."""
+
+    status = 415
+    code = "unsupported_media_type"
 
 
 class Unprocessable(Rejected):

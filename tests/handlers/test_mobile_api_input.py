@@ -115,10 +115,16 @@ def test_a_huge_body_is_413(world: World, husam: Client, size: int) -> None:
 def test_only_json_is_taken(world: World, husam: Client) -> None:
     raw = json.dumps({"text": "Hi", "client_id": "1"})
     for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "a/b"):
-        assert husam.call("POST", MESSAGES, raw=raw, content_type=kind).status == 400
+        for body in (raw, ""):
+            answer = husam.call("POST", MESSAGES, raw=body, content_type=kind)
+            assert (answer.status, answer.code) == (415, "unsupported_media_type")
     assert world.texts() == []
     kind = "Application/JSON; charset=utf-8"
     assert husam.call("POST", MESSAGES, raw=raw, content_type=kind).status == 201
+
+
+def test_call_without_a_body_takes_any_content_type(husam: Client) -> None:
+    assert husam.call("POST", "/v1/live", raw="", content_type="text/plain").status == 201
 
 
 def test_the_longest_text_is_taken_whole(world: World, husam: Client) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import admin_api
+from routes.document.openapi import document
 from skein.models.common.storage import Update
 from skein.sharing import dry_run as sharing_dry_run
 from tests.support.api_client import WHY, Client
@@ -287,3 +288,20 @@ def test_dry_run_of_what_does_not_exist_is_refused(family: Family) -> None:
     assert post("/v1/sharing/dry-run", {"roles": roles}).status == 404
     support = operator(family, scope="support")
     assert support.post("/v1/sharing/dry-run", {"roles": []}).status == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "given"),
+    [
+        ("GET", "/v1/sharing/why", {"chat_id": "chat_no", "reader_id": RINA.id, "from_seq": 1}),
+        ("GET", "/v1/sharing/preview", {"agent_id": "agt_no", "user_id": RINA.id, "q": "dog"}),
+        ("POST", "/v1/sharing/dry-run", {"remove": ["shr_no"]}),
+    ],
+)
+def test_missing_item_is_a_documented_404(
+    family: Family, method: str, path: str, given: dict[str, Any]
+) -> None:
+    caller = operator(family)
+    answer = caller.get(path, **given, reason=WHY) if method == "GET" else caller.post(path, given)
+    assert answer.status == 404, answer.body
+    assert "404" in document()["paths"][path][method.lower()]["responses"]

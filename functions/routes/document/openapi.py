@@ -92,6 +92,7 @@ ERRORS = {
     "404": "NotFound",
     "409": "Conflict",
     "413": "TooLarge",
+    "415": "UnsupportedMediaType",
     "422": "Unprocessable",
     "429": "TooManyRequests",
     "500": "InternalError",
@@ -187,6 +188,7 @@ ERROR_EXAMPLES: dict[str, dict[str, Any]] = {
     "404": _error("not_found", "no such chat"),
     "409": _error("conflict", "the chat is being discarded"),
     "413": _error("too_large", "the body is larger than 262,144 bytes"),
+    "415": _error("unsupported_media_type", "the body must be application/json"),
     "422": _error(
         "unprocessable",
         "some values are invalid",

@@ -87,7 +87,7 @@ OF_AGENTS: dict[ItemKind, type[Gets]] = {
 }
 
 
-@router.get("/v1/sharing/why", "Explain why a person may see messages, or why not")
+@router.get("/v1/sharing/why", "Explain why a person may see messages, or why not", 404)
 def explain_messages(
     chat_id: InWhichChat,
     reader_id: Reader,
@@ -145,7 +145,7 @@ def explain_item(
     return ExplanationResource.of(explanations.of_item(agent, thing, readers))
 
 
-@router.get("/v1/sharing/preview", "Preview what an agent could use to answer a person")
+@router.get("/v1/sharing/preview", "Preview what an agent could use to answer a person", 404)
 def preview_sharing(
     agent_id: ByAgent, user_id: Asker, q: Question, *, reason: WhyPrivate = None
 ) -> SharingPreview:
@@ -166,6 +166,7 @@ def preview_sharing(
 @router.post(
     "/v1/sharing/dry-run",
     "Try a change of sharing rules or roles",
+    404,
     status=200,
     role="owner",
     audit=Audited("create", "dry_run", scope="owner"),

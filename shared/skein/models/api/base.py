@@ -42,6 +42,7 @@ ErrorCode = Literal[
     "not_found",
     "conflict",
     "too_large",
+    "unsupported_media_type",
     "unprocessable",
     "rate_limited",
     "unavailable",
