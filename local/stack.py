@@ -30,6 +30,7 @@ from local.environment import (
 from local.errors import DataInUseError, PortInUseError
 from local.events import Request, Response
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
+from local.interrupted_runs import hand_over_at_stop, hand_over_runs
 from local.log_file import PRIVATE
 from local.message_log import MessageLog, show_sms_received, show_sms_sent
 from local.mobile_push import LocalPush
@@ -88,6 +89,7 @@ from skein.ports import Clock, LanguageModel, ModelList, Sockets
 from skein.services.chats.message_reasons import ReasonViews
 from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.services.directory.users import Users
+from skein.services.replies.noticed_leases import NoticedLeases
 from skein.settings import Settings
 
 CLOCK_FILE = "clock"
@@ -369,6 +371,9 @@ class Stack:
         self._wired(engine, poller, clock)
         parts.callback(sandbox.stop)
         sandbox.start()
+        leases = bootstrap.app().get(NoticedLeases)
+        hand_over_runs(adapters.table, leases, lost=True)
+        parts.callback(hand_over_at_stop, adapters.table, leases)
         # The poller stops first: a running drain then fails and releases the schedules.
         parts.callback(schedules.stop)
         parts.callback(feed.stop, seconds=STOP_SECONDS)

@@ -357,6 +357,22 @@ class RunLeases(ABC):
         """
         self._postpone(claim, 0, Reason.HANDED_OVER, {"attempts": claim.run.attempts - 1})
 
+    def take_from_worker(self, claim: Claim, *, lost: bool) -> None:
+        """End the lease of a worker that works no more, so that the next one begins at once.
+
+        Args:
+            claim: The worker's claim, as it is stored.
+            lost: Whether the worker died. Otherwise its work was no attempt.
+
+        Raises:
+            LostLease: The run has ended, or another worker has taken it over.
+        """
+        reason = Reason.WORKER_LOST if lost else Reason.HANDED_OVER
+        change: dict[str, object] = {"fence": claim.run.fence + 1}
+        if not lost:
+            change["attempts"] = claim.run.attempts - 1
+        self._postpone(claim, 0, reason, change)
+
     def _postpone(
         self, claim: Claim, wait_seconds: int, reason: Reason, change: dict[str, object]
     ) -> None:

@@ -1,0 +1,43 @@
+"""Runs whose worker ends with the stack: the next worker may take them at once.
+
+On Lambda, a worker that dies leaves its lease, which ends with the time-out of its function. All
+workers of a local stack are threads of one process, so that no lease outlives it.
+"""
+
+import logging
+
+from local.timing.due_index import DueIndex, key_of
+from skein.errors import LostLease, SkeinError
+from skein.models.runs.run import Run
+from skein.ports import Table
+from skein.services.runs.claim import read_claim
+from skein.services.runs.lease import RunLeases
+
+logger = logging.getLogger(__name__)
+
+
+def hand_over_runs(table: Table, leases: RunLeases, *, lost: bool) -> None:
+    """End the leases of all runs on which a worker is at work, and send their jobs.
+
+    Args:
+        lost: Whether the workers died, so that their attempts count.
+    """
+    for pointer in list(DueIndex(table).pointers("run")):
+        item = table.get(key_of(pointer))
+        run = Run.from_item(item) if item is not None else None
+        claim = read_claim(table, run.job) if run is not None else None
+        # A run that was deferred, or waits for a pause to end, has a reason and no worker.
+        if claim is None or claim.run.status != "running" or claim.run.reason is not None:
+            continue
+        try:
+            leases.take_from_worker(claim, lost=lost)
+        except LostLease:
+            logger.info("run has ended meanwhile", extra={"run_id": claim.run.id})
+
+
+def hand_over_at_stop(table: Table, leases: RunLeases) -> None:
+    """Hand over the runs of workers that a stop interrupts; the next start covers a failure."""
+    try:
+        hand_over_runs(table, leases, lost=False)
+    except SkeinError as error:
+        logger.warning("runs not handed over: %s", error)
