@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from local.errors import DamagedDataError, OtherFormatError
@@ -100,13 +100,17 @@ class Database:
             self._idle.append(self._prepared(self._open()))
 
     def create(self) -> None:
-        """Create the file and its tables if they are missing, and check an existing file.
+        """Create the file and its tables if it is missing, and check an existing file.
+
+        A file is created whole, so one that has no tables was cut off.
 
         Raises:
             DamagedDataError: The file is damaged.
             OtherFormatError: The file has another storage format.
         """
         try:
+            if self._path is not None and not self._path.exists():
+                _create_file(self._path)
             connection = self._prepared(self._open())
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
@@ -120,8 +124,9 @@ class Database:
                 "SELECT user_version, (SELECT COUNT(*) FROM sqlite_schema) FROM pragma_user_version"
             ).fetchone()
             if found == 0 and tables == 0:
-                connection.execute("PRAGMA journal_mode = WAL")
-                _create(connection)
+                if self._path is not None:
+                    raise _damaged(self._path)
+                _create_tables(connection)
             elif found != STORAGE_FORMAT:
                 raise _of_another_format(self._path)
             elif not _is_sound(connection):
@@ -250,19 +255,23 @@ class _Borrowed:
             raise _meaning(error) from error
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    """Create the tables, unless another process was faster."""
+def _create_file(path: Path) -> None:
+    """Create a database beside its place, and move it there once it is whole."""
+    partial = path.with_name(f"{path.name}.part")
+    for ending in ("", "-wal", "-shm"):
+        partial.with_name(f"{partial.name}{ending}").unlink(missing_ok=True)
+    with closing(sqlite3.connect(partial, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        _create_tables(connection)
+    partial.replace(path)
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    try:
-        [found] = connection.execute("PRAGMA user_version").fetchone()
-        if found == 0:
-            for statement in SCHEMA.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {STORAGE_FORMAT}")
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+    for statement in SCHEMA.split(";"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {STORAGE_FORMAT}")
+    connection.execute("COMMIT")
 
 
 @contextmanager

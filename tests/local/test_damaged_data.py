@@ -37,7 +37,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 DAMAGE = [
     *((name, b"\xff\xfe\xfd\n") for name in READERS),
     *((name, b"[1]\n") for name in READERS),
-    *((name, b"") for name in READERS if name not in {"texts.jsonl", "skein.db"}),
+    *((name, b"") for name in READERS if name != "texts.jsonl"),
     ("clock", b"nan"),
     ("clock", b"1e12"),
     ("clock", b"inf"),
@@ -63,6 +63,13 @@ def test_stack_with_a_damaged_table_does_not_start(tmp_path: Path) -> None:
     with pytest.raises(DamagedDataError):
         Stack(Config(port=0, data_dir=tmp_path, openai_base_url="http://127.0.0.1:9/v1")).start()
     assert (tmp_path / "skein.db").read_bytes() == b"{" * 5_000
+
+
+def test_start_that_was_killed_while_it_created_the_table_is_no_damage(tmp_path: Path) -> None:
+    (tmp_path / "skein.db.part").write_bytes(b"")
+    (tmp_path / "skein.db.part-wal").write_bytes(b"half of it")
+    Database(tmp_path / "skein.db").create()
+    assert [path.name for path in tmp_path.glob("*.part*")] == []
 
 
 def test_database_with_a_damaged_page_does_not_start(tmp_path: Path) -> None:
