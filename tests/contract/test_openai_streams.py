@@ -52,6 +52,17 @@ def test_words_are_reported_while_they_come(server: ScriptedOpenAI, model: OpenA
     assert call.body["stream_options"] == USAGE
 
 
+@pytest.mark.parametrize("streams", [True, False])
+def test_nul_characters_of_a_model_reach_nobody(
+    server: ScriptedOpenAI, model: OpenAIModel, streams: bool
+) -> None:
+    heard: list[str] = []
+    server.say("Re\0st \0now.\0")
+    asked = request()
+    answer = model.stream(asked, heard.append) if streams else model.complete(asked)
+    assert (answer.text, heard) == ("Rest now.", ["Rest ", "Rest now."] if streams else [])
+
+
 @pytest.mark.parametrize(
     "scripted",
     [

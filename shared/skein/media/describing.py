@@ -23,7 +23,13 @@ from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import MediaJob
 from skein.models.quotas.usage import Words
-from skein.models.runs.completion import ImageRef, ModelAnswer, ModelMessage, TokenUsage
+from skein.models.runs.completion import (
+    ImageRef,
+    ModelAnswer,
+    ModelMessage,
+    TokenUsage,
+    well_formed,
+)
 from skein.ports import Clock, Files, Table
 from skein.prompts import render
 from skein.services.background.engine import (
@@ -218,7 +224,7 @@ def _description(answer: ModelAnswer) -> str:
     text = found.get(SHOWS) if found is not None else None
     if answer.fault is not None or not isinstance(text, str) or not text.strip():
         raise UnusableAnswer("the answer has no description")
-    return " ".join(text.split())[:MAX_DESCRIPTION]
+    return " ".join(well_formed(text).split())[:MAX_DESCRIPTION]
 
 
 def _beginning(excerpt: str) -> str:

@@ -228,7 +228,7 @@ def entries_in(
             text, number = _parts(value)
             if text is None:
                 return None
-            text = well_formed(text.replace("\0", "")).strip()[:MAX_MEMORY].strip()
+            text = well_formed(text).strip()[:MAX_MEMORY].strip()
             if any(character.isalnum() for character in text):
                 old = _numbered(shown, number)
                 # A journal entry fades, so it must not supersede a core memory.

@@ -290,7 +290,7 @@ def extraction_in(answer: ModelAnswer) -> Extraction:
         if answer.fault == "cut_off":
             raise TooMuch("the answer was cut off")
         raise UnusableAnswer("the answer could not be parsed")
-    texts = [well_formed(each.replace("\0", "")).strip()[:PASSAGE].strip() for each in given]
+    texts = [well_formed(each).strip()[:PASSAGE].strip() for each in given]
     kept = tuple(dict.fromkeys(text for text in texts if any(map(str.isalnum, text))))
     if len(kept) > MAX_MEMORIES:
         raise TooMuch(f"the answer has {len(kept)} memories")

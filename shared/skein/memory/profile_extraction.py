@@ -196,7 +196,7 @@ def _value(given: object) -> str | list[str] | None:
 def _text(given: object) -> str | None:
     if not isinstance(given, str):
         return None
-    text = well_formed(given.replace("\0", "")).strip()
+    text = well_formed(given).strip()
     return text if 0 < len(text) <= MAX_VALUE else None
 
 

@@ -15,11 +15,15 @@ AnswerFault = Literal["empty", "cut_off", "refused", "filtered", "unspoken"]
 
 
 def well_formed(text: str) -> str:
-    """Replace lone surrogates, which JSON escapes can produce, by question marks."""
-    return text.encode(errors="replace").decode()
+    """Remove NUL characters, and replace lone surrogates by question marks.
+
+    The escapes of a model's JSON can produce both.
+    """
+    return text.replace("\0", "").encode(errors="replace").decode()
 
 
-# A model's text may end in the middle of a character, which the table would refuse.
+# A model's text may end in the middle of a character, which the table would refuse, and may hold
+# NUL characters, which apps and phones do not show.
 ModelText = Annotated[str, AfterValidator(well_formed)]
 
 
