@@ -325,6 +325,35 @@ def test_erased_person_is_in_no_outreach(club: Club) -> None:
     assert set(states(club.report(outreach_id))) == {"ann", "cat"}
 
 
+def test_number_that_opted_out_before_an_erasure_is_not_written_to_until_it_consents(
+    club: Club,
+) -> None:
+    text_in(club, "STOP", phone=PHONES["ben"])
+    privacy = Client(club, admin_api, sub="usr_op", scope="privacy")
+    privacy.call("DELETE", "/v1/users/usr_ben")
+    for _ in range(4):
+        club.clock.advance(1_000)
+        club.tick()
+        club.drain()
+    texted = len(club.sms.taken)
+    assert not [item for item in map(str, club.table.all_items()) if PHONES["ben"] in item]
+
+    reachable(club, "usr_new", "Ben again", PHONES["ben"])
+    outreach_id = club.begin(people=["usr_new"]).body["id"]
+    club.minutes_pass(2)
+    [new] = club.report(outreach_id)["people"]
+    assert (new["state"], new["reason"], len(club.sms.taken)) == (
+        "refused",
+        Reason.OPTED_OUT,
+        texted,
+    )
+    text_in(club, "START", "SM9", phone=PHONES["ben"])
+    club.minutes_pass(2)
+    outreach_id = club.begin(people=["usr_new"]).body["id"]
+    club.minutes_pass(2)
+    assert states(club.report(outreach_id)) == {"new": "sent"}
+
+
 def test_report_tells_of_silent_agents_and_failed_texts() -> None:
     club = Club(model=ScriptedModel.saying("[silence]", default="Hi"))
     outreach_id = club.begin(people=PEOPLE[:1]).body["id"]

@@ -30,6 +30,7 @@ from skein.services.chats.consolidation_schedule import due_change
 from skein.services.chats.invitations import end_invitation
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import pages_of_relation
+from skein.services.directory.opted_out_numbers import OptedOutNumbers
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.slots import slots_unchanged
 
@@ -44,6 +45,7 @@ class MembershipErasure:
     table: Table
     clock: Clock
     completion: RunCompletion
+    opted_out: OptedOutNumbers
 
     def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Note every chat that the person is in or has left."""
@@ -182,6 +184,9 @@ class MembershipErasure:
             also=self._bookkeeping(sweep, snapshot, now),
         )
         writes: list[Write] = [write, *(Delete(membership.key) for membership in own)]
+        for membership in own:
+            remembered = self.opted_out.remembered(membership, sweep.subject.addresses)
+            writes.extend(remembered)
         writes.extend(_forgotten(membership) for membership in snapshot.agents)
         if chat.discarded_at is not None and snapshot.chat.consolidation_at is not None:
             writes.append(due_change(chat, None).write)

@@ -33,6 +33,7 @@ from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import pages_of_relation, read_items
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import people_in_shared_chats
+from skein.services.directory.opted_out_numbers import OptedOutNumbers
 from skein.services.directory.time_zones import quiet_until
 from skein.settings import Settings
 
@@ -90,6 +91,7 @@ class FirstContact:
     table: Table
     clock: Clock
     ids: Ids
+    opted_out: OptedOutNumbers
     settings: Settings
 
     def open(
@@ -318,18 +320,20 @@ class FirstContact:
         The chat is None if it is another agent's or discarded.
 
         Raises:
-            Conflict: The person has opted out of the channel there.
+            Conflict: The person has opted out of the channel there; or had, before an erasure, and
+                has not consented since.
         """
+        consent = way.owner.consents[way.route.channel]
+        if consent.how == "operator" and self.opted_out.has(
+            parties.user.tenant, way.owner.address, way.route.channel
+        ):
+            raise _opted_out(parties.user.id)
         if way.known is None:
             return None, None
         tenant, chat_id = way.known.tenant, way.known.chat_id
         former = read_membership(self.table, tenant, chat_id, parties.user.as_member.ref)
         if former is not None and way.route.channel in former.opt_outs:
-            raise Conflict(
-                "the person has opted out of texts of this line",
-                details={"user_id": parties.user.id},
-                reason=Reason.OPTED_OUT,
-            )
+            raise _opted_out(parties.user.id)
         if way.known.agent_id != parties.agent.id:
             return former, None
         try:
@@ -399,6 +403,14 @@ class FirstContact:
         for name, value in {"agent": parties.agent.name, "asker": asker, "stop": stop}.items():
             words = words.replace(f"{{{name}}}", value)
         return words
+
+
+def _opted_out(user_id: str) -> Conflict:
+    return Conflict(
+        "the person has opted out of texts of this line",
+        details={"user_id": user_id},
+        reason=Reason.OPTED_OUT,
+    )
 
 
 def _no_consent(user_id: str) -> Conflict:

@@ -1,0 +1,57 @@
+"""Numbers whose persons opted out of texts and were erased, as keyed hashes."""
+
+import hashlib
+import hmac
+from typing import ClassVar
+
+from skein.models.common.address import Address
+from skein.models.common.base import Instant, Stored, Tenant, key_part
+from skein.models.common.storage import META, Key, SortKeyPrefix
+
+
+class OptOutKey(Stored):
+    """The tenant's key of the hashes, without which nobody can look a number up.
+
+    Attributes:
+        secret: The key, in hexadecimal digits.
+    """
+
+    tenant: Tenant
+    secret: str
+
+    @staticmethod
+    def key_of(tenant: str) -> Key:
+        """Return the key of a tenant's item."""
+        return Key(f"{key_part(tenant)}#OPTOUTS", META)
+
+    @property
+    def key(self) -> Key:
+        """The key of this item."""
+        return self.key_of(self.tenant)
+
+    def number(self, address: Address, channel: str, at: Instant) -> "OptedOutNumber":
+        """Return the item of a number and a channel."""
+        hashed = hmac.digest(bytes.fromhex(self.secret), str(address).encode(), hashlib.sha256)
+        return OptedOutNumber(tenant=self.tenant, hash=hashed.hex(), channel=channel, at=at)
+
+
+class OptedOutNumber(Stored):
+    """A number on which an erased person had opted out of a channel.
+
+    Attributes:
+        hash: The keyed hash of the number.
+        at: When the person opted out.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("NUMBER#")
+
+    tenant: Tenant
+    hash: str
+    channel: str
+    at: Instant
+
+    @property
+    def key(self) -> Key:
+        """The key of this number."""
+        pk = OptOutKey.key_of(self.tenant).pk
+        return Key(pk, f"{self.PREFIX}{key_part(self.channel)}#{self.hash}")

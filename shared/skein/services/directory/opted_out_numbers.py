@@ -1,0 +1,64 @@
+"""Numbers whose persons opted out of texts before they were erased.
+
+An erasure deletes the opt-out with the person's memberships. What remains is a keyed hash of the
+number, so that an operator who enters the number again does not have it texted first.
+"""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from skein.channels.registry import channel_named
+from skein.errors import ConditionFailed
+from skein.models.chats.membership import Membership
+from skein.models.common.address import Address
+from skein.models.common.storage import Missing, Put, Write
+from skein.models.directory.opted_out_number import OptOutKey
+from skein.ports import Clock, Table
+
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptedOutNumbers:
+    """The service that remembers opted-out numbers of erased persons."""
+
+    table: Table
+    clock: Clock
+
+    def remembered(self, membership: Membership, addresses: Iterable[Address]) -> list[Write]:
+        """Return the writes that remember the opt-outs of a membership that is erased.
+
+        Args:
+            addresses: The person's addresses.
+        """
+        if not membership.opt_outs:
+            return []
+        key = self._key(membership.tenant)
+        numbers = {
+            item.key: item
+            for address in addresses
+            for channel, at in membership.opt_outs.items()
+            if (kind := channel_named(channel).kind) is not None and kind.name == address.kind
+            for item in (key.number(address, channel, at),)
+        }
+        return [Put(number.key, number.attributes()) for number in numbers.values()]
+
+    def has(self, tenant: str, address: Address, channel: str) -> bool:
+        """Tell whether a person with this number opted out of a channel and was erased."""
+        item = self.table.get(OptOutKey.key_of(tenant))
+        if item is None:
+            return False
+        number = OptOutKey.from_item(item).number(address, channel, self.clock.now())
+        return self.table.get(number.key) is not None
+
+    def _key(self, tenant: str) -> OptOutKey:
+        """Return the tenant's key, which is created at its first use."""
+        new = OptOutKey(tenant=tenant, secret=secrets.token_hex(KEY_BYTES))
+        item = self.table.get(new.key)
+        if item is None:
+            try:
+                self.table.write(Put(new.key, new.attributes(), Missing()))
+            except ConditionFailed:
+                item = self.table.get(new.key)
+        return OptOutKey.from_item(item) if item is not None else new
