@@ -49,7 +49,10 @@ in the person's direct chat.
 the error names them. People come one after another, at half of the line's pace, and wait while the
 line has a queue or no segments of the day, in quiet hours, over a limit, and while the team holds
 their chat. `GET /v1/outreach/{outreach_id}` has the state of each person and the reason; `PATCH`
-pauses, resumes or cancels. A person who answers finds the agent informed: for two weeks, the
+pauses, resumes or cancels. After the answer to a pause or cancellation, no message of the
+outreach is posted: each transaction that posts one checks that the outreach is active, also in the
+runs that it started. Such a run waits for the end of the pause, or is canceled. The agent still
+answers what a person replies. A person who answers finds the agent informed: for two weeks, the
 prompts of their direct chat, and no others, have the section `OUTREACH`.
 
 ```sh

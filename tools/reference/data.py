@@ -38,6 +38,7 @@ from skein.models.directory import (
     line,
     name_index,
     number_code,
+    opted_out_number,
     user,
     webhook_service,
 )
@@ -377,6 +378,11 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         ),
         "`AddressChat`": Row(
             address_index.AddressChat.key_of(TENANT, ADDRESS, LINE), address_index.AddressChat
+        ),
+        "`OptOutKey`": Row(opted_out_number.OptOutKey.key_of(TENANT), opted_out_number.OptOutKey),
+        "`OptedOutNumber`": Row(
+            opted_out_number.OptedOutNumber.key_of(TENANT, "{channel}", "{hash}"),
+            opted_out_number.OptedOutNumber,
         ),
         "`ReceivedSms`": Row(sms.ReceivedSms.key_of(TENANT, "{sid}"), sms.ReceivedSms),
         "`Line`": Row(line.Line.key_of(ADDRESS), line.Line),

@@ -1299,7 +1299,7 @@ EntryKind: TypeAlias = Literal['message', 'memory', 'document', 'borrowed']
 ErrandState: TypeAlias = Literal['open', 'answered', 'no_answer']
 
 
-ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'too_large', 'unprocessable', 'rate_limited', 'unavailable', 'storage_full', 'internal']
+ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'too_large', 'unsupported_media_type', 'unprocessable', 'rate_limited', 'unavailable', 'storage_full', 'internal']
 
 
 TurnRole: TypeAlias = Literal['user', 'assistant']

@@ -50,8 +50,13 @@ class OptedOutNumber(Stored):
     channel: str
     at: Instant
 
+    @staticmethod
+    def key_of(tenant: str, channel: str, hashed: str) -> Key:
+        """Return the key of a number's hash on a channel."""
+        pk = OptOutKey.key_of(tenant).pk
+        return Key(pk, f"{OptedOutNumber.PREFIX}{key_part(channel)}#{hashed}")
+
     @property
     def key(self) -> Key:
         """The key of this number."""
-        pk = OptOutKey.key_of(self.tenant).pk
-        return Key(pk, f"{self.PREFIX}{key_part(self.channel)}#{self.hash}")
+        return self.key_of(self.tenant, self.channel, self.hash)
