@@ -50,7 +50,7 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 146,
+    "admin_api": 149,
     "api_docs": 412,
     "authorizer": 80,
     "console": 60,
@@ -58,15 +58,15 @@ MOST = {
     "background_worker": 250,
     "feed": 97,
     "live_connect": 92,
-    "live_disconnect": 90,
-    "live_frames": 90,
-    "mobile_api": 149,
+    "live_disconnect": 92,
+    "live_frames": 92,
+    "mobile_api": 152,
     "push_worker": 96,
-    "run_worker": 345,
-    "service_webhook": 90,
+    "run_worker": 350,
+    "service_webhook": 92,
     "sms_delivery": 115,
-    "sms_status": 110,
-    "sms_webhook": 154,
+    "sms_status": 112,
+    "sms_webhook": 157,
     "tick": 139,
     "upkeep_worker": 148,
 }

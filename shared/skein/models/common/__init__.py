@@ -1,6 +1,7 @@
 """Define base classes, keys, audiences, provenance and owners that all models use."""
 
 __all__ = [
+    "active_item",
     "address",
     "agent_item",
     "audience",

@@ -7,6 +7,7 @@ __all__ = [
     "line",
     "name_index",
     "number_code",
+    "opted_out_number",
     "phone_number",
     "profile_change",
     "role",

@@ -6,6 +6,7 @@ __all__ = [
     "recordable",
     "run",
     "step",
+    "strict_schema",
     "tool_arguments",
     "trigger",
 ]

@@ -10,6 +10,7 @@ __all__ = [
     "model_warnings",
     "name_index",
     "number_codes",
+    "opted_out_numbers",
     "people_search",
     "profile_changes",
     "sign_outs",
