@@ -38,7 +38,7 @@ def test_app_asks_once_and_posts_once(world: World) -> None:
     alice, ben = Client(world, sub=ALICE.id), Client(world, sub=BEN.id)
     say(world, "Tell the team that I am late")
     [asked] = alice.get("/v1/me/choices").body["items"]
-    assert asked["question"] == f'Post in "Team" (Ben): "{LATE}"?'
+    assert asked["question"] == f'Post in "Team" (Ben): "{LATE}"? Yes posts this in your name.'
     assert ben.get("/v1/chats/chat_team/messages").body["items"] == []
 
     answer = {"choice": {"seq": asked["seq"], "option": YES}, "client_id": "yes"}

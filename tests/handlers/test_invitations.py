@@ -130,7 +130,7 @@ def test_invited_person_sees_who_title_and_members(husam: Client, ahmad: Client)
         "seq": None,
         "agent_id": None,
         "purpose": "invitation",
-        "question": 'Husam invites you to "Project Alpha" (Husam and Coach). Join?',
+        "question": 'Husam invites you to "Project Alpha" (Husam and Coach). Join? Yes adds you.',
         "options": [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}],
         "expires_at": "2026-02-19T12:00:00.000Z",
         "invitation": {

@@ -85,10 +85,12 @@ class Gathering:
     def told(self) -> list[str]:
         """What the group is told, by the beginnings of the messages."""
         if self.proposal is None:
-            return ["No time for dinner suits all."]
+            return ['No time for "dinner" suits all.']
         day = f"{self.proposal:%A %Y-%m-%d %H:%M}"
-        ends = f"dinner: {day}" if all(g.confirms for g in self.guests) else "No time for dinner"
-        return [f"Proposal for dinner: {day}", ends]
+        ends = (
+            f'"dinner": {day}' if all(g.confirms for g in self.guests) else 'No time for "dinner"'
+        )
+        return [f'Proposal for "dinner": {day}', ends]
 
 
 def gatherings(count: int, *, seed: int = 39, people: int | None = None) -> Iterator[Gathering]:

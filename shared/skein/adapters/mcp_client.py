@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from skein.errors import Ambiguous, Failed, SkeinError
 from skein.models.chats.choice import MAX_LABEL, MAX_OPTIONS
+from skein.models.common.characters import is_visible
 from skein.models.common.http import HttpRequest, ListedTool, McpAnswer, McpListing, McpQuestion
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def _values(part: dict[str, Any]) -> tuple[str, ...] | None:
         return None
     titled = part.get("oneOf") or part.get("anyOf") or ()
     values = part.get("enum") or [each.get("const") for each in titled]
-    fit = all(isinstance(each, str) and each.isprintable() for each in values)
+    fit = all(isinstance(each, str) and is_visible(each) for each in values)
     if not fit or len(values) > MAX_OPTIONS or max(map(len, values), default=0) > MAX_LABEL:
         return None
     return tuple(values) if all(each.strip() for each in values) and values else None

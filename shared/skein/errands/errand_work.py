@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from skein.channels.text_cuts import cut_text
 from skein.errands.quiet_times import end_of_quiet
 from skein.errands.times import TimesAnswer, TimesReader
 from skein.errors import (
@@ -24,6 +25,7 @@ from skein.errors import (
 )
 from skein.models.chats.errand import Errand, ErrandData, ErrandRef
 from skein.models.chats.meeting import Meeting, wake
+from skein.models.chats.names import plain_name
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.reason import Reason
@@ -37,6 +39,7 @@ from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage
 from skein.services.chats.views import WINDOW, ChatViews, OwnChat
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.common.optimistic import revise
+from skein.services.common.quoting import in_quotes
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.disclosure import made_for_all
@@ -45,6 +48,7 @@ from skein.settings import Settings
 ANOTHER_TRY = timedelta(hours=1)  # when the person has as many open questions as allowed
 HELD_FOR = timedelta(minutes=5)  # between two looks at a home chat that the team holds
 NO_ANSWER = "no answer"
+MAX_CARRIED = 19_000  # characters of an answer; a message may have few more
 ASK_BACK = "Which times, for example Tuesday 18:00 to 21:00? Or none."
 
 logger = logging.getLogger(__name__)
@@ -246,7 +250,8 @@ class ErrandWorker:
                 raise ReadersChanged("people have joined who were not named in the question")
             return errand.ended(now)
 
-        self._post(errand, errand.answer or NO_ANSWER, recorded)
+        answer = cut_text(errand.answer, MAX_CARRIED) if errand.answer is not None else None
+        self._post(errand, in_quotes(answer) if answer is not None else NO_ANSWER, recorded)
 
     def _post(self, errand: Errand, words: str, recorded: ExtraWrites) -> None:
         asked = [errand.asked.id] if errand.answer is not None else []
@@ -254,7 +259,7 @@ class ErrandWorker:
             tenant=errand.tenant,
             chat_id=errand.chat_id,
             sender=MemberRef(kind="agent", id=errand.agent_id),
-            text=f"{errand.asked.name}: {words}",
+            text=f"{plain_name(errand.asked)}: {words}",
             client_id=f"errand:{errand.id}",
             depth=1,
             authors=Authors.in_digests(asked) if asked else NO_AUTHORS,

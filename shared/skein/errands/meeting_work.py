@@ -35,6 +35,7 @@ from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.wording import YES_NO
 from skein.services.common.optimistic import revise
 from skein.services.common.pagination import read_items
+from skein.services.common.quoting import in_quotes
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.disclosure import made_for_all
 from skein.settings import Settings
@@ -112,12 +113,12 @@ class MeetingWorker:
             self._look_again(meeting, item, later)
 
     def _propose(self, meeting: Meeting, start: datetime, now: datetime) -> None:
-        text = f"Proposal for {meeting.topic}: {_time(meeting, start)}. Each of you is asked alone."
         proposed = {
             "stage": "confirming",
             "start": start,
             "confirm_until": min(now + CONFIRM_WITHIN, start),
         }
+        text = f"Proposal for {_proposed(meeting, start)}. Each of you is asked alone."
         self._post(meeting, text, "proposal", proposed, also=meeting.due(now))
         self.dispatch.send([meeting.job])
 
@@ -155,7 +156,7 @@ class MeetingWorker:
             agent=MemberRef(kind="agent", id=meeting.agent_id),
             client_id=f"errand:{errand.id}:{errand.asked.id}:confirm",
             addressee=errand.asked.id,
-            question=f"{meeting.topic}: {_time(meeting, start)}. Can you come then?",
+            question=f"{_proposed(meeting, start)}. Can you come then? Yes confirms it.",
             options=YES_NO,
             purpose="errand",
             authors=meeting.authors,
@@ -179,9 +180,9 @@ class MeetingWorker:
     # ------------------------------------------------------------------ telling
 
     def _conclude(self, meeting: Meeting, start: datetime | None) -> None:
-        text = f"No time for {meeting.topic} suits all."
+        text = f"No time for {_named(meeting)} suits all."
         if start is not None:
-            text = f"{meeting.topic}: {_time(meeting, start)}. Everybody has confirmed."
+            text = f"{_proposed(meeting, start)}. Everybody has confirmed."
         over = Delete(OpenErrand.key_of(meeting.tenant, meeting.ref))
         self._post(meeting, text, "end", {"stage": "ended"}, over, also=NOT_DUE)
 
@@ -233,8 +234,13 @@ class MeetingWorker:
             self.table.write(revise(meeting, {"stage": "ended"}, also=NOT_DUE)[1])
 
 
-def _time(meeting: Meeting, start: datetime) -> str:
-    """Return the span of a proposal on the clocks of the group."""
+def _named(meeting: Meeting) -> str:
+    """Return the topic as a quotation, because it holds words of a person or a model."""
+    return UNNAMED if meeting.topic == UNNAMED else in_quotes(meeting.topic)
+
+
+def _proposed(meeting: Meeting, start: datetime) -> str:
+    """Return the topic, and the span of a proposal on the clocks of the group."""
     zone = ZoneInfo(meeting.zone)
     begin, end = start.astimezone(zone), (start + meeting.length).astimezone(zone)
-    return f"{begin:%A %Y-%m-%d %H:%M} to {end:%H:%M} ({meeting.zone})"
+    return f"{_named(meeting)}: {begin:%A %Y-%m-%d %H:%M} to {end:%H:%M} ({meeting.zone})"

@@ -17,7 +17,7 @@ from skein.models.chats.choice import CONSENT
 from skein.models.chats.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef, OrderData
 from skein.models.chats.meeting import Meeting
 from skein.models.chats.membership import member_relation, related_chat
-from skein.models.chats.names import folded
+from skein.models.chats.names import folded, plain_name
 from skein.models.common.audience import NOBODY, Audience, may_show
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import effect_id
@@ -37,6 +37,7 @@ from skein.services.choices.wording import (
 )
 from skein.services.common.optimistic import transact_guarded
 from skein.services.common.pagination import pages_of_relation
+from skein.services.common.quoting import in_quotes
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.runs.claim import Claim
 from skein.services.runs.disclosure import PRIVATE_ELSEWHERE, check_post, may_affect
@@ -300,6 +301,6 @@ def text_for_times(topic: str, wish: MeetingWish, asker: NamedMember) -> str:
     first, last = wish.earliest.astimezone(zone), wish.latest.astimezone(zone)
     span = f"{wish.minutes} minutes, {first:%a %d %b %H:%M} to {last:%a %d %b %H:%M}, {wish.zone}"
     return (
-        f"{asker.name} looks for a time for {topic} ({span}). When can you? "
+        f"{plain_name(asker)} looks for a time for {in_quotes(topic)} ({span}). When can you? "
         "The group learns only a time that suits all."
     )

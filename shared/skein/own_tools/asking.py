@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from skein.errors import ExtraWriteFailed, Failed, LostLease
+from skein.errors import Correctable, ExtraWriteFailed, Failed, LostLease
 from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.interface.tool import refusals_as_tool_errors
@@ -32,7 +32,12 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.proposals import person_to_ask
-from skein.services.choices.wording import YES_NO, question_of_service, question_to_call
+from skein.services.choices.wording import (
+    YES_NO,
+    call_shown,
+    question_of_service,
+    question_to_call,
+)
 from skein.services.runs.disclosure import check_post, made_for_all
 
 ASKED = (
@@ -46,7 +51,7 @@ NOBODY_TO_ASK = (
     "refused: somebody must agree to this call first, and there is nobody to ask: this run answers "
     "no message of a person who may know all that it was shown"
 )
-CHANGED = "refused: the tool was changed after the question, so ask again"
+CHANGED = "refused: the tool or its call was changed after the question, so ask again"
 JOINED = "refused: somebody has joined who was not named in the question, so ask again"
 SERVICE_ASKED = (
     "not done yet: the service asks the person in msg:{seq} first. Do not say that it was done, "
@@ -54,6 +59,7 @@ SERVICE_ASKED = (
 )
 ANSWER = "answer_"  # begins the ids of the options of a service's question
 MAX_AGREED = 20  # calls that one run makes after people's answers
+NO_VERSION = 0  # of a tool, so that its call is refused as changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +99,8 @@ class Approvals:
         asked = person_to_ask(run)
         if who != "person" or asked is None or run.chat_id is None or run.held is None:
             raise Failed(NOBODY_TO_ASK)
-        question = partial(
-            question_to_call, title_of(tool.tool), arguments, call.reading.chat, asked
-        )
+        title, service = title_of(tool.tool), tool.tool.service
+        question = partial(question_to_call, title, arguments, service, call.reading.chat, asked)
         requested = _requested(run, step, position, tool, person=asked)
         return ASKED.format(seq=self._post(call, question, YES_NO, requested))
 
@@ -215,11 +220,13 @@ class Approvals:
             for position, each in enumerate(step.agreed)
             if step.results is not None or position in {begun.position for begun in step.begun}
         }
-        agreed = [each for each in self._agreed(run, reading) if each.key not in made]
-        calls = [self._recorded(run, each) for each in agreed[:MAX_AGREED]]
-        found = [(each, call) for each, call in zip(agreed, calls, strict=False) if call]
+        agreed = [each for each in self._agreed(run, reading) if each[0].key not in made]
         known = reading.of(OwnToolItems).by_name
-        found = [(each, call) for each, call in found if each.tool in known]
+        found = [
+            (_as_shown(each, question, known[each.tool], call), call)
+            for each, question in agreed[:MAX_AGREED]
+            if (call := self._recorded(run, each)) is not None and each.tool in known
+        ]
         if not found:
             return None
         n, now = run.steps_taken + 1, self.clock.now()
@@ -240,12 +247,15 @@ class Approvals:
             ended_at=now,
         )
 
-    def _agreed(self, run: Run, reading: Reading) -> list[AgreedCall]:
-        """Return the calls that people agreed to in the messages that a run answers."""
+    def _agreed(self, run: Run, reading: Reading) -> list[tuple[AgreedCall, str | None]]:
+        """Return the calls that people agreed to in the messages that a run answers.
+
+        Each comes with the question that shows it; an operator's and a service's question do not.
+        """
         service = run.trigger.service
         if service is not None and service.decided is not None:
             approved = service.decided.approved and reading.chat is not None
-            return [AgreedCall(**dict(service.decided.call))] if approved else []
+            return [(AgreedCall(**dict(service.decided.call)), None)] if approved else []
         chat, first = reading.chat, run.trigger.from_seq or run.trigger.seq
         if chat is None or chat.id != run.own_chat_id:
             return []
@@ -263,8 +273,8 @@ class Approvals:
         found = self.table.get_many(keys[:MAX_AGREED]) if keys else {}
         known |= {each.seq: each for each in map(Message.from_item, found.values())}
         questions = (known.get(asked) for asked in sorted(wanted))
-        agreed = (
-            _agreed_in(question.choice)
+        choices = (
+            question.choice
             for question in questions
             if question is not None
             and question.sender.id == run.agent_id
@@ -272,7 +282,11 @@ class Approvals:
             and question.choice.answer is not None
             and question.choice.answer.seq in answers
         )
-        return list(filter(None, agreed))
+        return [
+            (call, choice.question if choice.asks is None else None)
+            for choice in choices
+            if (call := _agreed_in(choice)) is not None
+        ]
 
     def _recorded(self, run: Run, requested: RequestedCall) -> ToolCall | None:
         """Return the recorded call of a question; None if it was erased."""
@@ -297,6 +311,21 @@ def _agreed_in(choice: Choice) -> AgreedCall | None:
     elif option != YES:
         return None
     return AgreedCall(**dict(data.call) | {"person": choice.addressee}, reply=reply)
+
+
+def _as_shown(
+    agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
+) -> AgreedCall:
+    """Return an agreed call; one whose question shows other arguments has no version."""
+    if question is None:
+        return agreed
+    try:
+        shown = call_shown(title_of(tool.tool), tool.parse(call.arguments))
+    except (Correctable, ValueError):
+        shown = ""
+    if shown and question.startswith(f"{shown} Yes "):
+        return agreed
+    return agreed.model_copy(update={"version": NO_VERSION})
 
 
 def _requested(

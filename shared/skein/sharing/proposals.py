@@ -12,6 +12,7 @@ from skein.errands.orders import ErrandOrders
 from skein.errors import Correctable, Forbidden
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.audience import Audience
+from skein.models.common.characters import on_one_line
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.config.sharing import ProposedRule, SharingData, SharingParty, SharingRule
@@ -28,7 +29,6 @@ from skein.services.choices.wording import (
     question_to_share_earlier,
     words_to_post,
 )
-from skein.services.common.quoting import on_one_line
 from skein.services.config.resolution import effective_in
 from skein.services.config.rule_versions import NewVersion, check_people, read_rules
 from skein.services.runs.claim import Claim

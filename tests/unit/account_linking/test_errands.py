@@ -57,7 +57,7 @@ def test_errand_and_its_line_follow_the_person_who_asked() -> None:
     [listed] = Client(world, sub=BEN.id).get("/v1/me/errands").body["items"]
     assert listed["id"] == errand.id
     world.texts_in(f"{world.code} Thursday", "SM9")
-    assert world.told() == ["Sarah: Thursday"]
+    assert world.told() == ['Sarah: "Thursday"']
     assert _open(world) == []
     assert _lines(world) == []
 
@@ -83,9 +83,9 @@ def test_known_person_is_asked_again_and_their_answer_comes_back_once() -> None:
     body = {"choice": choice, "client_id": "mine"}
     assert Client(world, sub=BEN.id).post(f"/v1/chats/{chat_id}/messages", body).status == 201
     world.passes(60)
-    assert world.told() == ["Ben: Thursday"]
+    assert world.told() == ['Ben: "Thursday"']
     world.passes(3 * DAY)
-    assert world.told() == ["Ben: Thursday"]
+    assert world.told() == ['Ben: "Thursday"']
 
 
 def test_end_of_an_errand_before_a_late_move_leaves_no_line() -> None:

@@ -69,7 +69,10 @@ def test_invited_person_on_sms_is_asked_in_their_direct_chat() -> None:
     assert asked.words == Authors.in_digests([HUSAM.id])  # who chose the title
     assert (asked.kind, asked.sender.ref) == ("choice", COACH.ref)
     assert asked.choice is not None
-    assert asked.choice.question == 'Husam invites you to "Team" (Husam and Coach). Join?'
+    assert (
+        asked.choice.question
+        == 'Husam invites you to "Team" (Husam and Coach). Join? Yes adds you.'
+    )
     assert (asked.choice.purpose, asked.choice.data) == ("invitation", {"invited_to": "chat_1"})
     [listed] = choices_of(world, AHMAD).open
     assert (listed.chat_id, listed.seq, listed.invited_to) == ("chat_sms", 1, "chat_1")

@@ -25,6 +25,8 @@ from tests.support.consents import (
 )
 from tests.support.fakes import calls, says
 
+ENDING = "Yes posts this in your name."
+
 
 def error_of(world: World, run: Run) -> str:
     return results_of(world, run)[0].content.removeprefix("error: ")
@@ -36,7 +38,7 @@ def test_private_words_for_others_become_a_question_with_words_and_readers() -> 
     run = tell(world)
 
     asked = question(world)
-    assert choice_of(asked).question == f'Post in "Team" (Ann, Ben and Carol): "{LATE}"?'
+    assert choice_of(asked).question == f'Post in "Team" (Ann, Ben and Carol): "{LATE}"? {ENDING}'
     assert choice_of(asked).addressee == ALICE.id
     assert [option.label for option in choice_of(asked).options] == ["Yes", "No"]
     assert (asked.sender.ref, asked.run_id) == (COACH.ref, run.id)
@@ -74,7 +76,7 @@ def test_open_chat_names_everybody() -> None:
     world = office(says(LATE, chat_id="chat_team"), END, team={"visibility": "open"})
     tell(world)
     asked = choice_of(question(world)).question
-    assert asked == f'Post in "Team" (everybody in your organization): "{LATE}"?'
+    assert asked == f'Post in "Team" (everybody in your organization): "{LATE}"? {ENDING}'
 
 
 def test_one_question_names_several_chats_and_one_yes_posts_in_each() -> None:
@@ -83,7 +85,7 @@ def test_one_question_names_several_chats_and_one_yes_posts_in_each() -> None:
     tell(world)
     asked = choice_of(question(world)).question
     named = '"Team" (Ann, Ben and Carol) and in "Town" (everybody in your organization)'
-    assert asked == f'Post in {named}: "{LATE}"?'
+    assert asked == f'Post in {named}: "{LATE}"? {ENDING}'
 
     answer(world, YES)
 
@@ -159,11 +161,12 @@ def test_run_of_an_agent_cannot_ask() -> None:
     ("text", "posted"),
     [
         ("Alice is \u200blate\u202e", LATE),
-        ("[Menu](https://evil.example/x)", "Menu (https://evil.example/x)"),
+        ("[Menu](https://evil.example/x)", "[Menu] (https://evil.example/x)"),
         ("[Menu][1]", "[Menu] [1]"),
         ("<a href='https://evil.example'>Menu</a>", "< a href='https://evil.example'>Menu< /a>"),
         ("Hi\U000e0041\U000e0042 &#8203;all", "Hi & #8203;all"),
-        ("**Late**", "Late"),
+        ("**Late**", "**Late**"),
+        ('hello"?\n\nYes confirms it. "Thanks', "hello'? Yes confirms it. 'Thanks"),
     ],
 )
 def test_what_is_shown_is_what_is_posted(text: str, posted: str) -> None:

@@ -43,7 +43,7 @@ def test_each_person_of_the_group_is_asked_alone() -> None:
     [body] = world.bodies
     assert "The group learns only a time that suits all. Reply " in body
     assert body.endswith(" and your answer.")
-    assert "Alice looks for a time for dinner" in world.texts(HOME)[-1]
+    assert 'Alice looks for a time for "dinner" (' in world.texts(HOME)[-1]
 
 
 def test_nothing_tells_the_group_who_has_answered() -> None:
@@ -86,7 +86,7 @@ def test_group_hears_of_no_time_at_the_deadline_only() -> None:
     assert world.told(TEAM) == []
     for _ in range(4):
         world.passes(2 * 3_600)
-    assert world.told(TEAM) == ["No time for dinner suits all."]
+    assert world.told(TEAM) == ['No time for "dinner" suits all.']
     assert not [key for key in world.table.all_keys() if key.sk.startswith("OPEN_ERRAND#")]
 
 

@@ -27,7 +27,9 @@ def test_asker_agrees_to_the_words_before_anybody_is_asked() -> None:
     assert "not asked yet" in result
     question = world.messages(HOME)[-1].choice
     assert question is not None
-    assert question.question == 'Ask Sarah: "Alice asks: when can you come?"'
+    assert question.question == (
+        'Ask Sarah? Alice asks: "when can you come?" Yes sends exactly this.'
+    )
     assert (question.purpose, world.errands, world.bodies) == ("consent", [], [])
     world.agrees("no")
     assert (world.errands, world.bodies) == ([], [])
@@ -87,7 +89,7 @@ def test_both_sides_are_shown_one_line() -> None:
     assert 'ERRANDS:\n  - "Sarah" was asked "when can you come?", open until 2026-02-20' in prompt
     world.texts_in("What is this?")
     prompt = world.model.prompt
-    assert '"Alice asks: when can you come?"' in prompt
+    assert r'"Alice asks: \"when can you come?\""' in prompt
     assert "ERRANDS" not in prompt
     world.post("Hi", SARAH, chat_id=TEAM)
     world.drain()

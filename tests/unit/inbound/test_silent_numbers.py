@@ -31,7 +31,7 @@ from tests.unit.inbound.test_address_lookup import (
 
 ASKED_AFTER = 30
 CODES = re.compile(r"(Yes|No): reply ([0-9]{6})")
-QUESTION = "This number was silent for 34 days. Is this still Ann?"
+QUESTION = "This number was silent for 34 days. Is this still Ann? Yes keeps it yours."
 
 
 def silent_world(*, days: int = 34, **settings: Any) -> tuple[World, PostedMessage]:
@@ -224,4 +224,7 @@ def test_caller_without_a_name_is_asked_without_one() -> None:
     days_pass(here, 30)
     text(here, "Hi", sid="SM2")
     [question] = questions(here, before.chat_id)
-    assert question == "This number was silent for 30 days. Are you still the same person?"
+    assert (
+        question
+        == "This number was silent for 30 days. Are you still the same person? Yes keeps it yours."
+    )

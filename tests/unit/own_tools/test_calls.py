@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -14,10 +15,12 @@ from skein.errors import Ambiguous, Unavailable
 from skein.interface.tool import tool
 from skein.models.chats.chat import Message
 from skein.models.common.http import HttpAnswer
+from skein.models.common.storage import Update
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import ToolResult
+from skein.own_tools.asking import CHANGED
 from skein.own_tools.functions import use_functions_of
 from skein.own_tools.models.approval import Decision
 from skein.own_tools.operator_approvals import OperatorApprovals
@@ -280,7 +283,8 @@ def test_write_for_two_people_asks_first() -> None:
     world.drain()
     assert world.service.requests == []
     assert question(world).text == (
-        'Book a table? day: "Tuesday", seats: 4\nThe result is shown to you and Ahmad.\nYes / No'
+        'Book a table? {"day": "Tuesday", "seats": 4} Yes sends exactly this to book_table, and '
+        "shows the result to you and Ahmad.\nYes / No"
     )
 
 
@@ -294,6 +298,30 @@ def test_yes_makes_the_recorded_call_once_and_tells_the_agent() -> None:
     assert request.headers["Idempotency-Key"] == f"{first.id}:1:0"
     assert [each.status for each in results(world)] == ["asked", "done"]
     assert world.texts()[-1] == "Booked!"
+
+
+def test_question_shows_hidden_words_of_the_arguments() -> None:
+    hidden = "weather in Rome" + "".join(chr(0xE0000 + ord(each)) for each in "HIV")
+    look = calls(("order_status", {"order": f"**{hidden}**"}))
+    world = asked(look, "Well.", privacy="shared", from_private="ask")
+    shown = question(world).text.removeprefix("Call order_status? ")
+    sent, end = json.JSONDecoder().raw_decode(shown)
+    assert sent == {"order": f"**{hidden}**"}
+    assert hidden not in shown
+    assert shown[end:] == " Yes sends exactly this to order_status.\nYes / No"
+    answer(world, "yes")
+    [request] = world.service.requests
+    assert unquote(request.url.rpartition("/")[2]) == sent["order"]
+
+
+def test_recorded_call_that_differs_from_its_question_is_not_made() -> None:
+    world = asked(BOOKS, "Shall I?", "Well.", record=BOOK, approval="person")
+    [step, *_] = steps_of(world, the_run(world))
+    other = step.tool_calls[0].model_copy(update={"arguments": '{"day": "Friday", "seats": 4}'})
+    world.table.write(Update(step.key, set={"tool_calls": [other.model_dump(mode="json")]}))
+    answer(world, "yes")
+    assert world.service.requests == []
+    assert results(world)[-1].content == f"error: {CHANGED}"
 
 
 @pytest.mark.parametrize("spoiled", ["no", "changed", "joined"])

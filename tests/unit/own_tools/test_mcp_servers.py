@@ -175,7 +175,9 @@ def test_question_of_a_server_becomes_a_choice_whose_answer_continues_the_call(
     assert asked(world).status == "asked"
     [question] = [each for each in world.messages() if each.choice is not None]
     assert question.choice is not None
-    assert question.choice.question == 'shop asks: "Where do you want to sit?"'
+    assert (
+        question.choice.question == 'shop asks: "Where do you want to sit?" shop gets your answer.'
+    )
     assert [each.label for each in question.choice.options] == ["Window", "Bar"]
     assert server.booked == []
     given = GivenAnswer(

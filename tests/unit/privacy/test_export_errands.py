@@ -28,7 +28,7 @@ def test_asker_and_asked_have_the_errand_each_in_their_way() -> None:
         "Thursday",
     )
     assert (carried["role"], carried["answer"]) == ("asked", "Thursday")
-    assert carried["text"].startswith("Alice asks: when can you come?")
+    assert carried["text"].startswith('Alice asks: "when can you come?"')
     assert "question" not in carried
     assert "chat_id" not in carried
 

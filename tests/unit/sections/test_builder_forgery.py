@@ -28,6 +28,7 @@ from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Origin
 from skein.models.common.base import MemberKind, MemberRef, NamedMember
+from skein.models.common.characters import on_one_line
 from skein.models.common.provenance import MadeFrom, SourceLabel
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
@@ -38,7 +39,7 @@ from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.planning.sections import Goals, Plans
 from skein.prompts import render
-from skein.services.common.quoting import on_one_line, quoted
+from skein.services.common.quoting import quoted
 from skein.services.common.token_cache import RememberedTokens
 from skein.services.config.resolution import effective_settings
 from skein.settings import Settings

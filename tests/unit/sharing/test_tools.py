@@ -21,7 +21,7 @@ EARLIER = ("ask_to_share_earlier", {"person": "Tom"})
 QUESTION = (
     "May agents tell Tom, if asked, what you write to them alone from now on? "
     'Reason: "He drives me.". PRIVATE keeps a talk between us, at the latest 15 minutes after its '
-    "last message."
+    "last message. Yes allows it."
 )
 
 

@@ -21,11 +21,12 @@ from skein.interface.timeline import ago
 from skein.models.chats.chat import Chat
 from skein.models.chats.summary import Summary
 from skein.models.common.audience import may_show
+from skein.models.common.characters import on_one_line
 from skein.models.common.provenance import Authors
 from skein.prompts import render
 from skein.recall.words import stems_of
 from skein.services.chat_state.sessions import reset_in
-from skein.services.common.quoting import on_one_line, quoted
+from skein.services.common.quoting import quoted
 
 MAX_CONVERSATIONS = 10
 MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any age

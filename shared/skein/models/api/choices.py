@@ -20,7 +20,12 @@ ChoicePurpose = Literal[
 ]
 """The purposes of questions, whose effects `skein/interface/extensions.py` lists."""
 Purpose = Annotated[ChoicePurpose, Field(description="Who asks, and why.")]
-Question = Annotated[str, Field(description="The question, without its options.")]
+Question = Annotated[
+    str,
+    Field(
+        description="The question, without its options: plain text that each client shows as it is."
+    ),
+]
 ExpiresAt = Annotated[Instant, Field(description="When the question can be answered no more.")]
 
 

@@ -6,6 +6,7 @@ __all__ = [
     "agent_item",
     "audience",
     "base",
+    "characters",
     "embedding",
     "file",
     "free_fields",

@@ -1,16 +1,13 @@
 """The words of Skein's own questions: what a person reads is exactly what they agree to.
 
-Invisible characters are removed, and links are written out, so that no client shows less than it
-posts. The question names the readers, numbered if their names look alike.
+A question is one line. The words of others stand in it as quotations or as JSON, and its last
+sentence, which is Skein's, says what Yes does. Nothing is converted from Markdown. Readers are
+named, and numbered if their names look alike.
 """
 
-import json
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skein.channels.plain_text import plain_text
 from skein.channels.text_cuts import cut_text
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Chat
@@ -23,11 +20,12 @@ from skein.models.chats.choice import (
     Invited,
     Option,
 )
-from skein.models.chats.names import numbered, numbers_of
+from skein.models.chats.names import numbered, numbers_of, plain_name
 from skein.models.common.address import Address
 from skein.models.common.base import NamedMember
+from skein.models.common.characters import on_one_line
 from skein.models.directory.address_index import caller_name
-from skein.services.common.quoting import on_one_line
+from skein.services.common.quoting import exact_json, in_quotes, quotable
 
 MAX_NAMED = 10  # readers of a chat; of more, the others are counted
 MAX_TITLE = 60  # characters of a chat's title
@@ -35,25 +33,14 @@ EVERYBODY = "everybody in your organization"
 NOBODY_ELSE = "only you"
 YES_NO = (Option(id=YES, label="Yes"), Option(id=NO, label="No"))
 
-# Printable characters of Unicode that show nothing (Default_Ignorable_Code_Point), and a blank.
-BLANKS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
-    "\U000e0000-\U000e0fff]"
-)
-LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-SPACES = re.compile(r" +")
-BLANK_LINES = re.compile(r"\n{3,}")
-# Markdown and HTML that would hide an address or a character. A space shows them as text.
-HIDING = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[A-Za-z/!?])|(?<=&)(?=#?\w+;)")
-
 
 def words_to_post(text: str) -> str:
-    """Return a text as it is shown in the question and posted.
+    """Return a text on one line, as it is shown in the question and posted.
 
     Raises:
         Unprocessable: The text is too long, or has no visible characters.
     """
-    words = HIDING.sub(" ", _visible(plain_text(_visible(text))))
+    words = quotable(text)
     if not words:
         raise Unprocessable("the text has no visible characters")
     if len(words) > MAX_PROPOSED:
@@ -66,12 +53,12 @@ def words_to_post(text: str) -> str:
 
 def destination_in(chat: Chat) -> Destination:
     """Return a chat as a destination, with its readers and its title as the question shows it."""
-    title = cut_text(on_one_line(chat.display_title).replace('"', "'"), MAX_TITLE)
+    title = cut_text(quotable(chat.display_title), MAX_TITLE)
     return Destination(chat_id=chat.id, title=title, readers=chat.readers)
 
 
 def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
-    """Return the question whether to post words: `Post in "Team" (Ann and Ben): "I am late"?`.
+    """Return the question whether to post words: `Post in "Team" (Ann and Ben): "I am late"? ...`.
 
     Args:
         words: The words, as they are posted.
@@ -82,14 +69,14 @@ def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
         Unprocessable: The question is too long, because it names too many chats.
     """
     named = [f'in "{destination_in(chat).title}" ({_readers(chat, asked)})' for chat in chats]
-    question = f'Post {_enumerated(named)}: "{words}"?'
+    question = f"Post {_enumerated(named)}: {in_quotes(words)}? Yes posts this in your name."
     if len(question) > MAX_QUESTION:
         raise Unprocessable("these are too many chats for one question: ask for fewer at a time")
     return question
 
 
 def text_of_errand(words: str, asker: NamedMember, chat: Chat) -> str:
-    """Return the text to a person of whom somebody asks something: `Alice asks: When?`.
+    """Return the text to a person of whom somebody asks something: `Alice asks: "When?"`.
 
     From a group, it names who will read the answer.
 
@@ -99,11 +86,11 @@ def text_of_errand(words: str, asker: NamedMember, chat: Chat) -> str:
         chat: The chat that is told the answer.
     """
     where = f' for "{destination_in(chat).title}" ({_readers(chat, asker.id)})'
-    return f"{_called(asker, chat)} asks{where if chat.kind == 'group' else ''}: {words}"
+    return f"{_called(asker, chat)} asks{where if chat.kind == 'group' else ''}: {in_quotes(words)}"
 
 
 def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
-    """Return the question whether to ask people: `Ask Sarah: "Alice asks: When?"?`.
+    """Return the question whether to ask people: `Ask Sarah? Alice asks: "When?" Yes sends ...`.
 
     Args:
         text: The text, as the people get it.
@@ -112,53 +99,67 @@ def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
     Raises:
         Unprocessable: The question is too long, because it names too many people.
     """
-    question = f'Ask {_enumerated([on_one_line(each.name) for each in asked])}: "{text}"'
+    names = _enumerated([plain_name(each) for each in asked])
+    question = f"Ask {names}? {text} Yes sends exactly this."
     if len(question) > MAX_QUESTION:
         raise Unprocessable("these are too many words and people for one question")
     return question
 
 
 def question_to_call(
-    title: str, arguments: Mapping[str, Any], chat: Chat | None, asked: str
+    title: str, arguments: Mapping[str, Any], service: str, chat: Chat | None, asked: str
 ) -> str:
-    """Return the question whether to call a tool: `Book a table? day: "Tuesday", seats: 4`.
+    """Return the question whether to call a tool: `Book a table? {"seats": 4} Yes sends ...`.
 
     In a chat with others, the question names who will see the result.
 
     Args:
         title: The operator's words.
         arguments: All arguments of the call.
+        service: The name of the service.
         chat: The chat of the question.
         asked: The person who is asked.
 
     Raises:
-        Unprocessable: The question is too long, because of the arguments.
+        Unprocessable: The question is too long, or has a number that JSON does not have.
     """
-    shown = [f"{name}: {_argument(value)}" for name, value in arguments.items()]
-    question = f"{title}? {', '.join(shown)}".strip()
+    try:
+        call = call_shown(title, arguments)
+    except ValueError:
+        raise Unprocessable("a number of the arguments cannot be shown: change it") from None
+    question = f"{call} Yes sends exactly this to {service}"
     if chat is not None and chat.kind == "group":
-        question += f"\nThe result is shown to you and {_readers(chat, asked)}."
-    if len(question) > MAX_QUESTION:
+        question += f", and shows the result to you and {_readers(chat, asked)}"
+    if len(question) >= MAX_QUESTION:
         raise Unprocessable(
             f"a person must agree to the call, and the question may have at most {MAX_QUESTION:,} "
             "characters: shorten the arguments"
         )
-    return question
+    return f"{question}."
+
+
+def call_shown(title: str, arguments: Mapping[str, Any]) -> str:
+    """Return the begin of the question whether to call a tool: `Book a table? {"seats": 4}`.
+
+    Raises:
+        ValueError: An argument has a number that JSON does not have.
+    """
+    return f"{on_one_line(title).rstrip('?!. ')}? {exact_json(arguments)}"
 
 
 def question_of_service(name: str, text: str) -> str:
-    """Return the question of a service: `shop asks: "Smoking or not?"`.
+    """Return the question of a service: `shop asks: "Smoking or not?" shop gets your answer.`.
 
     Args:
         name: The name of the service.
         text: The words of the service, which are shown as a quotation.
+
+    Raises:
+        Unprocessable: The service's question is too long.
     """
-    words = cut_text(HIDING.sub(" ", _visible(plain_text(_visible(text)))), MAX_PROPOSED)
-    return f'{name} asks: "{words}"'
-
-
-def _argument(value: Any) -> str:
-    return HIDING.sub(" ", _visible(plain_text(_visible(json.dumps(value, ensure_ascii=False)))))
+    if len(text) > MAX_PROPOSED:
+        raise Unprocessable(f"its question has more than {MAX_PROPOSED} characters")
+    return f"{name} asks: {in_quotes(text)} {name} gets your answer."
 
 
 def question_to_share(whom: str, reason: str, until: str | None, minutes: int) -> str:
@@ -173,8 +174,8 @@ def question_to_share(whom: str, reason: str, until: str | None, minutes: int) -
     span = f"from now on until {until}" if until is not None else "from now on"
     return (
         f"May agents tell {whom}, if asked, what you write to them alone {span}? "
-        f'Reason: "{reason}". PRIVATE keeps a talk between us, at the latest {minutes} minutes '
-        "after its last message."
+        f"Reason: {in_quotes(reason)}. PRIVATE keeps a talk between us, at the latest {minutes} "
+        "minutes after its last message. Yes allows it."
     )
 
 
@@ -187,7 +188,7 @@ def question_to_share_earlier(whom: str, reason: str) -> str:
     """
     return (
         f"May agents tell {whom}, if asked, also what you wrote to me here before you knew of "
-        f'that? Reason: "{reason}". What you kept private stays private.'
+        f"that? Reason: {in_quotes(reason)}. What you kept private stays private. Yes allows it."
     )
 
 
@@ -202,7 +203,7 @@ def question_to_join(chat: Chat, invited: Invited) -> str:
     names = [numbered(*numbers[member.ref]) for member in chat.roster]
     what = f'"{destination_in(chat).title}"' if chat.title else "a chat"
     by = numbered(*numbers[invited.by.ref])
-    return f"{by} invites you to {what} ({_counted(names)}). Join?"
+    return f"{by} invites you to {what} ({_counted(names)}). Join? Yes adds you."
 
 
 def question_whose(number: Address, name: str, days: int) -> str:
@@ -213,26 +214,13 @@ def question_whose(number: Address, name: str, days: int) -> str:
         days: The days of silence.
     """
     unnamed = name == caller_name(number)
-    asked = "Are you still the same person?" if unnamed else f"Is this still {name}?"
-    return f"This number was silent for {days} days. {asked}"
-
-
-def _visible(text: str) -> str:
-    """Return a text without invisible characters, and with plain spaces and line ends."""
-    lines = LINE_END.sub("\n", text).split("\n")
-    shown = (SPACES.sub(" ", "".join(map(_shown, line))).strip() for line in lines)
-    return BLANK_LINES.sub("\n\n", "\n".join(shown)).strip()
-
-
-def _shown(character: str) -> str:
-    if unicodedata.category(character) == "Zs" or character == "\t":
-        return " "
-    return character if character.isprintable() and not BLANKS.match(character) else ""
+    asked = "Are you still the same person?" if unnamed else f"Is this still {quotable(name)}?"
+    return f"This number was silent for {days} days. {asked} Yes keeps it yours."
 
 
 def _called(member: NamedMember, chat: Chat) -> str:
     numbers = numbers_of(chat.roster, chat.former_names)
-    return numbered(*numbers[member.ref]) if member.ref in numbers else member.name
+    return numbered(*numbers[member.ref]) if member.ref in numbers else plain_name(member)
 
 
 def _readers(chat: Chat, asked: str) -> str:

@@ -1,4 +1,4 @@
-"""Quoting for prompts, so that no text can leave its quotes or its line."""
+"""Quoting for prompts and questions, so that no text can leave its quotes or its line."""
 
 import json
 import re
@@ -7,9 +7,18 @@ from datetime import datetime
 from typing import Any
 
 from skein.models.common.base import to_utc
+from skein.models.common.characters import is_visible, on_one_line
 
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")
 BAR = "|"
+# Marks that look like the quotation mark of code's own quotations, alone or in a row.
+QUOTATION_MARKS = re.compile(
+    '["\u02ba\u02dd\u02ee\u05f4\u201c-\u201f\u2033\u2034\u2036\u2037\u2057\u275d\u275e\u2e42\u3003\u301d-\u301f\uff02'
+    "\U0001f676-\U0001f678]|(?<!\\w)[\u030b\u030e\u030f]"
+    "|['`\u00b4\u02b9\u02bb-\u02bd\u02c8\u02ca\u02cb\u2018-\u201b\u2032\u2035\u275b\u275c\uff07]{2,}"
+)
+# Markdown and HTML that would hide an address or a character. A space shows them as text.
+HIDING = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[A-Za-z/!?])|(?<=&)(?=#?\w+;)")
 
 
 def quoted(text: str) -> str:
@@ -33,12 +42,32 @@ def escaped(text: str) -> str:
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
-def on_one_line(text: str) -> str:
-    """Return `text` on one line, with each run of white space as one space.
+def exact_json(value: Any) -> str:
+    """Return a JSON value on one line that shows each character, and reads back as the value.
 
-    Invisible marks, such as those that change the direction of writing, are removed.
+    Unlike `quoted_json`, it also escapes printable characters that show nothing, and the second of
+    two spaces. So no client and no channel changes it on the way to a reader.
+
+    Raises:
+        ValueError: The value holds a number that JSON does not have.
     """
-    return " ".join("".join(map(_visible, text)).split())
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    shown = "".join(c if is_visible(c) else _escaped(c) for c in text)
+    return shown.replace("  ", " \\u0020")
+
+
+def quotable(text: str) -> str:
+    """Return `text` as it can stand between quotation marks, none of which it can close.
+
+    It is on one line, without invisible marks. Its own quotation marks become apostrophes, and a
+    space separates the parts of a link, so that no client hides its address.
+    """
+    return HIDING.sub(" ", QUOTATION_MARKS.sub("'", on_one_line(text)))
+
+
+def in_quotes(text: str) -> str:
+    """Return `text` as a quotation for people: `"I am late"`. See `quotable`."""
+    return f'"{quotable(text)}"'
 
 
 def behind_bars(text: str) -> str:
@@ -84,13 +113,6 @@ def _barred(line: str) -> str:
 def _opens_with_bracket(line: str) -> bool:
     seen = (one for one in line if one.isprintable() and not one.isspace())
     return unicodedata.normalize("NFKC", next(seen, "")) == "["
-
-
-def _visible(character: str) -> str:
-    """Return the character, a space for white space and controls, or nothing if invisible."""
-    if character.isprintable():
-        return character
-    return " " if character.isspace() or unicodedata.category(character) == "Cc" else ""
 
 
 def _escaped(character: str) -> str:

@@ -28,5 +28,5 @@ def choice_text(choice: Choice, listed: OpenChoice) -> str:
         for option in choice.options
         if option.id in listed.codes
     ] or [IN_WORDS.format(code=code) for code in listed.codes.values()]
-    inline = not choice.options and question.endswith((".", "?", "!"))
+    inline = not choice.options and question.endswith((".", "?", "!", '"'))
     return f"{question}{' ' if inline else chr(10)}{' '.join(answers)}"
