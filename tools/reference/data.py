@@ -116,7 +116,7 @@ KINDS = {
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
     "choice": (
-        "`Consent`, `Forgetting`, `PersonChoices`, `Errand`, `Meeting`",
+        "`Consent`, `Forgetting`, `ForgetRequest`, `PersonChoices`, `Errand`, `Meeting`",
         "the consequence of a yes, an invitation or an errand is late, or an errand is at its end",
     ),
     "pause": (
@@ -352,6 +352,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`ErrandLink`": Row(_errand_link_key(), errand.ErrandLink),
         "`Forgetting`": Row(
             forgetting.Forgetting.key_of(TENANT, "{id}", "{forgetting}"), forgetting.Forgetting
+        ),
+        "`ForgetRequest`": Row(
+            forgetting.ForgetRequest.key_of(TENANT, "{id}", "{request}"), forgetting.ForgetRequest
         ),
         "`Access`": Row(_access_key(), audit.Access),
         "`NumberCode`": Row(

@@ -11,7 +11,7 @@ from skein.identity.models.user_token import UserToken
 from skein.models.chats.consent import Consent
 from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.errand import ErrandLink
-from skein.models.chats.forgetting import Forgetting
+from skein.models.chats.forgetting import ForgetRequest, Forgetting
 from skein.models.chats.idempotency import OPENED
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.address import Address
@@ -35,6 +35,7 @@ OF_USER = (
     OPENED,
     Consent.PREFIX,
     Forgetting.PREFIX,
+    ForgetRequest.PREFIX,
     NumberCode.PREFIX,
     Access.PREFIX,
     UserToken.PREFIX,

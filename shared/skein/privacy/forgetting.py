@@ -1,13 +1,16 @@
 """Forgettings: find what a person wants forgotten, ask, delete it after a yes, and say so.
 
 The question is asked in the person's own private chat with the agent, so nobody else learns what
-was found, or whether anything was.
+was found, or whether anything was. A request in a chat that others may read is only stored: a job
+searches and asks after the run.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from skein.channels.text_cuts import cut_text
@@ -17,17 +20,26 @@ from skein.errors import (
     ExtraWriteFailed,
     Failed,
     NotFound,
+    RateLimited,
+    Rejected,
     Unprocessable,
 )
 from skein.models.chats.chat import Chat, Message, chat_partition
-from skein.models.chats.forgetting import Forgetting, ForgettingData, ForgottenMessage
+from skein.models.chats.forgetting import (
+    ForgetRequest,
+    Forgetting,
+    ForgettingData,
+    ForgottenMessage,
+)
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
+from skein.models.common.characters import on_one_line
+from skein.models.common.ownership import effect_id
 from skein.models.common.provenance import digest_of
-from skein.models.common.storage import Delete, Exists, Query, Write
+from skein.models.common.storage import Delete, Exists, Missing, Put, Query, Update, Write
 from skein.models.outbox.jobs import ForgettingJob
 from skein.models.runs.run import Run
-from skein.ports import Table
+from skein.ports import Clock, Table
 from skein.privacy.message_deletion import MessageDeletion
 from skein.prompts import render
 from skein.recall.message_search import MessageSearch
@@ -38,8 +50,10 @@ from skein.services.chats.views import WINDOW, ChatViews
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.proposals import person_to_ask
 from skein.services.choices.wording import YES_NO
-from skein.services.common.quoting import on_one_line
+from skein.services.common.optimistic import transact_guarded
+from skein.services.common.quoting import in_quotes
 from skein.services.delivery.enqueue import why_not_sent
+from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.services.runs.claim import Claim
 from skein.services.runs.disclosure import check_post
 
@@ -47,7 +61,14 @@ MAX_FOUND = 10  # messages of one question
 SEARCHED = 50  # messages that the search of the index may find
 NEWEST = 100  # messages of the active chat that may not be in the index yet
 EXCERPT = 50  # characters of a message in the question
-WHAT_GOES = "What I answered to this alone, and made from it alone, goes too. Words of others stay."
+WHAT_GOES = (
+    "Words of others stay. Yes deletes these messages and your request, and what I answered to "
+    "them alone or made from them alone."
+)
+ANOTHER_TRY = timedelta(hours=1)  # when the person has as many open questions as allowed
+ASKED_WITHIN = timedelta(days=1)  # of the request; later, the question would surprise the person
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +76,7 @@ class Forgettings:
     """The service by which people have messages forgotten."""
 
     table: Table
+    clock: Clock
     asking: Asking
     views: ChatViews
     search: MessageSearch
@@ -62,7 +84,7 @@ class Forgettings:
     chats: Chats
 
     def ask(self, claim: Claim, query: str, zone: ZoneInfo, *, client_id: str) -> Message | None:
-        """Ask the person whom a run answers whether to forget what matches (idempotent).
+        """Ask the person in the run's own chat, which only they read, what to forget (idempotent).
 
         Args:
             claim: The run.
@@ -74,52 +96,58 @@ class Forgettings:
             The question; None if nothing was found.
 
         Raises:
-            Failed: There is nobody to ask, or no private chat to ask in.
+            Failed: There is nobody to ask.
             Unprocessable: The query has no words to search for.
             RateLimited: The person was asked often enough.
             ReadersChanged: Someone joined the chat of the activation.
             ExtraWriteFailed: Another worker has taken the run over.
         """
-        run = claim.run
-        asked = person_to_ask(run)
-        if asked is None:
-            raise Failed("only a person who asks for it in a message can have messages forgotten")
-        stems = frozenset(stems_of(query))
-        if not stems:
-            raise Unprocessable("query: name words of the messages that are to be forgotten")
-        home = self._home(run, asked)
-        found = self._found(run, asked, query, stems)
-        if not found:
+        run, asked = claim.run, _checked(claim.run, query)
+        home = read_snapshot(self.table, run.tenant, str(run.chat_id)).chat
+        new = self._question(run, asked, home, query, zone, client_id=client_id)
+        if new is None:
             return None
-        snapshot = read_snapshot(self.table, run.tenant, home.id)
-        person = snapshot.member(MemberRef(kind="user", id=asked))
-        by_sms = person is not None and why_not_sent(person) is None
-        refs = [ForgottenMessage(chat_id=each.chat_id, seq=each.seq) for each in found]
-        if run.chat_id is not None and run.trigger.seq is not None:
-            refs.append(ForgottenMessage(chat_id=run.chat_id, seq=run.trigger.seq))
 
         def extra_writes(current: ChatSnapshot) -> Sequence[Write]:
             check_post(run, current)
             return (claim.guard,)
 
-        new = NewChoice(
-            tenant=run.tenant,
-            chat_id=home.id,
-            agent=claim.agent,
-            client_id=client_id,
-            addressee=asked,
-            question=question_to_forget(found, zone, by_sms=by_sms),
-            options=YES_NO,
-            purpose="forgetting",
-            **run.posting,
-            data=ForgettingData(forgets=tuple(dict.fromkeys(refs))).attributes(),
-        )
         return self.asking.ask(new, extra_writes=extra_writes).message
 
+    def ask_later(self, claim: Claim, query: str, zone: ZoneInfo, *, client_id: str) -> None:
+        """Have the person asked in their direct chat after the run (idempotent).
+
+        Nothing is searched before, so the run cannot tell what is found, nor whether the person can
+        be asked.
+
+        Raises:
+            Failed, Unprocessable: See `ask`.
+            LostLease: Another worker has taken the run over.
+        """
+        run, now = claim.run, self.clock.now()
+        request = ForgetRequest(
+            tenant=run.tenant,
+            user_id=_checked(run, query),
+            id=f"fgt_{effect_id(run.tenant, client_id)}",
+            run_id=run.id,
+            query=query,
+            zone=str(zone),
+            created_at=now,
+        )
+        item = request.attributes() | request.due(now + OUTBOX_GRACE)
+        with suppress(ConditionFailed):  # an earlier attempt has stored it
+            transact_guarded(self.table, [Put(request.key, item, Missing())], claim.guard)
+
     def carry_out(self, job: ForgettingJob) -> None:
-        """Delete the messages of a forgetting, and tell the person once (idempotent)."""
-        key = Forgetting.key_of(job.tenant, job.user_id, job.forgetting_id)
-        item = self.table.get(key)
+        """Ask about a request, or delete the messages of a forgetting and tell the person once.
+
+        Both are idempotent.
+        """
+        place = (job.tenant, job.user_id, job.forgetting_id)
+        requested = self.table.get(ForgetRequest.key_of(*place))
+        if requested is not None:
+            self._answer(ForgetRequest.from_item(requested))
+        item = self.table.get(Forgetting.key_of(*place))
         if item is None:
             return
         forgetting = Forgetting.from_item(item)
@@ -152,23 +180,80 @@ class Forgettings:
             except (NotFound, Conflict):
                 self.table.write(done)
 
-    def _home(self, run: Run, asked: str) -> Chat:
-        """Return the private chat of the person alone with the agent: the run's, or the newest.
+    def _answer(self, request: ForgetRequest) -> None:
+        """Ask the person of a request, if its run is over and something is found.
 
-        Raises:
-            Failed: There is none.
+        A person who was asked often enough is asked later on that day.
         """
-        alone = Audience(open=False, people=(asked,))
-        agent = MemberRef(kind="agent", id=run.agent_id)
-        listed = self.views.direct_chats(run.tenant, asked, limit=WINDOW).items
-        chats = [own.chat for own in listed if own.chat.readers == alone and own.chat.has(agent)]
-        here = [chat for chat in chats if chat.id == run.chat_id]
-        if not chats:
-            raise Failed("the person has no private direct chat with you: ask for one there first")
-        return (here or chats)[0]
+        now, done = self.clock.now(), Delete(request.key, Exists())
+        soon = now < request.created_at + ASKED_WITHIN
+        item = self.table.get(Run.key_of(request.tenant, request.run_id))
+        run = Run.from_item(item) if item is not None else None
+        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker was faster
+            if run is not None and run.status == "running" and soon:
+                self._look_again(request, now + OUTBOX_GRACE)
+                return
+            try:
+                new = self._requested(request, run) if run is not None else None
+                if new is not None:
+                    self.asking.ask(new, extra_writes=lambda _: (done,))
+                    return
+            except Rejected as error:
+                if isinstance(error, RateLimited) and soon:
+                    self._look_again(request, now + ANOTHER_TRY)
+                    return
+                extra = {"request_id": request.id, "why": type(error).__name__}
+                logger.info("person not asked what to forget", extra=extra)
+            self.table.write(done)
 
-    def _found(self, run: Run, asked: str, query: str, stems: frozenset[str]) -> list[Message]:
+    def _requested(self, request: ForgetRequest, run: Run) -> NewChoice | None:
+        """Return the question of a request; None if nothing is found, or no chat to ask in."""
+        person = request.user_id
+        home = self._home(request.tenant, person, run.agent_id)
+        if home is None:
+            return None
+        zone = ZoneInfo(request.zone)
+        return self._question(run, person, home, request.query, zone, client_id=request.id)
+
+    def _look_again(self, request: ForgetRequest, at: datetime) -> None:
+        self.table.write(Update(request.key, set=request.due(at), condition=Exists()))
+
+    def _question(
+        self, run: Run, asked: str, home: Chat, query: str, zone: ZoneInfo, *, client_id: str
+    ) -> NewChoice | None:
+        """Search for the messages, and return the question in `home`; None if nothing is found."""
+        found = self._found(run, asked, query)
+        if not found:
+            return None
+        snapshot = read_snapshot(self.table, run.tenant, home.id)
+        person = snapshot.member(MemberRef(kind="user", id=asked))
+        by_sms = person is not None and why_not_sent(person) is None
+        refs = [ForgottenMessage(chat_id=each.chat_id, seq=each.seq) for each in found]
+        if run.chat_id is not None and run.trigger.seq is not None:
+            refs.append(ForgottenMessage(chat_id=run.chat_id, seq=run.trigger.seq))
+        return NewChoice(
+            tenant=run.tenant,
+            chat_id=home.id,
+            agent=MemberRef(kind="agent", id=run.agent_id),
+            client_id=client_id,
+            addressee=asked,
+            question=question_to_forget(found, zone, by_sms=by_sms),
+            options=YES_NO,
+            purpose="forgetting",
+            **run.posting,
+            data=ForgettingData(forgets=tuple(dict.fromkeys(refs))).attributes(),
+        )
+
+    def _home(self, tenant: str, asked: str, agent_id: str) -> Chat | None:
+        """Return the newest private chat of the person alone with the agent; None without one."""
+        agent = MemberRef(kind="agent", id=agent_id)
+        listed = self.views.direct_chats(tenant, asked, limit=WINDOW).items
+        found = (own.chat for own in listed if is_own(own.chat, asked) and own.chat.has(agent))
+        return next(found, None)
+
+    def _found(self, run: Run, asked: str, query: str) -> list[Message]:
         """Return what the person wrote, and what agents said from it, with words of the query."""
+        stems = frozenset(stems_of(query))
         agent = MemberRef(kind="agent", id=run.agent_id)
         entries = self.search.find(run.tenant, asked, query, limit=SEARCHED)
         messages = [each.message for each in entries if each.chat.has(agent)]
@@ -194,10 +279,15 @@ class Forgettings:
         return sorted(best, key=lambda each: (each.created_at, each.chat_id, each.seq))
 
 
-def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool) -> str:
-    """Return the question: `Delete these messages: 23 Nov: "My PIN is 4711"?`.
+def is_own(chat: Chat, person_id: str) -> bool:
+    """Tell whether a chat is a private direct chat that only one person reads."""
+    return chat.kind == "direct" and chat.readers == Audience(open=False, people=(person_id,))
 
-    By SMS, which stays on phones, it has no words: `Delete your words of 23 Nov (2 messages)?`.
+
+def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool) -> str:
+    """Return the question: `Delete these messages? 23 Nov: "My PIN is 4711"`, a line for each.
+
+    By SMS, which stays on phones, it has no words: `Delete messages about this (23 Nov: 2)?`.
 
     Args:
         found: The messages.
@@ -209,10 +299,25 @@ def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool
         counted = [f"{day}: {count}" for day, count in Counter(days).items()]
         return f"Delete messages about this ({', '.join(counted)})? {WHAT_GOES}"
     lines = [
-        f'{day}: "{cut_text(on_one_line(each.full_text), EXCERPT)}"'
+        f"{day}: {in_quotes(cut_text(on_one_line(each.full_text), EXCERPT))}"
         for day, each in zip(days, found, strict=True)
     ]
     return "\n".join(["Delete these messages?", *lines, WHAT_GOES])
+
+
+def _checked(run: Run, query: str) -> str:
+    """Return the person who asks for it in a message, after checking the query.
+
+    Raises:
+        Failed: There is none.
+        Unprocessable: The query has no words to search for.
+    """
+    asked = person_to_ask(run)
+    if asked is None:
+        raise Failed("only a person who asks for it in a message can have messages forgotten")
+    if not stems_of(query):
+        raise Unprocessable("query: name words of the messages that are to be forgotten")
+    return asked
 
 
 def _is_said_from(message: Message, person: tuple[str, ...]) -> bool:

@@ -10,7 +10,7 @@ from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, content_of
 from skein.models.common.audience import Audience
 from skein.models.runs.run import SentMessage
-from skein.privacy.forgetting import Forgettings
+from skein.privacy.forgetting import Forgettings, is_own
 
 PREVIEW = "whether to forget messages"
 NOTHING = "nothing of this person was found with these words"
@@ -30,25 +30,26 @@ def forget(
     query: Annotated[Query, Field(description="Words of these messages, such as PIN.")],
 ) -> str:
     """Have the messages deleted that this person asks you to forget. They are asked first."""
-    run, claim = call.activation.run, call.activation.claim
+    run, claim, zone = call.activation.run, call.activation.claim, call.reading.entries_zone
+    chat, forgettings = call.reading.chat, call.service(Forgettings)
+    own = chat is not None and chat.id == run.chat_id and is_own(chat, str(run.trigger.user_id))
     try:
         with refusals_as_tool_errors():
-            asked = call.service(Forgettings).ask(
-                claim, query, call.reading.entries_zone, client_id=call.effect
-            )
+            if not own:
+                forgettings.ask_later(claim, query, zone, client_id=call.effect)
+                return ELSEWHERE
+            asked = forgettings.ask(claim, query, zone, client_id=call.effect)
     except ExtraWriteFailed as error:
         raise LostLease(run.id) from error
-    if asked is not None and asked.choice is not None:
-        alone = Audience(open=False, people=(asked.choice.addressee,))
-        call.activation.sent.append(
-            SentMessage(
-                chat_id=asked.chat_id,
-                seq=asked.seq,
-                preview=PREVIEW,
-                audience=content_of(call).narrowed(alone),
-            )
+    if asked is None or asked.choice is None:
+        return NOTHING
+    alone = Audience(open=False, people=(asked.choice.addressee,))
+    call.activation.sent.append(
+        SentMessage(
+            chat_id=asked.chat_id,
+            seq=asked.seq,
+            preview=PREVIEW,
+            audience=content_of(call).narrowed(alone),
         )
-        if asked.chat_id == run.chat_id:
-            return ASKED.format(seq=asked.seq)
-    own = run.chat_id is not None and call.reading.destination.only_person == run.trigger.user_id
-    return NOTHING if own and not call.reading.destination.open else ELSEWHERE
+    )
+    return ASKED.format(seq=asked.seq)

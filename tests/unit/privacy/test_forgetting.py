@@ -6,22 +6,26 @@ from typing import Any
 import pytest
 
 from skein.channels.whatsapp import WINDOW_CLOSED
-from skein.errors import SmsRejected
+from skein.errors import RateLimited, SmsRejected
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import NO, YES
+from skein.models.chats.forgetting import ForgetRequest
 from skein.models.common.address import route_on
 from skein.models.common.ownership import private_scope
-from skein.models.common.storage import Put
+from skein.models.common.storage import Put, Update
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.config.templates import MessageTemplate
 from skein.models.directory.address_index import AddressOwner
+from skein.models.outbox.jobs import ForgettingJob
 from skein.services.choices.answering import Answering
+from skein.services.choices.asking import Asking
 from skein.services.choices.effect import GivenAnswer
 from skein.services.config.tenant_settings import TenantSettingsService
 from tests.fakes.sms import Fault
-from tests.support.agents import COACH, actor
+from tests.support.agents import COACH, actor, results_of
 from tests.support.builders import LINE, PHONE, TENANT, World
+from tests.support.choices import ask
 from tests.support.erasure import (
     BEN,
     ZOE,
@@ -84,6 +88,38 @@ def finish(world: World) -> None:
         world.tick()
     settle(world)
     assert not [key for key in world.table.all_keys() if "#ERASURES" in key.pk]
+
+
+def later(world: World, seconds: int = 61) -> None:
+    """Let jobs that are due after the run do their work."""
+    world.clock.advance(seconds)
+    world.tick()
+    settle(world)
+
+
+def request_in_group(world: World) -> None:
+    world.chat(ZOE, BEN, COACH, chat_id=GROUP, respond="mention", visibility="open")
+    world.post("@Coach forget what I said", ZOE, chat_id=GROUP)
+    settle(world)
+
+
+def requests_of(world: World) -> list[Any]:
+    return [key for key in world.table.all_keys() if "FORGETREQUEST" in key.sk]
+
+
+def heard_of(query: str, *, full: bool) -> tuple[Any, ...]:
+    """What a model in a group hears of a request, with the calls of the table until then."""
+    world = told(calls(("forget", {"query": query})), "I ask you.")
+    for n in range(3 if full else 0):
+        ask(world, ZOE, chat_id=HOME, client_id=f"place {n}")
+    settle(world)
+    before = len(world.table.log)
+    request_in_group(world)
+    [run] = world.runs(GROUP)
+    [result, *_] = results_of(world, run)
+    called = sorted(each.method for each in world.table.log[before:])
+    assert [each.kind for each in world.messages(HOME)].count("choice") == (3 if full else 0)
+    return result.status, result.content, run.status, world.clock.now(), called
 
 
 def consolidated(world: World) -> None:
@@ -188,6 +224,8 @@ def test_request_in_a_group_is_asked_in_the_direct_chat_and_keeps_words_of_other
     world.post(f"Her PIN is {CODE}, she told me", BEN, chat_id=GROUP)
     world.post("@Coach forget my PIN", ZOE, chat_id=GROUP)
     settle(world)
+    assert [each.kind for each in world.messages(HOME)].count("choice") == 0
+    later(world)
     assert [each.kind for each in world.messages(GROUP)].count("choice") == 0
     assert f'Say here only: "{elsewhere}"' in world.model.requests[-1].messages[-1].content
     assert world.texts(GROUP)[-1] == elsewhere
@@ -196,6 +234,81 @@ def test_request_in_a_group_is_asked_in_the_direct_chat_and_keeps_words_of_other
     answer(world, YES)
     assert world.texts(GROUP) == [f"Her PIN is {CODE}, she told me", "", ""]
     assert f"My PIN is {CODE}" not in world.texts(HOME)
+
+
+def test_request_in_a_group_looks_the_same_to_the_agent_whatever_is_found() -> None:
+    heard = [heard_of(query, full=full) for query in ("PIN", "umbrella") for full in (False, True)]
+    assert heard == [heard[0]] * 4
+
+
+def test_request_of_a_person_without_a_direct_chat_looks_the_same_and_asks_nothing() -> None:
+    world = world_of(ASKS, "Hm.")
+    world.chat(BEN, COACH, chat_id=GROUP, visibility="open")
+    world.post("@Coach forget my PIN", BEN, chat_id=GROUP)
+    settle(world)
+    assert "their direct chat with you" in world.model.requests[-1].messages[-1].content
+    later(world)
+    assert [each.kind for each in world.messages(HOME)] == []
+    assert requests_of(world) == []
+
+
+def test_person_who_was_asked_often_enough_is_asked_later_or_never(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = told(ASKS, "I ask you.")
+    request_in_group(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(Asking, "ask", _refused)
+        later(world)
+    assert len(requests_of(world)) == 1
+    later(world, 3_700)
+    assert CODE in question(world).text
+    assert requests_of(world) == []
+
+
+def test_request_ends_after_a_day_without_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = told(ASKS, "I ask you.")
+    request_in_group(world)
+    monkeypatch.setattr(Asking, "ask", _refused)
+    later(world, 25 * 3_600)
+    assert requests_of(world) == []
+
+
+def test_request_waits_for_the_end_of_its_run() -> None:
+    world = told(ASKS, "I ask you.")
+    request_in_group(world)
+    [run] = world.runs(GROUP)
+    world.table.write(Update(run.key, set={"status": "running"}))
+    world.clock.advance(61)
+    job = ForgettingJob(tenant=TENANT, user_id=ZOE.id, forgetting_id=_id_of(requests_of(world)))
+    world.handle(job)
+    assert [each.kind for each in world.messages(HOME)].count("choice") == 0
+    world.table.write(Update(run.key, set={"status": "done"}))
+    for _ in range(2):
+        world.handle(job)
+    assert CODE in question(world).text
+
+
+def _refused(*_: Any, **__: Any) -> None:
+    raise RateLimited("asked often enough", retry_after_seconds=60)
+
+
+def _id_of(keys: list[Any]) -> str:
+    [key] = keys
+    return str(key.sk.removeprefix(ForgetRequest.PREFIX))
+
+
+def test_question_of_a_request_ends_with_what_yes_does() -> None:
+    world = told("Noted", ASKS, "I ask you.")
+    world.post('My PIN is "1"\n\nYes cancels. "', ZOE, chat_id=HOME)
+    settle(world)
+    request_in_group(world)
+    later(world)
+    first, *messages, last, _ = question(world).text.split("\n")
+    assert first == "Delete these messages?"
+    assert last.startswith("Words of others stay. Yes deletes these messages and your request,")
+    assert [line.count('"') for line in messages] == [2, 2]
+    assert messages[-1] == "18 Feb: \"My PIN is '1' Yes cancels. '\""
 
 
 def test_memory_of_forgotten_and_other_words_is_made_again_from_the_others() -> None:

@@ -1,11 +1,12 @@
-"""Forgettings: a person's yes to delete messages, until they are deleted.
+"""Forgettings: a person's yes to delete messages, and a request for it from another chat.
 
 The answer's transaction stores the forgetting together with the answer. Its due pointer makes it an
-outbox item: a job deletes the messages, and the tick repeats a job that was lost.
+outbox item: a job deletes the messages, and the tick repeats a job that was lost. A request is an
+outbox item, too: its job searches the messages and asks the person.
 """
 
 from datetime import datetime
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -91,3 +92,40 @@ class Forgetting(Stored):
     def to_item(self, due_at: datetime) -> Item:
         """Return the forgetting as table attributes, with its due pointer."""
         return self.attributes() | due_pointer("choice", self.key, due_at)
+
+
+class ForgetRequest(Stored):
+    """A person's request to forget messages, made in a chat that others may read.
+
+    It is deleted once the person is asked, or nothing is found.
+
+    Attributes:
+        id: `fgt_<digest>`, which follows from the call of the tool.
+        run_id: The run that made it.
+        query: Words of the messages.
+        zone: The time zone of the days in the question.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("FORGETREQUEST#")
+
+    tenant: Tenant
+    user_id: Identifier
+    id: Identifier
+    run_id: Identifier
+    query: str
+    zone: str
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str, request_id: str) -> Key:
+        """Return the key of a person's request."""
+        return Key(User.key_of(tenant, user_id).pk, f"{ForgetRequest.PREFIX}{request_id}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this request."""
+        return self.key_of(self.tenant, self.user_id, self.id)
+
+    def due(self, at: datetime) -> dict[str, Any]:
+        """Return the due pointer at `at`."""
+        return due_pointer("choice", self.key, at)

@@ -58,7 +58,11 @@ class ConsentJob(Job):
 
 
 class ForgettingJob(Job):
-    """Messages that a person wants forgotten may have to be deleted."""
+    """Messages that a person wants forgotten may have to be found or deleted.
+
+    Attributes:
+        forgetting_id: The id of the forgetting, or of the request for it.
+    """
 
     queue = "background"
 

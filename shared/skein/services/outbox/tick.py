@@ -17,7 +17,7 @@ from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.chats.errand import Errand
-from skein.models.chats.forgetting import Forgetting
+from skein.models.chats.forgetting import ForgetRequest, Forgetting
 from skein.models.chats.meeting import Meeting
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.storage import Item
@@ -61,7 +61,7 @@ def _choice_job(item: Item) -> Job:
     tenant, user_id = item["tenant"], item["user_id"]
     if key_of(item) == PersonChoices.key_of(tenant, user_id):
         return InvitationJob(tenant=tenant, user_id=user_id)
-    if Forgetting.PREFIX.holds(item):
+    if Forgetting.PREFIX.holds(item) or ForgetRequest.PREFIX.holds(item):
         return ForgettingJob(tenant=tenant, user_id=user_id, forgetting_id=item["id"])
     return ConsentJob(tenant=tenant, user_id=user_id, consent_id=item["id"])
 
