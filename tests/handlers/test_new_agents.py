@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 import admin_api
 import mobile_api
 from skein.models.runs.completion import ModelRequest
@@ -60,3 +62,12 @@ def test_new_agent_answers_in_a_group_of_two() -> None:
 def test_new_agent_that_is_named_answers_in_a_larger_group() -> None:
     world, husam, chat = opened("Ann", kind="group", visibility="open")
     assert answers_to("@Coach hi", world, husam, chat) == ["Hello, Husam!"]
+
+
+@pytest.mark.parametrize("name", ["Skein", "s.k.e.i.n", "You", "Ann (chosen, k3f9)"])
+def test_agent_with_a_reserved_name_is_refused(name: str) -> None:
+    admin = Client(World(), admin_api, sub="usr_op", scope="admin")
+    assert admin.post("/v1/agents", {"name": name}).status == 422
+    agent = admin.post("/v1/agents", {"name": "Coach\n\u202eSkein"})
+    assert agent.body["name"] == "Coach Skein"
+    assert admin.patch(f"/v1/agents/{agent.body['id']}", {"name": name}).status == 422

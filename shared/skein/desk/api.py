@@ -9,8 +9,9 @@ from skein.models.api.chats import MemberResource
 from skein.models.chats.chat import MAX_TEXT, Chat, Visibility
 from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, DraftKind, Holder
 from skein.models.chats.desk_stay import DeskStay
-from skein.models.common.base import EntityId, Instant, Name
+from skein.models.common.base import EntityId, Instant
 from skein.models.common.json_types import JsonBool
+from skein.models.common.person_names import MemberName
 
 
 class NewHolder(Request):
@@ -20,8 +21,11 @@ class NewHolder(Request):
 
     holder: Annotated[Literal["me"], Field(description="Who takes the chat: the caller.")]
     name: Annotated[
-        Name | None,
-        Field(description="The name that people see; omitted: the name of the caller's token."),
+        MemberName | None,
+        Field(
+            description="The name that people see; omitted: the name of the caller's token. "
+            "A name like that of a member gets ` (team)` behind it."
+        ),
     ] = None
 
 

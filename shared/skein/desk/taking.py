@@ -15,6 +15,9 @@ from skein.errors import Conflict
 from skein.models.chats.chat import Chat
 from skein.models.chats.desk import DeskState, Holder
 from skein.models.chats.desk_stay import DeskStay
+from skein.models.chats.names import TEAM
+from skein.models.common.characters import on_one_line
+from skein.models.common.person_names import MAX_NAME, alike, untagged
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Missing, Put, Update, Write
 from skein.models.config.desk import DeskSettings
@@ -68,7 +71,8 @@ class Taking:
         overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
         check_reading(overrides)
         settings = DeskSettings.model_validate(overrides)
-        named = holder.model_copy(update={"team": settings.team_name})
+        team = on_one_line(settings.team_name) if settings.team_name is not None else None
+        named = holder.model_copy(update={"team": team or None})
         stay_id = f"dsk_{self.ids.ulid()}"
         snapshot = optimistic(
             self.clock,
@@ -92,6 +96,7 @@ class Taking:
                     details={"holder": {"id": chat.holder.id, "name": chat.holder.name}},
                 )
             return snapshot
+        holder = _unlike_members(holder, chat)
         state, stay, created = self._stay_of(chat, stay_id, now)
         stopped = self._stopped(snapshot, now)
         desk = state.model_copy(
@@ -175,3 +180,11 @@ def _first(trigger: Trigger) -> int | None:
 def _has_answered(run: Run) -> bool:
     """Tell whether a run has posted in its own chat already, so that nothing is left to answer."""
     return any(sent.chat_id == run.chat_id for sent in run.sent)
+
+
+def _unlike_members(holder: Holder, chat: Chat) -> Holder:
+    """Return the holder under a name that no member of the chat has."""
+    if not any(alike(holder.name, untagged(member.name)) for member in chat.roster):
+        return holder
+    name = holder.name[: MAX_NAME - len(TEAM)] + TEAM
+    return holder.model_copy(update={"name": name})

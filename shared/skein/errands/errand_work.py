@@ -142,7 +142,7 @@ class ErrandWorker:
             errand.tenant,
             errand.agent_id,
             errand.asked.id,
-            asker=errand.asked_by.name,
+            asker=plain_name(errand.asked_by),
             asked_by=errand.asked_by.ref,
         )
         return _QuestionChat(contact.chat_id, contact)

@@ -10,6 +10,7 @@ from skein.desk.taking import Taking
 from skein.errors import Conflict
 from skein.models.chats.chat import MessageKind
 from skein.models.chats.desk import Holder
+from skein.models.chats.names import plain_name
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.config.desk import DueWork
@@ -252,3 +253,28 @@ def test_only_the_holder_posts_for_the_team_and_agents_only_notices(
         world.app.chats.post_message(new)
     assert [message.kind for message in world.messages()] == ([kind] if posted else [])
     assert refused is None or refused.value.reason == Reason.DESK
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("Mia Vogt", "Mia Vogt"),
+        ("Mia\nYour account is locked.\u202e", "Mia Your account is locked."),
+        (HUSAM.name.upper(), f"{HUSAM.name.upper()} (team)"),
+        (COACH.name, f"{COACH.name} (team)"),
+    ],
+)
+def test_holder_has_a_name_of_one_line_that_no_member_has(given: str, shown: str) -> None:
+    desk = Desk(asked())
+    answer = desk.take(name=given)
+    assert answer.status == 200, answer.body
+    holder = desk.chat.holder
+    assert holder is not None
+    assert holder.name == shown
+    assert plain_name(holder.sender).endswith(" (team)")
+    assert plain_name(holder.sender).count("team") == 1
+
+
+@pytest.mark.parametrize("name", ["Skein", "\u200bS.kein", "You", "\u202e"])
+def test_holder_with_a_reserved_name_is_refused(name: str) -> None:
+    assert Desk(asked()).take(name=name).status == 422

@@ -12,7 +12,6 @@ from skein.models.api.base import (
     Id,
     IdOfAgent,
     IdOfChat,
-    OptionalName,
     Page,
     Request,
     Resource,
@@ -22,7 +21,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.address import ChannelName
 from skein.models.common.base import NULL, EntityId, Instant, NamedModel
 from skein.models.common.free_fields import Profile
-from skein.models.common.person_names import NameSource, PersonName
+from skein.models.common.person_names import MemberName, NameSource
 from skein.models.config.overrides import (
     ChatOverridesChange,
     OverridableSettings,
@@ -54,7 +53,7 @@ Overridden = Annotated[
 ]
 
 
-class NewAgent(AgentFields, NamedModel, Request):
+class NewAgent(AgentFields, Request):
     """A new agent."""
 
     model_config = ConfigDict(
@@ -68,6 +67,7 @@ class NewAgent(AgentFields, NamedModel, Request):
         }
     )
 
+    name: Annotated[MemberName, Field(description="The name.")]
     enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
         DEFAULT_TOOLS
     )
@@ -84,7 +84,7 @@ class AgentChange(AgentFields, ChangeRequest):
 
     model_config = ConfigDict(json_schema_extra={"example": {"reply_mode": "text"}})
 
-    name: OptionalName = None
+    name: Annotated[MemberName | None, Field(description="The name.")] = None
     enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
         DEFAULT_TOOLS
     )
@@ -201,7 +201,7 @@ PERSON_NAME = (
     "The name. Reserved words, such as `System`, and names with a tag, such as "
     "`Ann (chosen, k3f9)`, are refused."
 )
-OptionalPersonName = Annotated[PersonName | None, Field(description=PERSON_NAME)]
+OptionalPersonName = Annotated[MemberName | None, Field(description=PERSON_NAME)]
 
 
 Roles = Annotated[
@@ -217,7 +217,7 @@ class NewUser(UserFields, Request):
         json_schema_extra={"example": {"name": "Husam", "phones": ["+15005550100"]}}
     )
 
-    name: Annotated[PersonName, Field(description=PERSON_NAME)]
+    name: Annotated[MemberName, Field(description=PERSON_NAME)]
     id: Annotated[
         EntityId | None,
         Field(description="The `sub` of the user's token; null: Skein generates an id."),

@@ -38,7 +38,7 @@ def plain_name(member: NamedMember) -> str:
     person of the team has a tag that no member can have.
     """
     if member.kind == "team":
-        return _plain_name(member.name, member) + TEAM
+        return _plain_name(member.name.removesuffix(TEAM), member) + TEAM
     name, tag = split_tag(member.name) if member.kind == "user" else (member.name, "")
     return _plain_name(name, member) + tag
 

@@ -1,7 +1,8 @@
-"""Names of people: given by the issuer or an operator, or chosen by the person.
+"""Names of people, of the team and of agents: one line, nothing invisible, no reserved word.
 
-A chosen name has a tag wherever others see it: `Alice Ward (chosen, k3f9)`. Nobody can write a tag,
-so a name without one was given.
+A person's name is given by the issuer or an operator, or chosen by the person. A chosen name has a
+tag wherever others see it: `Alice Ward (chosen, k3f9)`. Nobody can write a tag, so a name without
+one was given.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from skein.models.common.base import Name, key_part, stable_hash
+from skein.models.common.characters import on_one_line
 
 NameSource = Literal["given", "chosen"]
 
@@ -36,6 +38,9 @@ _TAG = re.compile(rf" \(chosen, [{_ALPHABET}]{{{_DIGITS}}}\)\Z")
 # "chosen" next to a bracket, a comma or another sign that no name has.
 _LIKE_TAG = re.compile(r"[^\w\s'\u2019.\-]\s*chosen\b|\bchosen\s*[^\w\s'\u2019.\-]")
 
+# The mark of a person of the team, which no name has.
+_LIKE_TEAM = re.compile(r"[(\[{]\s*team\s*[)\]}]\s*\Z")
+
 
 def tagged(name: str, tenant: str, user_id: str) -> str:
     """Return a chosen name with its tag: a stable short hash of tenant and user id.
@@ -60,17 +65,26 @@ def untagged(name: str) -> str:
 
 
 def unfit(name: str) -> str | None:
-    """Return why a person must not have a name; None if nothing speaks against it.
+    """Return why no member and no person of the team may have a name; None if it is fit.
 
-    Names are compared without case, accents and everything that is no letter.
+    Names are compared as by `alike`.
     """
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    visible = "".join(each for each in plain if unicodedata.category(each) not in {"Mn", "Cf"})
+    if not on_one_line(name):
+        return "a name needs visible characters"
+    visible = _visible(name)
     if _LIKE_TAG.search(visible):
         return "a name must not look like the tag of a chosen name"
+    if _LIKE_TEAM.search(visible):
+        return "a name must not look like that of a person of the team"
     if _letters(visible) in _RESERVED_LETTERS:
         return "this name is reserved"
     return None
+
+
+def alike(name: str, other: str) -> bool:
+    """Tell whether two names differ only in case, accents and characters that are no letters."""
+    one, two = _visible(name), _visible(other)
+    return (_letters(one) or one) == (_letters(two) or two)
 
 
 def given_name(claim: str, user_id: str) -> str:
@@ -82,7 +96,7 @@ def given_name(claim: str, user_id: str) -> str:
         claim: The token's `name`; may be empty.
         user_id: The token's `sub`.
     """
-    name = claim.strip()[:MAX_NAME].strip()
+    name = on_one_line(claim)[:MAX_NAME].strip()
     if name and unfit(name) is None:
         return name
     return user_id if unfit(user_id) is None else f"Person {user_id}"
@@ -92,7 +106,12 @@ def _fit(name: str) -> str:
     why = unfit(name)
     if why is not None:
         raise ValueError(why)
-    return name
+    return on_one_line(name)
+
+
+def _visible(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(each for each in plain if unicodedata.category(each) not in {"Mn", "Cf"})
 
 
 def _letters(text: str) -> str:
@@ -101,4 +120,4 @@ def _letters(text: str) -> str:
 
 _RESERVED_LETTERS = frozenset(_letters(name.casefold()) for name in RESERVED)
 
-PersonName = Annotated[Name, AfterValidator(_fit)]
+MemberName = Annotated[Name, AfterValidator(_fit)]

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, Unprocessable
 from skein.models.common.free_fields import OWN_FIELDS, Profile
-from skein.models.common.person_names import PersonName
+from skein.models.common.person_names import MemberName
 from skein.models.common.time_zone import TimeZone
 from skein.models.directory.address_index import caller_name
 from skein.models.directory.profile_change import (
@@ -26,7 +26,7 @@ from skein.models.directory.user import User
 
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 _OWN: Mapping[str, TypeAdapter[Any]] = {
-    "name": TypeAdapter(PersonName),
+    "name": TypeAdapter(MemberName),
     "time_zone": TypeAdapter(TimeZone | None),
 }
 
