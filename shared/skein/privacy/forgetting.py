@@ -143,11 +143,11 @@ class Forgettings:
 
         Both are idempotent.
         """
-        place = (job.tenant, job.user_id, job.forgetting_id)
-        requested = self.table.get(ForgetRequest.key_of(*place))
+        key = (job.tenant, job.user_id, job.forgetting_id)
+        requested = self.table.get(ForgetRequest.key_of(*key))
         if requested is not None:
             self._answer(ForgetRequest.from_item(requested))
-        item = self.table.get(Forgetting.key_of(*place))
+        item = self.table.get(Forgetting.key_of(*key))
         if item is None:
             return
         forgetting = Forgetting.from_item(item)
