@@ -283,7 +283,7 @@ class Approvals:
             and question.choice.answer.seq in answers
         )
         return [
-            (call, choice.question if choice.asks is None else None)
+            (call, choice.question if call.reply is None else None)
             for choice in choices
             if (call := _agreed_in(choice)) is not None
         ]
