@@ -20,7 +20,6 @@ from skein.errors import (
     ExtraWriteFailed,
     Failed,
     NotFound,
-    RateLimited,
     Rejected,
     Unprocessable,
 )
@@ -65,7 +64,7 @@ WHAT_GOES = (
     "Words of others stay. Yes deletes these messages and your request, and what I answered to "
     "them alone or made from them alone."
 )
-ANOTHER_TRY = timedelta(hours=1)  # when the person has as many open questions as allowed
+ANOTHER_TRY = timedelta(hours=1)  # when the person cannot be asked now
 ASKED_WITHIN = timedelta(days=1)  # of the request; later, the question would surprise the person
 
 logger = logging.getLogger(__name__)
@@ -183,12 +182,19 @@ class Forgettings:
     def _answer(self, request: ForgetRequest) -> None:
         """Ask the person of a request, if its run is over and something is found.
 
-        A person who was asked often enough is asked later on that day.
+        A person who cannot be asked now, such as one who was asked often enough, is asked later on
+        that day.
         """
         now, done = self.clock.now(), Delete(request.key, Exists())
         soon = now < request.created_at + ASKED_WITHIN
         item = self.table.get(Run.key_of(request.tenant, request.run_id))
         run = Run.from_item(item) if item is not None else None
+
+        def extra_writes(current: ChatSnapshot) -> Sequence[Write]:
+            if not is_own(current.chat, request.user_id):
+                raise Conflict("others can read the chat now")
+            return (done,)
+
         with suppress(ConditionFailed, ExtraWriteFailed):  # another worker was faster
             if run is not None and run.status == "running" and soon:
                 self._look_again(request, now + OUTBOX_GRACE)
@@ -196,10 +202,10 @@ class Forgettings:
             try:
                 new = self._requested(request, run) if run is not None else None
                 if new is not None:
-                    self.asking.ask(new, extra_writes=lambda _: (done,))
+                    self.asking.ask(new, extra_writes=extra_writes)
                     return
             except Rejected as error:
-                if isinstance(error, RateLimited) and soon:
+                if soon:
                     self._look_again(request, now + ANOTHER_TRY)
                     return
                 extra = {"request_id": request.id, "why": type(error).__name__}
@@ -248,8 +254,10 @@ class Forgettings:
         """Return the newest private chat of the person alone with the agent; None without one."""
         agent = MemberRef(kind="agent", id=agent_id)
         listed = self.views.direct_chats(tenant, asked, limit=WINDOW).items
-        found = (own.chat for own in listed if is_own(own.chat, asked) and own.chat.has(agent))
-        return next(found, None)
+        chats = (
+            own.chat for own in listed if own.chat.discarded_at is None and own.chat.has(agent)
+        )
+        return next((chat for chat in chats if is_own(chat, asked)), None)
 
     def _found(self, run: Run, asked: str, query: str) -> list[Message]:
         """Return what the person wrote, and what agents said from it, with words of the query."""
