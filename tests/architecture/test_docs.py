@@ -401,7 +401,7 @@ def test_decisions_are_few_short_and_dated() -> None:
 
 # ---------------------------------------------------------------------- size
 
-MAX_WORDS, MAX_PAGES = 67_400, 32
+MAX_WORDS, MAX_PAGES = 80_000, 40
 
 
 def written_by_hand() -> list[Path]:

@@ -150,9 +150,9 @@ class Ports:
     @lazy
     def extensions(self) -> Extensions:
         """What the subjects add to the core."""
-        from skein.interface.extensions import Registered
+        from skein.interface.extensions import RegisteredExtensions
 
-        return Registered()
+        return RegisteredExtensions()
 
     @lazy
     def aws(self) -> Aws:

@@ -23,7 +23,7 @@ EFFECTS: Mapping[str, str] = {
 question. `consent/orders` is for a consent whose data has `orders`."""
 
 
-class Registered:
+class RegisteredExtensions:
     """The classes that the subjects have registered."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
