@@ -9,6 +9,7 @@ import pytest
 
 import sms_webhook
 from skein.models.chats.choice import YES, Destination, Proposal
+from skein.models.chats.consent import ConsentData
 from skein.models.common.audience import Audience
 from skein.prompts import render
 from skein.services.chat_state.person_choices import read_choices
@@ -134,7 +135,7 @@ def by_yes() -> Asked:
     """The person agrees to words that are posted elsewhere."""
     team = Destination(chat_id="chat_team", title="Team", readers=Audience(open=True))
     words = Proposal(agent_id=COACH.id, text=LATE, destinations=(team,))
-    return Asked(purpose="consent", proposal=words)
+    return Asked(purpose="consent", data=ConsentData(proposal=words).attributes())
 
 
 Story = Callable[[], Asked]

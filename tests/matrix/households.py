@@ -24,7 +24,7 @@ from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import Destination, Proposal
-from skein.models.chats.consent import Consent
+from skein.models.chats.consent import Consent, ConsentData
 from skein.models.chats.desk import Holder
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
@@ -323,9 +323,10 @@ class _Furnisher:
         ask(self.world, ann, **in_pair, question=f"{pair.word}?")
         there = Destination(chat_id=chat("pair"), title="Pair", readers=OPEN_TO_ALL)
         words = Proposal(agent_id=coach.id, text=pair.word, destinations=(there,))
-        proposed: dict[str, Any] = {"purpose": "consent", "proposal": words, "client_id": "words"}
+        data = ConsentData(proposal=words).attributes()
+        proposed: dict[str, Any] = {"purpose": "consent", "data": data, "client_id": "words"}
         question = ask(self.world, ann, **in_pair, **proposed).message
-        agreed = Consent.of(question, user_id=ann.id, at=self.world.clock.now())
+        agreed = Consent.of(question, words, user_id=ann.id, at=self.world.clock.now())
         self.world.table.write(Put(agreed.key, agreed.attributes()))
         self._attach("team", ann)
         self._index()
