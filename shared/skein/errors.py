@@ -7,6 +7,7 @@ SkeinError
     Forbidden         403  signed in, but without the required scope or signature
     NotFound          404  the caller sees no such resource
     Conflict          409  the resource is in a state that forbids the request
+      AlreadyAsked         a person has an open question about the same
     TooLarge          413  larger than the table or the contract allows
     UnsupportedMediaType 415  the body is not JSON
     Unprocessable     422  well formed, but the values do not fit together
@@ -103,6 +104,16 @@ class Conflict(Rejected):
 
     status = 409
     code = "conflict"
+
+
+class AlreadyAsked(Conflict):
+    """A person has an open question about the same, so they are not asked again."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(
+            f"already asked in msg:{seq}: only the person's press or number answers it; ask them "
+            "for it"
+        )
 
 
 class TooLarge(Rejected):

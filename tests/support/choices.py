@@ -1,5 +1,6 @@
 """Choices in the chat `chat_1` of a world: ask one, answer it, and look at what is open."""
 
+from collections.abc import Callable
 from typing import Any
 
 from skein.models.chats.choice import NO, YES, Choice, Destination, Option, Proposal
@@ -79,3 +80,15 @@ def choice_in(world: World, seq: int, chat_id: str = "chat_1") -> Choice:
     choice = world.messages(chat_id)[seq - 1].choice
     assert choice is not None
     return choice
+
+
+def interrupted(world: World, by: Callable[[], object]) -> None:
+    """Play `by` right before the next transaction of the table."""
+    transact = world.table.transact
+
+    def once(writes: Any) -> None:
+        world.table.transact = transact  # type: ignore[method-assign]
+        by()
+        transact(writes)
+
+    world.table.transact = once  # type: ignore[method-assign]

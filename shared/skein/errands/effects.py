@@ -1,28 +1,49 @@
 """The effects of answers about errands: of the person who is asked, and of the one who asks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import ClassVar
 
 from skein.errors import Conflict
+from skein.models.chats.chat import Message
 from skein.models.chats.choice import YES
 from skein.models.chats.errand import Errand, ErrandData, OrderData
 from skein.models.chats.meeting import Meeting, wake
 from skein.ports import Table
+from skein.services.chat_state.person_choices import rate_limited
+from skein.services.chats.post_message import NewMessage
 from skein.services.choices.effect import (
     AnswerEffect,
     Consequence,
     GivenAnswer,
     RecordedAnswer,
+    check_once,
 )
 from skein.services.common.optimistic import revise
 from skein.services.outbox.dispatch import OUTBOX_GRACE
+
+MAX_OPEN_ERRANDS = 20  # to one person
+ANOTHER_TRY = timedelta(hours=1)  # when the person has too many open errands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrandEffect(AnswerEffect):
     """The words of an answer go to the home chat; a yes or no confirms the time of a meeting."""
 
+    takes_place: ClassVar[bool] = False
+
     table: Table
+
+    def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
+        """Refuse a second open question of the same asker, and one too many of all askers.
+
+        The errand is asked later, and its asker hears of no reason.
+        """
+        if any(each.traced_to == new.traced_to for each in asked):
+            raise rate_limited("the person has an open question of this asker", ANOTHER_TRY)
+        if len(asked) >= MAX_OPEN_ERRANDS:
+            raise rate_limited(f"the person has {MAX_OPEN_ERRANDS} open errands", ANOTHER_TRY)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
         """Store the answer in the errand.
@@ -48,6 +69,10 @@ class OrderEffect(AnswerEffect):
     """A yes orders the errands."""
 
     is_consent: ClassVar[bool] = True
+
+    def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
+        """Refuse the same question while it is open."""
+        check_once(new, asked)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
         """Store the errands."""

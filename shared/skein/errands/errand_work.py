@@ -45,7 +45,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.disclosure import made_for_all
 from skein.settings import Settings
 
-ANOTHER_TRY = timedelta(hours=1)  # when the person has as many open questions as allowed
+ANOTHER_TRY = timedelta(hours=1)  # when the model, or the person, is to be asked later
 HELD_FOR = timedelta(minutes=5)  # between two looks at a home chat that the team holds
 NO_ANSWER = "no answer"
 MAX_CARRIED = 19_000  # characters of an answer; a message may have few more
@@ -116,8 +116,8 @@ class ErrandWorker:
             later = later or errand.until
         except NotNow as not_now:
             later = not_now.until
-        except RateLimited:
-            later = now + ANOTHER_TRY
+        except RateLimited as limited:
+            later = now + timedelta(seconds=limited.retry_after_seconds)
         except Rejected as error:
             extra = {"errand_id": errand.id, "why": type(error).__name__, "reason": error.reason}
             logger.info("person of an errand not asked", extra=extra)

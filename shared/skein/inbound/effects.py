@@ -1,6 +1,7 @@
 """The effect of an answer to the question whether a silent number is still its person's."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from skein.errors import Conflict
 from skein.models.directory.address_index import AddressOwner
@@ -16,6 +17,8 @@ from skein.services.choices.effect import (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberEffect(AnswerEffect):
     """A yes proves the number; after a no, the next SMS from it makes a new person."""
+
+    takes_place: ClassVar[bool] = False  # the person cannot go on without it
 
     table: Table
 

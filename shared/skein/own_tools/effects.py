@@ -1,12 +1,26 @@
 """The effect of an answer to the question whether a tool may be called."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from skein.services.choices.effect import AnswerEffect
+from skein.models.chats.chat import Message
+from skein.models.chats.choice import Choice
+from skein.models.common.requested_call import CallData
+from skein.services.chats.post_message import NewMessage
+from skein.services.choices.effect import AnswerEffect, check_once
 
 
 class CallEffect(AnswerEffect):
     """The answer triggers the agent; after a yes, its run makes the call (`asking.py`)."""
 
     triggers_agent: ClassVar[bool] = True
-    is_consent: ClassVar[bool] = True
+
+    def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
+        """Refuse the same call of the same tool while its question is open."""
+        check_once(new, [each for each in asked if _tool(each.choice) == _tool(new.choice)])
+
+
+def _tool(choice: Choice | None) -> tuple[str, int] | None:
+    """Return the name and the version of the tool that a question is about."""
+    call = CallData.from_item(choice.data).call if choice is not None else None
+    return (call.tool, call.version) if call is not None else None

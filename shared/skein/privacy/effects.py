@@ -1,7 +1,13 @@
 """The effect of an answer to the question whether to forget messages."""
 
-from skein.models.chats.forgetting import Forgetting, ForgettingData
+from collections.abc import Sequence
+
+from skein.errors import AlreadyAsked
+from skein.models.chats.chat import Message
+from skein.models.chats.choice import Choice
+from skein.models.chats.forgetting import Forgetting, ForgettingData, ForgottenMessage
 from skein.models.common.storage import Missing, Put
+from skein.services.chats.post_message import NewMessage
 from skein.services.choices.effect import (
     AnswerEffect,
     Consequence,
@@ -14,12 +20,28 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 class ForgettingEffect(AnswerEffect):
     """A yes is stored as a forgetting, and a job deletes the messages."""
 
+    def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
+        """Refuse a question about messages that an open question names already.
+
+        A request that is repeated is found as well, and names itself.
+        """
+        wanted = _forgotten(new.choice)
+        for each in asked:
+            here = each.chat_id == new.chat_id and each.sender.ref == new.sender
+            if here and wanted[:-1] and set(wanted[:-1]) <= set(_forgotten(each.choice)):
+                raise AlreadyAsked(each.seq)
+
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
         """Store the forgetting."""
         if not recorded.agreed:
             return Consequence()
-        forgets = ForgettingData.from_item(recorded.choice.data).forgets
+        forgets = _forgotten(recorded.choice)
         at, question = recorded.answer.at, recorded.question
         forgetting = Forgetting.of(question, forgets, user_id=given.person_id, at=at)
         item = forgetting.to_item(at + OUTBOX_GRACE)
         return Consequence([Put(forgetting.key, item, Missing())], [forgetting.job])
+
+
+def _forgotten(choice: Choice | None) -> tuple[ForgottenMessage, ...]:
+    """Return the messages that a yes deletes, with the request as the last."""
+    return ForgettingData.from_item(choice.data).forgets if choice is not None else ()

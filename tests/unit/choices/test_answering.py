@@ -1,6 +1,5 @@
 """Answers to choices: matched by code, counted once, and only from the person who was asked."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from tests.support.choices import (
     choices_of,
     direct_world,
     given,
+    interrupted,
 )
 
 SALES = bot("agt_b", "Sales")
@@ -35,18 +35,6 @@ def team(**fields: Any) -> World:
     world.known(HUSAM, AHMAD)
     world.chat(HUSAM, AHMAD, COACH, SALES, **fields)
     return world
-
-
-def interrupted(world: World, by: Callable[[], object]) -> None:
-    """Play `by` right before the next transaction of the table."""
-    transact = world.table.transact
-
-    def once(writes: Any) -> None:
-        world.table.transact = transact  # type: ignore[method-assign]
-        by()
-        transact(writes)
-
-    world.table.transact = once  # type: ignore[method-assign]
 
 
 def test_an_answer_is_a_message_and_is_recorded_in_the_question() -> None:

@@ -1,19 +1,34 @@
 """Questions to one person: posted and listed together, once, within the person's limits."""
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from skein.errors import ExtraWriteFailed, RateLimited, Unprocessable
-from skein.models.chats.person_choices import MAX_CONSENTS_A_DAY, MAX_INVITATIONS, MAX_OPEN
+from skein.errors import AlreadyAsked, Conflict, ExtraWriteFailed, RateLimited, Unprocessable
+from skein.models.chats.person_choices import (
+    MAX_CONSENTS_A_DAY,
+    MAX_INVITATIONS,
+    MAX_LISTED,
+    MAX_OPEN,
+)
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Check, Exists, Key
-from skein.services.chats.administration import ChatAdministration
+from skein.models.common.storage import Check, Exists, Key, Update
+from skein.privacy.erasure_sweep import tombstone
 from skein.services.choices.asking import Asking, NewChoice
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
-from tests.support.choices import COACH, HUSAM, POST, YES_NO, answer, ask, choices_of, direct_world
+from tests.support.choices import (
+    COACH,
+    HUSAM,
+    POST,
+    YES_NO,
+    answer,
+    ask,
+    choice_in,
+    choices_of,
+    direct_world,
+    interrupted,
+)
 from tests.support.sms import Texting
 
 AHMAD = person("usr_ahmad", "Ahmad")
@@ -57,17 +72,63 @@ def test_the_last_allowed_choice_asked_again_is_not_over_the_limit() -> None:
     assert ask(world, client_id=f"ask-{MAX_OPEN - 1}").message == asked[-1].message
 
 
-def test_a_choice_over_the_limit_of_open_ones_is_refused() -> None:
+def test_fourth_question_in_a_chat_ends_the_oldest_there() -> None:
+    world = direct_world()
+    for n in range(MAX_OPEN + 1):
+        assert ask(world, client_id=f"ask-{n}").created
+    now = world.clock.now()
+    statuses = [choice_in(world, n + 1).status(now) for n in range(MAX_OPEN + 1)]
+    assert statuses == ["expired", *["open"] * MAX_OPEN]
+    assert [choice.seq for choice in choices_of(world).open] == [2, 3, 4]
+    with pytest.raises(Conflict, match="expired"):
+        answer(world, 1)
+
+
+def test_code_of_a_question_that_was_ended_is_over() -> None:
+    world = Texting()
+    for n in range(MAX_OPEN + 1):
+        ask(world, client_id=f"ask-{n}")
+    assert {code.seq for code in choices_of(world).over} == {1}
+
+
+def test_questions_of_another_chat_take_no_place() -> None:
+    world = direct_world()
+    world.chat(AHMAD, HUSAM, COACH, chat_id="chat_2")
+    ask(world)
+    for n in range(MAX_OPEN + 2):
+        assert ask(world, client_id=f"ask-{n}", chat_id="chat_2").created
+    assert choice_in(world, 1).status(world.clock.now()) == "open"
+    assert [each.seq for each in choices_of(world).open if each.chat_id == "chat_1"] == [1]
+
+
+def test_questions_of_all_chats_are_few_and_the_oldest_ends_beyond() -> None:
+    world = direct_world()
+    for n in range(MAX_LISTED // MAX_OPEN):
+        world.chat(HUSAM, COACH, chat_id=f"chat_many_{n}")
+        for m in range(MAX_OPEN):
+            ask(world, client_id=f"ask-{m}", chat_id=f"chat_many_{n}")
+    assert ask(world).created
+    assert len(choices_of(world).open) == MAX_LISTED
+    assert choice_in(world, 1, "chat_many_0").status(world.clock.now()) == "expired"
+
+
+def test_question_that_was_erased_loses_its_place_without_a_write() -> None:
+    world = direct_world()
+    first = ask(world).message
+    world.table.write(Update(first.key, set=tombstone(first)))
+    for n in range(MAX_OPEN):
+        assert ask(world, client_id=f"ask-{n}").created
+    assert [choice.seq for choice in choices_of(world).open] == [2, 3, 4]
+
+
+def test_answer_while_a_question_takes_its_place_counts() -> None:
     world = direct_world()
     for n in range(MAX_OPEN):
         ask(world, client_id=f"ask-{n}")
-    world.clock.advance(3_600)
-    with pytest.raises(RateLimited) as refused:
-        ask(world, client_id="ask-over")
-    assert refused.value.retry_after_seconds == 23 * 3_600
-    assert len(world.messages()) == MAX_OPEN
-    answer(world, 1)
+    interrupted(world, lambda: answer(world, 1))
     assert ask(world, client_id="ask-over").created
+    assert choice_in(world, 1).status(world.clock.now()) == "answered"
+    assert [choice.seq for choice in choices_of(world).open] == [2, 3, 5]
 
 
 def test_an_expired_choice_does_not_count() -> None:
@@ -77,30 +138,6 @@ def test_an_expired_choice_does_not_count() -> None:
     world.clock.advance(24 * 3_600)
     assert choices_of(world).open == ()
     assert ask(world, client_id="ask-later").created
-
-
-@pytest.mark.parametrize(
-    "ends",
-    [
-        lambda admin: admin.remove_member(TENANT, "chat_2", HUSAM.ref, HUSAM.ref),
-        lambda admin: admin.discard(TENANT, "chat_2", AHMAD.ref),
-    ],
-)
-def test_a_choice_that_nobody_can_answer_any_more_does_not_count(
-    ends: Callable[[ChatAdministration], None],
-) -> None:
-    world = direct_world()
-    world.chat(AHMAD, HUSAM, COACH, chat_id="chat_2")
-    ask(world, client_id="ask-there", chat_id="chat_2")
-    for n in range(MAX_OPEN - 1):
-        ask(world, client_id=f"ask-{n}")
-    with pytest.raises(RateLimited):
-        ask(world, client_id="ask-over")
-    ends(world.app.chat_admin)
-    assert ask(world, client_id="ask-over").created
-    assert {choice.chat_id for choice in choices_of(world).open} == {"chat_1"}
-    with pytest.raises(RateLimited):
-        ask(world, client_id="ask-more")
 
 
 def test_invitations_have_a_limit_of_their_own() -> None:
@@ -114,11 +151,13 @@ def test_invitations_have_a_limit_of_their_own() -> None:
     assert ask(world).created
 
 
-def test_a_person_is_asked_for_few_consents_a_day() -> None:
+def test_person_is_asked_for_few_consents_a_day_in_a_chat() -> None:
     world = direct_world()
+    world.chat(AHMAD, HUSAM, COACH, chat_id="chat_2")
     for n in range(MAX_CONSENTS_A_DAY):
         asked = ask(world, client_id=f"ask-{n}", purpose="consent", data=POST).message
         answer(world, asked.seq, client_id=f"answer-{n}")
+    assert ask(world, purpose="consent", data=POST, chat_id="chat_2").created
     with pytest.raises(RateLimited) as refused:
         ask(world, client_id="ask-over", purpose="consent", data=POST)
     assert refused.value.retry_after_seconds == 12 * 3_600
@@ -126,16 +165,30 @@ def test_a_person_is_asked_for_few_consents_a_day() -> None:
     assert ask(world, client_id="ask-over", purpose="consent", data=POST).created
 
 
-def test_an_agent_that_was_refused_twice_asks_for_no_consent_on_that_day() -> None:
+def test_agent_refused_twice_in_a_chat_asks_for_no_consent_there_on_that_day() -> None:
     world = direct_world()
+    world.chat(AHMAD, HUSAM, COACH, chat_id="chat_2")
     for n in range(2):
         asked = ask(world, client_id=f"ask-{n}", purpose="consent", data=POST).message
         answer(world, asked.seq, client_id=f"answer-{n}", option="no")
+    assert ask(world, purpose="consent", data=POST, chat_id="chat_2").created
     with pytest.raises(RateLimited):
         ask(world, client_id="ask-over", purpose="consent", data=POST)
     assert ask(world).created
     world.clock.advance(12 * 3_600)
     assert ask(world, client_id="ask-over", purpose="consent", data=POST).created
+
+
+def test_consent_that_is_asked_for_already_names_the_question() -> None:
+    world = direct_world()
+    ask(world, purpose="consent", data=POST)
+    with pytest.raises(AlreadyAsked, match=r"already asked in msg:1: only the person's press"):
+        ask(world, client_id="again", purpose="consent", data=POST)
+    assert not ask(world, purpose="consent", data=POST).created  # the same call, after a crash
+    assert ask(world, client_id="other", purpose="consent", data=POST, question="And?").created
+    assert ask(world, client_id="own question").created
+    answer(world, 1)
+    assert ask(world, client_id="again", purpose="consent", data=POST).created
 
 
 def test_a_person_who_is_not_a_member_is_not_asked() -> None:

@@ -203,13 +203,16 @@ def test_readers_of_one_name_are_numbered() -> None:
     assert "(Ann and Ann (2))" in choice_of(question(world)).question
 
 
-def test_person_with_three_open_questions_gets_no_fourth() -> None:
-    three = [says(f"{n}", chat_id="chat_team") for n in range(3)]
-    world = office(*three, says("4", chat_id="chat_team"), END)
+def test_words_that_the_person_is_asked_about_already_are_asked_about_once() -> None:
+    again = [says(LATE, chat_id="chat_team") for _ in range(2)]
+    world = office(*again, END)
     run = tell(world)
-    statuses = [result.status for result in results_of(world, run)][:4]
-    assert statuses == ["done", "done", "done", "failed"]
-    assert "open questions" in results_of(world, run)[3].content
+    first, second = results_of(world, run)[:2]
+    assert (first.status, second.status) == ("done", "failed")
+    assert second.content == (
+        f"error: already asked in msg:{question(world).seq}: only the person's press or number "
+        "answers it; ask them for it"
+    )
 
 
 def test_wait_in_several_chats_is_refused() -> None:

@@ -6,16 +6,18 @@ import pytest
 
 from skein.desk.returning import Returns
 from skein.desk.taking import Taking
+from skein.errands import effects
 from skein.errands.errand_work import ErrandWorker
 from skein.errors import SmsRejected
 from skein.models.chats.desk import Holder
+from skein.models.chats.person_choices import MAX_OPEN
 from skein.models.common.storage import Update
 from skein.models.directory.user import User
 from tests.fakes.sms import Fault
 from tests.support.agents import settle
 from tests.support.api_client import WHY, Client, operator
 from tests.support.builders import TENANT, person
-from tests.support.choices import answer, ask
+from tests.support.choices import answer, ask, choices_of
 from tests.support.errands import (
     ALICE,
     COACH,
@@ -158,16 +160,54 @@ def test_person_in_quiet_hours_is_asked_at_their_end() -> None:
     assert len(world.bodies) == 1
 
 
-def test_person_with_as_many_questions_as_allowed_is_asked_later() -> None:
+def test_errand_takes_no_place_of_the_questions_in_its_chat() -> None:
     world = Errands()
     world.chat(SARAH, COACH, chat_id="chat_sarah", kind="direct", visibility="private")
-    for number in range(3):
+    for number in range(MAX_OPEN):
         ask(world, SARAH, chat_id="chat_sarah", client_id=f"q{number}")
     world.orders()
-    assert len(world.messages("chat_sarah")) == 3
-    answer(world, 1, SARAH, chat_id="chat_sarah")
+    assert world.texts("chat_sarah")[-1] == "Alice asks: when can you come?"
+    assert [each.seq for each in choices_of(world, SARAH).open] == [1, 2, 3, 4]
+
+
+def test_second_errand_of_an_asker_waits_for_the_answer_to_the_first() -> None:
+    world = asked()
+    world.orders()
+    assert len(world.bodies) == 1
+    assert world.told() == []
     world.passes(HOUR + 60)
-    assert 'Alice asks: "when can you come?"' in world.texts("chat_sarah")
+    assert len(world.bodies) == 1
+    world.texts_in(f"{world.code} Thursday")
+    world.passes(HOUR + 60)
+    assert len([body for body in world.bodies if "when can you come?" in body]) == 2
+    assert world.told() == ["Sarah: Thursday"]
+
+
+def test_errand_that_waits_to_its_deadline_reads_as_without_an_answer() -> None:
+    world = asked()
+    world.orders()
+    world.passes(2 * DAY + 60)
+    assert world.told() == ["Sarah: no answer"] * 2
+
+
+def test_errand_of_another_asker_waits_for_nobody() -> None:
+    world = asked()
+    world.known(BEN)
+    world.chat(BEN, COACH, chat_id="chat_ben", kind="direct", visibility="private")
+    world.add(BEN, by=ALICE, chat_id=TEAM)
+    world.model.script.append(calls(TO_ASK))
+    world.asks(BEN, "chat_ben")
+    [seq] = [message.seq for message in world.messages("chat_ben") if message.kind == "choice"]
+    answer(world, seq, BEN, chat_id="chat_ben")
+    settle(world)
+    assert "Ben asks: when can you come?" in world.bodies[-1]
+
+
+def test_person_has_few_open_errands_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "MAX_OPEN_ERRANDS", 0)
+    world = Errands()
+    world.orders()
+    assert world.bodies == []
 
 
 @pytest.mark.parametrize("joins", [False, True])

@@ -337,6 +337,46 @@ def test_no_call_is_made_without_a_yes_to_exactly_this(spoiled: str) -> None:
     assert world.service.requests == []
 
 
+def test_call_whose_question_is_open_asks_nothing_and_names_the_question() -> None:
+    script = [BOOKS, "Shall I?", BOOKS, "Press Yes, please.", "Booked!"]
+    world = asked(*script, record=BOOK, approval="person")
+    world.post("I mean it", HUSAM)
+    world.drain()
+    first, second = results(world)
+    assert (first.status, second.status) == ("asked", "failed")
+    assert f"already asked in msg:{question(world).seq}: only the person's" in second.content
+    answer(world, "yes")
+    assert len(world.service.requests) == 1
+
+
+def test_call_with_other_arguments_is_asked_about_too() -> None:
+    other = calls(("book_table", {"day": "Monday", "seats": 4}))
+    world = asked(BOOKS, "Shall I?", other, "Or that?", record=BOOK, approval="person")
+    world.post("Or Monday?", HUSAM)
+    world.drain()
+    assert [each.status for each in results(world)] == ["asked", "asked"]
+
+
+def test_person_who_said_no_to_calls_is_asked_about_further_ones() -> None:
+    script = [BOOKS, "Shall I?", "Well."] * 3
+    world = asked(*script, record=BOOK, approval="person")
+    for n in range(3):
+        newest = [each for each in world.messages() if each.choice is not None][-1]
+        given = GivenAnswer(
+            tenant=TENANT,
+            chat_id="chat_1",
+            person_id=HUSAM.id,
+            seq=newest.seq,
+            option="no",
+            client_id=f"no-{n}",
+        )
+        world.app.get(Answering).answer_in_app(given)
+        world.drain()
+        world.post("Another time", HUSAM)
+        world.drain()
+    assert [each.status for each in results(world)] == ["asked"] * 3
+
+
 def test_plain_message_is_answered_while_a_question_is_open() -> None:
     world = asked(BOOKS, "Shall I?", "It rains.", record=BOOK, approval="person")
     world.post("How is the weather?", HUSAM)

@@ -150,6 +150,19 @@ def test_picture_is_forgotten_by_what_it_shows() -> None:
     assert world.files.contents == {}
 
 
+def test_request_that_is_repeated_names_the_open_question() -> None:
+    world = told(ASKS, ASKS, "Press Yes, please.")
+    world.post("Forget my PIN", ZOE, chat_id=HOME)
+    settle(world)
+    indexed(world)
+    world.post("Please forget my PIN", ZOE, chat_id=HOME)
+    settle(world)
+    [result] = results_of(world, world.runs(HOME)[-1])[:1]
+    assert f"already asked in msg:{question(world).seq}" in result.content
+    answer(world, YES)
+    assert CODE not in " ".join(world.texts(HOME))
+
+
 def test_yes_leaves_no_trace_of_what_is_forgotten() -> None:
     world = told("Nice", ASKS)
     world.post("I like tea", ZOE, chat_id=HOME)

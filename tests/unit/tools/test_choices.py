@@ -127,12 +127,14 @@ def test_question_without_words_is_refused() -> None:
     assert result(world)[0] == "correctable"
 
 
-def test_fourth_open_question_is_refused() -> None:
+def test_fourth_open_question_ends_the_first() -> None:
     step = calls(*[("ask_choice", ASKED)] * (MAX_OPEN + 1))
     world = direct(step)
     results = results_of(world, the_run(world))
-    assert [each.status for each in results[:4]] == ["done"] * MAX_OPEN + ["failed"]
-    assert "3 open questions" in results[3].content
+    assert [each.status for each in results[:4]] == ["done"] * (MAX_OPEN + 1)
+    asked = [message.choice for message in world.messages() if message.choice is not None]
+    now = world.clock.now()
+    assert [each.status(now) for each in asked] == ["expired", *["open"] * MAX_OPEN]
 
 
 def test_question_in_an_entered_chat_obeys_the_rules_of_posts() -> None:

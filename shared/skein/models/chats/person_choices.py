@@ -12,10 +12,11 @@ from skein.models.common.storage import Item, Key
 from skein.models.directory.user import User
 from skein.models.outbox.due import due_pointer
 
-MAX_OPEN = 3  # questions and consents of a person
+MAX_OPEN = 3  # questions to a person in one chat
+MAX_LISTED = 60  # questions to a person in all chats
 MAX_INVITATIONS = 3
-MAX_CONSENTS_A_DAY = 5
-MAX_REFUSALS_A_DAY = 2  # of consents to one agent, which then asks no more on that day
+MAX_CONSENTS_A_DAY = 5  # of a person in one chat
+MAX_REFUSALS_A_DAY = 2  # of consents to one agent in one chat, where it then asks no more that day
 MAX_OVER = 100  # codes of choices that are over
 MAX_WRONG_CODES = 5  # then answers by SMS are closed for a day
 
@@ -57,6 +58,11 @@ class OpenChoice(Value):
     ask_at: Annotated[Instant | None, Field(exclude_if=lambda value: value is None)] = None
 
     @property
+    def at(self) -> tuple[str, int | None]:
+        """The chat and the number of the question's message."""
+        return self.chat_id, self.seq
+
+    @property
     def in_words(self) -> bool:
         """Whether the choice has a code for an answer in words."""
         return bool(self.codes) and not self.labels
@@ -82,6 +88,18 @@ class OverCode(Value):
     until: Instant
 
 
+class DayCounts(Value):
+    """What is counted on a day for a person in one chat.
+
+    Attributes:
+        consents: How often the person was asked for a consent.
+        refusals: How often the person refused one, by agent id.
+    """
+
+    consents: int = 0
+    refusals: dict[str, int] = Field(default_factory=dict)
+
+
 class PersonChoices(Stored):
     """The open choices of one person, stored as one item.
 
@@ -91,9 +109,8 @@ class PersonChoices(Stored):
         invited_in: Every chat whose `invited` may name the person, also after the invitation has
             expired; an erasure looks there.
         over: Codes of choices that ended within the last day, at most 100.
-        day: The UTC day of the two counts below.
-        consents: How often the person was asked for a consent on `day`.
-        refusals: How often the person refused on `day`, by agent id.
+        day: The UTC day of the counts.
+        counts: What was counted on `day`, by chat.
         wrong_codes: How many wrong codes came by SMS since the last right one.
         sms_closed_until: Until when answers by SMS are not accepted.
         version: The optimistic lock: every change raises it.
@@ -105,8 +122,7 @@ class PersonChoices(Stored):
     invited_in: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     over: tuple[OverCode, ...] = ()
     day: date | None = None
-    consents: int = 0
-    refusals: dict[str, int] = Field(default_factory=dict)
+    counts: dict[Identifier, DayCounts] = Field(default_factory=dict)
     wrong_codes: int = 0
     sms_closed_until: Instant | None = None
     version: int = 0

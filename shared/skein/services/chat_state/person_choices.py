@@ -1,7 +1,8 @@
 """Read and change a person's open choices: limits, counts of the day, and the conditional write.
 
 Each transaction that asks or ends a choice also writes the person's one item `PersonChoices`, under
-an optimistic lock. So the limits hold across all chats, and an answer counts once.
+an optimistic lock. So an answer counts once. The limits hold for a person in each chat, so that one
+chat tells nothing about another.
 """
 
 from collections.abc import Mapping
@@ -9,18 +10,16 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 
 from skein.errors import RateLimited
-from skein.models.chats.chat import Chat
 from skein.models.chats.choice import INVITATION
 from skein.models.chats.person_choices import (
     MAX_CONSENTS_A_DAY,
     MAX_INVITATIONS,
-    MAX_OPEN,
     MAX_OVER,
     MAX_REFUSALS_A_DAY,
+    DayCounts,
     OpenChoice,
     PersonChoices,
 )
-from skein.models.common.base import MemberRef
 from skein.models.common.storage import Item, Key, Put, at_version
 from skein.ports import Table
 
@@ -53,7 +52,7 @@ def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime)
     )
     expired = [choice for choice in stored.open if choice.expires_at <= now]
     today = now.astimezone(UTC).date()
-    fresh = {} if stored.day == today else {"day": today, "consents": 0, "refusals": {}}
+    fresh = {} if stored.day == today else {"day": today, "counts": {}}
     codes = [code for each in expired for code in each.over_codes(each.expires_at + CODE_KEPT)]
     over = [code for code in (*stored.over, *codes) if code.until > now]
     still_open = (choice for choice in stored.open if choice.expires_at > now)
@@ -62,102 +61,58 @@ def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime)
     )
 
 
-def with_place_for(
-    table: Table, choices: PersonChoices, asked: OpenChoice, now: datetime, *, consent: bool = False
-) -> PersonChoices:
-    """Return the choices to which one more can be added.
-
-    If there is no place, questions in chats that the person has left, or that are discarded, are
-    over: nobody can answer them.
-
-    Args:
-        choices: The person's choices as of `now`.
-        asked: The choice to ask.
-        consent: Whether it asks for a consent; these are limited in number a day.
-
-    Raises:
-        RateLimited: See `_check_limits`.
-    """
-    try:
-        _check_limits(choices, asked, now, consent=consent)
-    except RateLimited:
-        answerable = _answerable(table, choices, now)
-        _check_limits(answerable, asked, now, consent=consent)
-        return answerable
-    return choices
-
-
-def _answerable(table: Table, choices: PersonChoices, now: datetime) -> PersonChoices:
-    """Return the choices without the questions that the person cannot answer any more."""
-    questions = [choice for choice in choices.open if choice.invited_to is None]
-    keys = {choice.chat_id: Chat.key_of(choices.tenant, choice.chat_id) for choice in questions}
-    found = table.get_many(list(keys.values())) if keys else {}
-    person = MemberRef(kind="user", id=choices.user_id)
-    for choice in questions:
-        item = found.get(keys[choice.chat_id])
-        chat = Chat.from_item(item) if item is not None else None
-        if chat is None or chat.discarded_at is not None or not chat.has(person):
-            choices = with_ended(choices, choice, now)
-    return choices
-
-
-def _check_limits(
-    choices: PersonChoices, asked: OpenChoice, now: datetime, *, consent: bool
-) -> None:
-    """Refuse one choice too many.
-
-    Args:
-        choices: The person's choices as of `now`.
-        asked: The choice to ask.
-
-    Raises:
-        RateLimited: The person has as many open choices as allowed, was asked for enough consents
-            today, or has refused this agent twice today. The question whose number this is has no
-            limit, because the person cannot go on without it.
-    """
-    if asked.number is not None:
-        return
-    invitations = [choice for choice in _others(choices, asked) if choice.purpose == INVITATION]
-    others = [choice for choice in choices.open if choice.purpose != INVITATION]
-    same, limit = (
-        (invitations, MAX_INVITATIONS) if asked.purpose == INVITATION else (others, MAX_OPEN)
-    )
-    if len(same) >= limit:
-        first_end = min(choice.expires_at for choice in same)
-        kind = "invitations" if asked.purpose == INVITATION else "questions"
-        raise _refusal(f"the person has {limit} open {kind}", first_end - now)
-    if not consent:
-        return
-    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    tomorrow = midnight + timedelta(days=1) - now
-    if choices.consents >= MAX_CONSENTS_A_DAY:
-        raise _refusal(
-            f"the person was asked {MAX_CONSENTS_A_DAY} times today to agree",
-            tomorrow,
-        )
-    if choices.refusals.get(asked.agent_id or "", 0) >= MAX_REFUSALS_A_DAY:
-        raise _refusal(
-            f"the person has refused {MAX_REFUSALS_A_DAY} requests of this agent today",
-            tomorrow,
-        )
-
-
 def with_asked(
-    choices: PersonChoices, asked: OpenChoice, *, consent: bool = False
+    choices: PersonChoices, asked: OpenChoice, now: datetime, *, consent: bool = False
 ) -> PersonChoices:
     """Return the choices with one more open choice.
 
     The question of an invitation takes the place of the invitation.
+
+    Args:
+        choices: The person's choices as of `now`.
+        asked: The choice to ask.
+        consent: Whether it asks for a consent.
+
+    Raises:
+        RateLimited: The person has as many open invitations as allowed, or in this chat was asked
+            for enough consents today, or has refused this agent twice today.
     """
-    consents = choices.consents + consent
+    others = _others(choices, asked)
+    invitations = [choice for choice in others if choice.purpose == INVITATION]
+    if asked.purpose == INVITATION and len(invitations) >= MAX_INVITATIONS:
+        first_end = min(choice.expires_at for choice in invitations)
+        why = f"the person has {MAX_INVITATIONS} open invitations"
+        raise rate_limited(why, first_end - now)
+    counts = choices.counts
+    if consent:
+        today = _checked(counts.get(asked.chat_id, DayCounts()), asked.agent_id, now)
+        changed = today.model_copy(update={"consents": today.consents + 1})
+        counts = {**counts, asked.chat_id: changed}
     invited_in = dict.fromkeys([*choices.invited_in, *filter(None, [asked.invited_to])])
     return choices.model_copy(
         update={
-            "open": (*_others(choices, asked), asked),
-            "consents": consents,
+            "open": (*others, asked),
+            "counts": counts,
             "invited_in": tuple(invited_in),
         }
     )
+
+
+def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts:
+    """Return the counts of a chat that allow an agent one more consent.
+
+    Raises:
+        RateLimited: They allow none until tomorrow.
+    """
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    tomorrow = midnight + timedelta(days=1) - now
+    if today.consents >= MAX_CONSENTS_A_DAY:
+        why = f"the person was asked {MAX_CONSENTS_A_DAY} times today to agree"
+        raise rate_limited(f"{why} to something in this chat", tomorrow)
+    if today.refusals.get(agent_id or "", 0) >= MAX_REFUSALS_A_DAY:
+        why = f"the person has refused {MAX_REFUSALS_A_DAY} requests of this agent today"
+        raise rate_limited(f"{why} in this chat", tomorrow)
+    return today
 
 
 def with_ended(
@@ -170,15 +125,18 @@ def with_ended(
         ended: One of the open choices.
         refused: Whether the person refused a consent, which counts against the agent.
     """
-    refusals = dict(choices.refusals)
+    counts = choices.counts
     if refused and ended.agent_id is not None:
-        refusals[ended.agent_id] = refusals.get(ended.agent_id, 0) + 1
+        today = counts.get(ended.chat_id, DayCounts())
+        refusals = {**today.refusals, ended.agent_id: today.refusals.get(ended.agent_id, 0) + 1}
+        changed = today.model_copy(update={"refusals": refusals})
+        counts = {**counts, ended.chat_id: changed}
     left = without_chat(choices, ended.invited_to) if ended.invited_to else choices
     return left.model_copy(
         update={
             "open": tuple(choice for choice in choices.open if choice != ended),
             "over": (*choices.over, *ended.over_codes(now + CODE_KEPT))[-MAX_OVER:],
-            "refusals": refusals,
+            "counts": counts,
         }
     )
 
@@ -220,5 +178,6 @@ def _others(choices: PersonChoices, asked: OpenChoice) -> list[OpenChoice]:
     return [choice for choice in choices.open if choice.invited_to != asked.invited_to]
 
 
-def _refusal(message: str, wait: timedelta) -> RateLimited:
+def rate_limited(message: str, wait: timedelta) -> RateLimited:
+    """Return the refusal of a choice, with the time after which it may be asked."""
     return RateLimited(message, retry_after_seconds=max(1, ceil(wait.total_seconds())))

@@ -26,7 +26,6 @@ from skein.services.chat_state.person_choices import (
     stored_choices,
     with_asked,
     with_ended,
-    with_place_for,
     without_chat,
 )
 from skein.services.chat_state.snapshot import read_chat, read_snapshot
@@ -77,9 +76,8 @@ def invite(
             invited_by=by.id,
             ask_at=now + OUTBOX_GRACE,
         )
-        choices = with_place_for(table, choices, asked, now)
-        choices = _without_lapsed(table, choices, chat_id)
-        writes.append(stored_choices(with_asked(choices, asked)))
+        choices = _without_lapsed(table, with_asked(choices, asked, now), chat_id)
+        writes.append(stored_choices(choices))
         invited.append(Invited(member=person, by=by, at=now, expires_at=expires_at))
     return NewInvitations(tuple(invited), writes)
 

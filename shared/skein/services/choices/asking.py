@@ -9,7 +9,15 @@ from pydantic import Field
 
 from skein.channels.keywords import is_keyword
 from skein.channels.registry import channel_named
-from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, RateLimited, Unprocessable
+from skein.errors import (
+    AlreadyAsked,
+    ConditionFailed,
+    Conflict,
+    ExtraWriteFailed,
+    RateLimited,
+    Unprocessable,
+)
+from skein.models.chats.chat import Message
 from skein.models.chats.choice import (
     MAX_OPTIONS,
     MAX_QUESTION,
@@ -17,7 +25,7 @@ from skein.models.chats.choice import (
     Choice,
     Option,
 )
-from skein.models.chats.person_choices import OpenChoice
+from skein.models.chats.person_choices import MAX_LISTED, MAX_OPEN, OpenChoice, PersonChoices
 from skein.models.common.active_item import ActiveItem
 from skein.models.common.address import Address, Route
 from skein.models.common.audience import Origin
@@ -31,12 +39,13 @@ from skein.services.chat_state.person_choices import (
     read_choices,
     stored_choices,
     with_asked,
-    with_place_for,
+    with_ended,
 )
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.choices.codes import could_answer, new_codes
 from skein.services.choices.effect import AnswerEffects
+from skein.services.choices.ending import expired
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import effective_in
 from skein.services.delivery.choice_text import choice_text
@@ -99,16 +108,18 @@ class Asking:
     def ask(self, new: NewChoice, *, extra_writes: ExtraWrites | None = None) -> PostedMessage:
         """Ask a person a choice (idempotent by `client_id`).
 
-        One transaction posts the message and adds the choice to the person's open ones. The choice
-        expires after the chat's `choice_hours`.
+        One transaction posts the message and adds the choice to the person's open ones. If the chat
+        has no place left for another, its oldest question expires in the same transaction. The
+        choice expires after the chat's `choice_hours`.
 
         Args:
             new: The choice.
             extra_writes: See `Chats.post_message`; the caller's writes come first.
 
         Raises:
-            RateLimited: The person has too many open choices, was asked too often today, or has
-                refused the agent too often.
+            AlreadyAsked: The person has an open question about the same.
+            RateLimited: The person has too many open invitations or errands of the same asker, or
+                in this chat was asked too often today or has refused the agent too often.
             Unprocessable: The addressee is not a member of the chat, a label is a keyword, or the
                 question is too long for SMS.
             Conflict: The invitation that the question is about is over.
@@ -142,8 +153,8 @@ class Asking:
                 ),
                 known=snapshot,
             )
-        except (RateLimited, Unprocessable):
-            earlier = self.chats.earlier(message)  # the limits may count this very question
+        except (AlreadyAsked, RateLimited, Unprocessable):
+            earlier = self.chats.earlier(message)  # which may be this very question
             if earlier is None:
                 raise
             return PostedMessage(earlier, created=False)
@@ -177,7 +188,7 @@ class Asking:
     def _listed(
         self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the write that adds the choice to the person's open ones.
+        """Return the writes that add the choice to the open ones, and end the one it replaces.
 
         If the message goes out by SMS, the choice has codes.
         """
@@ -204,9 +215,34 @@ class Asking:
             raise Conflict("the invitation is over")
         if person.route is not None:
             _check_length(message.choice, asked, person.route)
-        consent = self.effects.of(new.purpose, new.data).is_consent
-        choices = with_place_for(self.table, choices, asked, now, consent=consent)
-        return (stored_choices(with_asked(choices, asked, consent=consent)),)
+        effect = self.effects.of(new.purpose, new.data)
+        ended = self._oldest(choices, new.chat_id) if effect.takes_place else []
+        same = [each for each in choices.open if each.purpose == new.purpose]
+        questions = self._questions(new.tenant, [*same, *ended])
+        effect.check_asked(message, [questions[each.at] for each in same if each.at in questions])
+        for each in ended:
+            choices = with_ended(choices, each, now)
+        over = [questions[each.at] for each in ended if each.at in questions]
+        return (
+            stored_choices(with_asked(choices, asked, now, consent=effect.is_consent)),
+            *(write for question in over for write in expired(question, now)),
+        )
+
+    def _oldest(self, choices: PersonChoices, chat_id: str) -> list[OpenChoice]:
+        """Return the questions that end, so that one more has a place in a chat."""
+        taken = [each for each in choices.open if self.effects.of(each.purpose, {}).takes_place]
+        here = [each for each in taken if each.chat_id == chat_id]
+        too_many = here[: max(0, len(here) + 1 - MAX_OPEN)]
+        return too_many or taken[: max(0, len(taken) + 1 - MAX_LISTED)]
+
+    def _questions(
+        self, tenant: str, listed: Sequence[OpenChoice]
+    ) -> dict[tuple[str, int | None], Message]:
+        """Read the messages of open choices, by chat and number."""
+        keys = [Message.key_of(tenant, each.chat_id, each.seq) for each in listed if each.seq]
+        items = self.table.get_many(list(dict.fromkeys(keys))).values() if keys else ()
+        messages = map(Message.from_item, items)
+        return {(message.chat_id, message.seq): message for message in messages}
 
 
 def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:

@@ -4,12 +4,13 @@ Each subject registers effects for its purposes in `skein/interface/extensions.p
 those of the core.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from skein.errors import AlreadyAsked
 from skein.models.chats.chat import Media, Message
 from skein.models.chats.choice import YES, Choice, ChoiceAnswer
 from skein.models.chats.person_choices import OpenChoice
@@ -100,10 +101,25 @@ class AnswerEffect:
             Other answers trigger nobody.
         is_consent: Whether the question asks for a consent. Consents are limited in number a day,
             and a no counts as a refusal of the agent.
+        takes_place: Whether the question takes one of the few places of its person in its chat. If
+            no place is left, the oldest of these questions ends.
     """
 
     triggers_agent: ClassVar[bool] = False
     is_consent: ClassVar[bool] = False
+    takes_place: ClassVar[bool] = True
+
+    def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
+        """Refuse a question because of open questions of the same purpose to the same person.
+
+        Args:
+            new: The message of the question.
+            asked: The messages of the open questions, in all chats.
+
+        Raises:
+            AlreadyAsked: One of them asks the same in this chat.
+            RateLimited: There are too many.
+        """
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
         """Return what an answer causes; the transaction that records the answer stores it.
@@ -116,6 +132,18 @@ class AnswerEffect:
     def answer_message(self, new: NewMessage, question: Message, given: GivenAnswer) -> NewMessage:
         """Return the message of an answer with what the purpose adds to it."""
         return new
+
+
+def check_once(new: NewMessage, asked: Sequence[Message]) -> None:
+    """Refuse a question whose words an open question of the same agent has in the same chat.
+
+    Raises:
+        AlreadyAsked: There is one.
+    """
+    for each in asked:
+        here = each.chat_id == new.chat_id and each.sender.ref == new.sender
+        if here and each.text == new.text:
+            raise AlreadyAsked(each.seq)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

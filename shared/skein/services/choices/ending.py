@@ -1,4 +1,6 @@
-"""End all open choices of a person at once, without answers."""
+"""End open choices without answers: all of a person at once, or the oldest of a chat."""
+
+from datetime import datetime
 
 from skein.models.chats.chat import Message
 from skein.models.common.storage import Delete, Write, at_version
@@ -27,8 +29,12 @@ def _end_once(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
     keys = [Message.key_of(tenant, one.chat_id, one.seq) for one in choices.open if one.seq]
     found = table.get_many(keys) if keys else {}
     writes: list[Write] = [Delete(choices.key, at_version(choices.version))]
-    for message in map(Message.from_item, found.values()):
-        if message.choice is not None and message.choice.status(now) == "open":
-            ended = message.choice.model_copy(update={"expires_at": now})
-            writes.append(message.with_choice(ended))
+    writes += [write for item in found.values() for write in expired(Message.from_item(item), now)]
     table.transact(writes)
+
+
+def expired(question: Message, now: datetime) -> list[Write]:
+    """Return the write by which an open question expires now; none if it is over already."""
+    if question.choice is None or question.choice.status(now) != "open":
+        return []
+    return [question.with_choice(question.choice.model_copy(update={"expires_at": now}))]
