@@ -18,7 +18,6 @@ from skein.services.choices.effect import (
     Consequence,
     GivenAnswer,
     RecordedAnswer,
-    check_once,
 )
 from skein.services.common.optimistic import revise
 from skein.services.outbox.dispatch import OUTBOX_GRACE
@@ -69,10 +68,6 @@ class OrderEffect(AnswerEffect):
     """A yes orders the errands."""
 
     is_consent: ClassVar[bool] = True
-
-    def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse the same question while it is open."""
-        check_once(new, asked)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
         """Store the errands."""

@@ -5,6 +5,7 @@ get. A run that was shown nothing private orders at once.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -12,25 +13,22 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from skein.errors import ConditionFailed, Correctable, Failed, Forbidden, Unprocessable
-from skein.models.chats.chat import Chat, Message
+from skein.models.chats.chat import Chat
 from skein.models.chats.choice import CONSENT
 from skein.models.chats.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef, OrderData
 from skein.models.chats.meeting import Meeting
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.chats.names import folded, plain_name
-from skein.models.common.audience import NOBODY, Audience, may_show
+from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import effect_id
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Write
-from skein.models.runs.run import Run
+from skein.models.runs.run import Run, SentMessage
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
-from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.choices.asking import Asking, NewChoice
-from skein.services.choices.proposals import person_to_ask
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.choices.proposals import RunQuestions, person_to_ask
 from skein.services.choices.wording import (
-    YES_NO,
     question_to_ask,
     text_of_errand,
     words_to_post,
@@ -40,26 +38,12 @@ from skein.services.common.pagination import pages_of_relation
 from skein.services.common.quoting import in_quotes
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.runs.claim import Claim
-from skein.services.runs.disclosure import PRIVATE_ELSEWHERE, check_post, may_affect
+from skein.services.runs.disclosure import PRIVATE_ELSEWHERE, may_affect
 
 SEARCHED_PAGES = 5  # of 100 chats
 NOBODY_ASKS = "refused: no person of this chat has asked for it"
 UNKNOWN = "person: nobody whose name is {name!r} is in this chat or another that can be named here"
 SEVERAL = "person: several people have the name {name!r}; give one of these ids: {ids}"
-
-
-class OrderOutcome(NamedTuple):
-    """What came of an order.
-
-    Attributes:
-        errands: The errands; none if the person who asks has to agree first.
-        question: The message that asks that person.
-        audience: The people who were present where the question was posted.
-    """
-
-    errands: tuple[Errand, ...] = ()
-    question: Message | None = None
-    audience: Audience = NOBODY
 
 
 class MeetingWish(NamedTuple):
@@ -79,7 +63,7 @@ class ErrandOrders:
 
     table: Table
     clock: Clock
-    asking: Asking
+    questions: RunQuestions
     dispatch: Dispatch
 
     def find(self, run: Run, readers: Audience, names: Sequence[str]) -> tuple[NamedMember, ...]:
@@ -114,7 +98,7 @@ class ErrandOrders:
         until: datetime,
         *,
         cause: str,
-    ) -> OrderOutcome:
+    ) -> SentMessage | None:
         """Order errands, or ask the person who asks whether to (idempotent by `cause`).
 
         Args:
@@ -123,6 +107,9 @@ class ErrandOrders:
             question: The question.
             until: The deadline.
             cause: The id of the call.
+
+        Returns:
+            The message that asks the person who asks; None if the errands are ordered.
 
         Raises:
             Forbidden: The run has no chat or no person who asks, or may not pass on what it holds.
@@ -150,7 +137,8 @@ class ErrandOrders:
         outsiders = run.held is None or run.held.outsiders
         if outsiders or not may_affect(run, recipients):
             return self._asked_first(claim, order, asker, cause)
-        return OrderOutcome(self._ordered(claim, order, cause))
+        self._ordered(claim, order, cause)
+        return None
 
     def find_time(self, claim: Claim, wish: MeetingWish, *, cause: str) -> Meeting:
         """Ask all people of a run's chat for their times (idempotent by `cause`).
@@ -228,46 +216,27 @@ class ErrandOrders:
             raise Forbidden(NOBODY_ASKS)
         return chat, asker
 
-    def _ordered(self, claim: Claim, order: ErrandOrder, cause: str) -> tuple[Errand, ...]:
+    def _ordered(self, claim: Claim, order: ErrandOrder, cause: str) -> None:
         now = self.clock.now()
         errands = Errand.ordered(claim.run.tenant, order, cause=cause, at=now)
         writes = [write for errand in errands for write in errand.created(now + OUTBOX_GRACE)]
-        try:
+        with suppress(ConditionFailed):  # an earlier attempt has ordered them
             transact_guarded(self.table, writes, claim.guard)
-        except ConditionFailed:
-            return errands  # an earlier attempt has ordered them
-        self.dispatch.send([errand.job for errand in errands])
-        return errands
+            self.dispatch.send([errand.job for errand in errands])
 
     def _asked_first(
         self, claim: Claim, order: ErrandOrder, asker: NamedMember, cause: str
-    ) -> OrderOutcome:
+    ) -> SentMessage:
         """Ask the person who asks whether exactly this text may go to the people."""
-        run = claim.run
-        if person_to_ask(run) != asker.id or run.chat_id is None:
+        if person_to_ask(claim.run) != asker.id:
             raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
-        present = NOBODY
-
-        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
-            nonlocal present
-            check_post(run, snapshot)
-            present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
-            return (claim.guard,)
-
-        new = NewChoice(
-            tenant=run.tenant,
-            chat_id=run.chat_id,
-            agent=claim.agent,
-            client_id=cause,
-            addressee=asker.id,
-            question=question_to_ask(order.text, order.asked),
-            options=YES_NO,
+        return self.questions.ask(
+            claim,
+            question_to_ask(order.text, order.asked),
             purpose=CONSENT,
-            data=OrderData(orders=order).attributes(),
-            **run.posting,
+            data=OrderData(orders=order),
+            client_id=cause,
         )
-        posted = self.asking.ask(new, extra_writes=extra_writes)
-        return OrderOutcome(question=posted.message, audience=present)
 
     def _chats_of(self, tenant: str, person: MemberRef) -> Iterator[Chat]:
         rows = pages_of_relation(self.table, member_relation(tenant, person), newest_first=True)

@@ -8,15 +8,15 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from skein.errands.orders import ErrandOrders, MeetingWish, OrderOutcome
+from skein.errands.orders import ErrandOrders, MeetingWish
 from skein.errors import Correctable, ExtraWriteFailed, LostLease
 from skein.interface.arguments import LINE, TEXT, Id, Moment
 from skein.interface.tool import refusals_as_tool_errors, tool
-from skein.interface.tool_context import ToolContext, content_of, readers_of
+from skein.interface.tool_context import ToolContext, readers_of
 from skein.models.chats.choice import MAX_PROPOSED
 from skein.models.chats.errand import MAX_ASKED
 from skein.models.common.json_types import NUMBER
-from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
+from skein.models.runs.run import SentMessage
 from skein.services.common.schedule import deadline_of, moment_of
 from skein.services.runs.policy import MAX_WAIT
 
@@ -99,18 +99,10 @@ def orders_as_tool_errors(call: ToolContext) -> Iterator[None]:
         raise LostLease(call.activation.run.id) from error
 
 
-def result_of(call: ToolContext, ordered: OrderOutcome, names: str) -> str:
-    """Return the result of an order, after recording a question that it has asked."""
-    question = ordered.question
-    if question is None:
+def result_of(call: ToolContext, asked: SentMessage | None, names: str) -> str:
+    """Return the result of an order, after recording the question that it asked, if any."""
+    if asked is None:
         return ASKED.format(names=names)
-    call.activation.sent.append(
-        SentMessage(
-            chat_id=question.chat_id,
-            seq=question.seq,
-            preview=question.text[:PREVIEW_CHARACTERS],
-            audience=content_of(call).narrowed(ordered.audience),
-        )
-    )
+    call.activation.sent.append(asked)
     call.activation.results_wanted = True  # the model must not say that they were asked
-    return TO_AGREE.format(seq=question.seq, names=names)
+    return TO_AGREE.format(seq=asked.seq, names=names)

@@ -20,25 +20,21 @@ from skein.models.chats.choice import YES, Choice, Option
 from skein.models.common.audience import NOBODY
 from skein.models.common.http import McpQuestion, McpReply
 from skein.models.common.requested_call import AgreedCall, CallData, RequestedCall
-from skein.models.common.storage import Write
 from skein.models.runs.completion import TokenUsage, ToolCall
-from skein.models.runs.run import PREVIEW_CHARACTERS, Run, SentMessage
+from skein.models.runs.run import Run
 from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.own_tools.items import CallableTool, OwnToolItems
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.rights import Approver, only_person, title_of
 from skein.ports import Clock, Table
-from skein.services.chat_state.audience import audience_of
-from skein.services.chat_state.snapshot import ChatSnapshot
-from skein.services.choices.asking import Asking, NewChoice
-from skein.services.choices.proposals import person_to_ask
+from skein.services.choices.proposals import RunQuestions, person_to_ask
 from skein.services.choices.wording import (
     YES_NO,
     call_shown,
     question_of_service,
     question_to_call,
 )
-from skein.services.runs.disclosure import check_post, made_for_all
+from skein.services.runs.disclosure import made_for_all
 
 ASKED = (
     "not done yet: the person is asked in msg:{seq} whether to do exactly this. Do not say that it "
@@ -68,7 +64,7 @@ class Approvals:
 
     table: Table
     clock: Clock
-    asking: Asking
+    questions: RunQuestions
     operators: OperatorApprovals
 
     def ask(
@@ -148,43 +144,22 @@ class Approvals:
         asks: McpQuestion | None = None,
     ) -> int:
         """Post a question to the person, and return the number of the message."""
-        run, asked = call.activation.run, requested.person
-        if asked is None or run.chat_id is None or run.held is None:
+        if not self.may_ask(call.activation.run):
             raise Failed(NOBODY_TO_ASK)
-        present = NOBODY
-
-        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
-            nonlocal present
-            check_post(run, snapshot)
-            present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
-            return (call.activation.claim.guard,)
-
         with refusals_as_tool_errors():
-            new = NewChoice(
-                tenant=run.tenant,
-                chat_id=run.chat_id,
-                agent=call.activation.claim.agent,
-                client_id=call.effect,
-                addressee=asked,
-                question=question(),
-                options=options,
-                purpose="tool",
-                **run.posting,
-                data=CallData(call=requested, asks=asks).attributes(),
-            )
             try:
-                message = self.asking.ask(new, extra_writes=extra_writes).message
+                sent = self.questions.ask(
+                    call.activation.claim,
+                    question(),
+                    purpose="tool",
+                    data=CallData(call=requested, asks=asks),
+                    client_id=call.effect,
+                    options=options,
+                )
             except ExtraWriteFailed as error:
-                raise LostLease(run.id) from error
-        call.activation.sent.append(
-            SentMessage(
-                chat_id=message.chat_id,
-                seq=message.seq,
-                preview=message.text[:PREVIEW_CHARACTERS],
-                audience=run.held.audience.narrowed(present),
-            )
-        )
-        return message.seq
+                raise LostLease(call.activation.run.id) from error
+        call.activation.sent.append(sent)
+        return sent.seq
 
     @staticmethod
     def person_of(call: ToolContext, tool: CallableTool, approved: RequestedCall) -> str | None:

@@ -100,7 +100,7 @@ class AnswerEffect:
         triggers_agent: Whether an answer triggers the agent in whose name the question was asked.
             Other answers trigger nobody.
         is_consent: Whether the question asks for a consent. Consents are limited in number a day,
-            and a no counts as a refusal of the agent.
+            and a no counts as a refusal of the agent. The same is not asked while it is open.
         takes_place: Whether the question takes one of the few places of its person in its chat. If
             no place is left, the oldest of these questions ends.
     """
@@ -120,6 +120,8 @@ class AnswerEffect:
             AlreadyAsked: One of them asks the same in this chat.
             RateLimited: There are too many.
         """
+        if self.is_consent:
+            check_once(new, asked)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
         """Return what an answer causes; the transaction that records the answer stores it.

@@ -1,22 +1,18 @@
 """The effects of answers to the questions of the core: an agent's own, consents, invitations."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skein.models.chats.chat import Message
 from skein.models.chats.choice import InvitationData
 from skein.models.chats.consent import Consent, ConsentData
 from skein.models.common.storage import Missing, Put
 from skein.ports import Table
 from skein.services.chats.invitations import answered
-from skein.services.chats.post_message import NewMessage
 from skein.services.choices.effect import (
     AnswerEffect,
     Consequence,
     GivenAnswer,
     RecordedAnswer,
-    check_once,
 )
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 
@@ -31,10 +27,6 @@ class ConsentEffect(AnswerEffect):
     """A yes to words that an agent proposes is stored as a consent, and a job posts the words."""
 
     is_consent: ClassVar[bool] = True
-
-    def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse the same question while it is open."""
-        check_once(new, asked)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
         """Store the consent."""

@@ -1,19 +1,19 @@
-"""Proposals: ask a person whether an agent's words may be posted elsewhere in their name.
+"""Questions of runs: ask the person whom a run answers, also whether words may be posted elsewhere.
 
 A run that holds private content posts nothing to people who may not see it, and one that holds
 words of outsiders nothing in other chats. It may ask the person who wrote the message that it
 answers. Code writes the question; the model chooses only the words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skein.errors import Conflict, Forbidden, Unprocessable
 from skein.models.chats.chat import Chat
-from skein.models.chats.choice import CONSENT, MAX_DESTINATIONS, Proposal
+from skein.models.chats.choice import CONSENT, MAX_DESTINATIONS, Option, Proposal
 from skein.models.chats.consent import ConsentData
 from skein.models.common.audience import NOBODY, may_show
-from skein.models.common.base import MemberRef
+from skein.models.common.base import MemberRef, Stored
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.runs.run import PREVIEW_CHARACTERS, Run, SentMessage
@@ -36,11 +36,81 @@ UNKNOWN_HERE = "refused: people who can read this chat may not know of that one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunQuestions:
+    """The service by which Skein asks the person whom a run answers."""
+
+    asking: Asking
+
+    def ask(
+        self,
+        claim: Claim,
+        question: str,
+        *,
+        purpose: str,
+        data: Stored,
+        client_id: str,
+        options: tuple[Option, ...] = YES_NO,
+        check: Callable[[ChatSnapshot], None] = lambda _: None,
+    ) -> SentMessage:
+        """Ask the person whom a run answers (idempotent).
+
+        Args:
+            claim: The run.
+            question: What Skein asks.
+            purpose: The purpose, which has an effect.
+            data: The data of the effect.
+            client_id: The idempotency key of the question.
+            options: The answers.
+            check: Raises an error if the question may not be asked in the chat as it is.
+
+        Returns:
+            The message with the question, which the run has sent.
+
+        Raises:
+            Forbidden: The run may not ask.
+            AlreadyAsked, RateLimited, Unprocessable: See `Asking.ask`.
+            ReadersChanged: Someone joined the chat of the activation.
+            ExtraWriteFailed: Another worker has taken the run over.
+        """
+        run, asked = claim.run, person_to_ask(claim.run)
+        if asked is None or run.chat_id is None or run.held is None:
+            raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
+        present = NOBODY
+
+        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
+            nonlocal present
+            check_post(run, snapshot)
+            check(snapshot)
+            present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
+            return (claim.guard,)
+
+        new = NewChoice(
+            tenant=run.tenant,
+            chat_id=run.chat_id,
+            agent=claim.agent,
+            client_id=client_id,
+            addressee=asked,
+            question=question,
+            options=options,
+            purpose=purpose,
+            data=data.attributes(),
+            **run.posting,
+        )
+        message = self.asking.ask(new, extra_writes=extra_writes).message
+        return SentMessage(
+            chat_id=message.chat_id,
+            seq=message.seq,
+            preview=message.text[:PREVIEW_CHARACTERS],
+            audience=run.held.audience.narrowed(present),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proposals:
     """The service by which runs ask people to agree to a post."""
 
     table: Table
-    asking: Asking
+    questions: RunQuestions
 
     def propose(
         self, claim: Claim, text: str, chat_ids: Sequence[str], *, client_id: str
@@ -78,35 +148,18 @@ class Proposals:
         chats = [self._chat(claim, asked, chat_id) for chat_id in chat_ids]
         destinations = tuple(map(destination_in, chats))
         proposal = Proposal(agent_id=run.agent_id, text=words, destinations=destinations)
-        present = NOBODY
 
-        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
-            nonlocal present
-            check_post(run, snapshot)
-            present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
+        def check(snapshot: ChatSnapshot) -> None:
             if not all(may_show(each.readers, snapshot.chat.readers) for each in chats):
                 raise Forbidden(UNKNOWN_HERE, reason=Reason.DISCLOSURE_REFUSED)
-            return (claim.guard,)
 
-        new = NewChoice(
-            tenant=run.tenant,
-            chat_id=run.chat_id,
-            agent=claim.agent,
-            client_id=client_id,
-            addressee=asked,
-            question=question_of(words, chats, asked),
-            options=YES_NO,
+        return self.questions.ask(
+            claim,
+            question_of(words, chats, asked),
             purpose=CONSENT,
-            **run.posting,
-            data=ConsentData(proposal=proposal).attributes(),
-        )
-        message = self.asking.ask(new, extra_writes=extra_writes).message
-        made_for = run.held.audience if run.held is not None else NOBODY
-        return SentMessage(
-            chat_id=message.chat_id,
-            seq=message.seq,
-            preview=message.text[:PREVIEW_CHARACTERS],
-            audience=made_for.narrowed(present),
+            data=ConsentData(proposal=proposal),
+            client_id=client_id,
+            check=check,
         )
 
     def _chat(self, claim: Claim, asked: str, chat_id: str) -> Chat:
