@@ -58,9 +58,9 @@ class OpenChoice(Value):
     ask_at: Annotated[Instant | None, Field(exclude_if=lambda value: value is None)] = None
 
     @property
-    def at(self) -> tuple[str, int | None]:
-        """The chat and the number of the question's message."""
-        return self.chat_id, self.seq
+    def seqs(self) -> tuple[int, ...]:
+        """The messages that show the question: its own, and the one that repeats it."""
+        return tuple(seq for seq in (self.seq, self.repeated_seq) if seq is not None)
 
     @property
     def in_words(self) -> bool:

@@ -218,11 +218,10 @@ class Asking:
         effect = self.effects.of(new.purpose, new.data)
         ended = self._oldest(choices, new.chat_id) if effect.takes_place else []
         same = [each for each in choices.open if each.purpose == new.purpose]
-        questions = self._questions(new.tenant, [*same, *ended])
-        effect.check_asked(message, [questions[each.at] for each in same if each.at in questions])
+        effect.check_asked(message, self._messages(new.tenant, same))
         for each in ended:
             choices = with_ended(choices, each, now)
-        over = [questions[each.at] for each in ended if each.at in questions]
+        over = self._messages(new.tenant, ended)
         return (
             stored_choices(with_asked(choices, asked, now, consent=effect.is_consent)),
             *(write for question in over for write in expired(question, now)),
@@ -235,14 +234,10 @@ class Asking:
         too_many = here[: max(0, len(here) + 1 - MAX_OPEN)]
         return too_many or taken[: max(0, len(taken) + 1 - MAX_LISTED)]
 
-    def _questions(
-        self, tenant: str, listed: Sequence[OpenChoice]
-    ) -> dict[tuple[str, int | None], Message]:
-        """Read the messages of open choices, by chat and number."""
-        keys = [Message.key_of(tenant, each.chat_id, each.seq) for each in listed if each.seq]
-        items = self.table.get_many(list(dict.fromkeys(keys))).values() if keys else ()
-        messages = map(Message.from_item, items)
-        return {(message.chat_id, message.seq): message for message in messages}
+    def _messages(self, tenant: str, listed: Sequence[OpenChoice]) -> list[Message]:
+        """Read the messages that show some open choices."""
+        keys = [Message.key_of(tenant, each.chat_id, seq) for each in listed for seq in each.seqs]
+        return list(map(Message.from_item, self.table.get_many(keys).values())) if keys else []
 
 
 def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:

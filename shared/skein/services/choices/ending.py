@@ -26,7 +26,7 @@ def _end_once(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
     choices = read_choices(table, tenant, user_id, now)
     if not choices.version:
         return
-    keys = [Message.key_of(tenant, one.chat_id, one.seq) for one in choices.open if one.seq]
+    keys = [Message.key_of(tenant, one.chat_id, seq) for one in choices.open for seq in one.seqs]
     found = table.get_many(keys) if keys else {}
     writes: list[Write] = [Delete(choices.key, at_version(choices.version))]
     writes += [write for item in found.values() for write in expired(Message.from_item(item), now)]
