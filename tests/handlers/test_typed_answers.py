@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from skein.models.chats.chat import Message
+from skein.models.chats.person_choices import MAX_OPEN
 from skein.models.common.reason import Reason
 from skein.services.choices.typed_answers import TypedAnswers
 from tests.support.agents import stage
@@ -175,6 +176,17 @@ def test_typed_answer_to_the_repetition_books_once() -> None:
     assert choice_in(world, 2).answer == choice_in(world, 5).answer is not None
     assert choices_of(world).open == ()
     assert last(world).text == "Booked!"
+
+
+def test_question_that_gives_its_place_ends_with_its_repetition() -> None:
+    world, husam = booking()
+    typed(husam)
+    world.drain()
+    for number in range(MAX_OPEN):
+        ask(world, client_id=f"ask-{number}")
+    now = world.clock.now()
+    assert [choice_in(world, seq).status(now) for seq in (2, 5)] == ["expired", "expired"]
+    assert [choice.repeated_seq for choice in choices_of(world).open] == [None] * MAX_OPEN
 
 
 @pytest.mark.parametrize("seq", [2, 5])
