@@ -166,7 +166,7 @@ def test_errand_takes_no_place_of_the_questions_in_its_chat() -> None:
     for number in range(MAX_OPEN):
         ask(world, SARAH, chat_id="chat_sarah", client_id=f"q{number}")
     world.orders()
-    assert world.texts("chat_sarah")[-1] == "Alice asks: when can you come?"
+    assert world.texts("chat_sarah")[-1] == 'Alice asks: "when can you come?"'
     assert [each.seq for each in choices_of(world, SARAH).open] == [1, 2, 3, 4]
 
 
@@ -180,7 +180,7 @@ def test_second_errand_of_an_asker_waits_for_the_answer_to_the_first() -> None:
     world.texts_in(f"{world.code} Thursday")
     world.passes(HOUR + 60)
     assert len([body for body in world.bodies if "when can you come?" in body]) == 2
-    assert world.told() == ["Sarah: Thursday"]
+    assert world.told() == ['Sarah: "Thursday"']
 
 
 def test_errand_that_waits_to_its_deadline_reads_as_without_an_answer() -> None:
@@ -200,7 +200,7 @@ def test_errand_of_another_asker_waits_for_nobody() -> None:
     [seq] = [message.seq for message in world.messages("chat_ben") if message.kind == "choice"]
     answer(world, seq, BEN, chat_id="chat_ben")
     settle(world)
-    assert "Ben asks: when can you come?" in world.bodies[-1]
+    assert 'Ben asks: "when can you come?"' in world.bodies[-1]
 
 
 def test_person_has_few_open_errands_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
