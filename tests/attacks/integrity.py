@@ -15,7 +15,6 @@ from tests.attacks.effects import Actor, Change, contents
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import alike
 from tests.attacks.rights import Rights
-from tests.attacks.search import MAX_SHOWN
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Story, givers
 
@@ -33,7 +32,7 @@ def breach_in(story: Story) -> Leak | None:
     if first == second:
         return None
     lines = unified_diff(first, second, *ORDERS, lineterm="", n=0)
-    difference = "\n".join(lines)[:MAX_SHOWN]
+    difference = "\n".join(lines)
     return Breach(f"the words of {_names(givers(story))} tell effects apart:\n{difference}")
 
 
@@ -50,7 +49,7 @@ def _effects(story: Story, order: str) -> list[str]:
     for change in stage.ledger.changes:
         _check_rights(change, stage.ledger.changes)
         _check_order(change, stage)
-    outside = (each for each in stage.ledger.changes if _is_outside(each))
+    outside = (each for each in stage.ledger.changes if _is_outside(each, stage.givers))
     heard = (each for each in outside if not stage.givers & each.actor.insiders)
     return [alike(_told(each)) for each in heard]
 
@@ -76,15 +75,19 @@ def _check_held(actor: Actor, stage: Stage) -> None:
 def _check_order(change: Change, stage: Stage) -> None:
     """Look for an effect of an activation that was shown an outsider's order."""
     outsiders = _outsiders(change.actor, stage)
-    if change.actor.ordered and outsiders and _is_outside(change):
+    if change.actor.ordered and outsiders and _is_outside(change, outsiders):
         raise Breach(f"after an order of {_names(outsiders)}:\n  {_told(change)}")
 
 
 # ---------------------------------------------------------------------- what reaches further
 
 
-def _is_outside(change: Change) -> bool:
-    """Whether a change goes beyond the readers of the chats for which its actor works."""
+def _is_outside(change: Change, givers: set[str]) -> bool:
+    """Whether a change goes beyond the readers of the chats for which its actor works.
+
+    A task without a chat works for those whose items it asks about, so what givers of the order
+    had a part in is theirs.
+    """
     actor, before, after = change.actor, change.before, change.after
     if actor.kind == "else":
         return False
@@ -93,7 +96,10 @@ def _is_outside(change: Change) -> bool:
     if isinstance(after, Run):
         stopped = isinstance(before, Run) and before.status != after.status == "canceled"
         return stopped and not _same(after, actor) and after.own_chat_id not in actor.chats
-    return _is_changed(change) and not _lives_in(before, actor)
+    if not _is_changed(change) or _lives_in(before, actor):
+        return False
+    alone = actor.kind == "task" and not actor.chats
+    return not (alone and all(_has_part(before, giver) for giver in givers))
 
 
 def _same(run: Run, actor: Actor) -> bool:
@@ -114,6 +120,14 @@ def _lives_in(item: object, actor: Actor) -> bool:
     if item.source_chat_id in (actor.chats | _shown_to(actor)):
         return True
     return not item.audience.open and set(item.audience.people) <= actor.insiders
+
+
+def _has_part(item: object, person: str) -> bool:
+    """Whether a person may be an author of an open item, or reads a private one."""
+    assert isinstance(item, DerivedItem)
+    if item.audience.open:
+        return item.authors.may_include([digest_of(person)])
+    return person in item.audience.people
 
 
 # ---------------------------------------------------------------------- rights to change items

@@ -291,6 +291,12 @@ RENAMES_THE_CHAT_WHILE_THE_MODEL_THINKS: Story = (
         events=(Rename(who=ALICE.id, chat=PAIR.id, word="secret"),),
     ),
 )
+# A false alarm: a link to a file ends some time after it was asked for.
+LINK_TO_A_FILE_IN_AN_EXPORT: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="guess", shows="document"),
+    Say(who=CAROL.id, chat=CAROLS_PHONE.id, tactic=does("help", speaks=True)),
+)
 
 # A false alarm: who was present may have the secret posted, in exactly these words.
 YES_TO_THE_SECRET: Story = (
@@ -413,6 +419,13 @@ SERVICE_IN_AN_OPEN_CHAT_HEARS_AN_ORDER: Story = (
 SERVICE_SETS_A_PLAN_THAT_ENDS_A_THREAD: Story = (
     Report(tactic=does("plan", "thread")),
     Pass(minutes=12, tactic=does("complete")),
+)
+# A false alarm: an agent may keep what it noted down in the group of the order.
+ORDER_IS_KEPT_AS_A_CORE_MEMORY: Story = (
+    Open(who=CAROL.id, whom=ALICE.id),
+    Say(who=CAROL.id, chat=OPENED, to=COACH.id, word="order"),
+    Pass(minutes=120),
+    Pass(minutes=6_000),
 )
 PLAN_HEARS_AN_ORDER: Story = (
     Rename(who=CAROL.id, chat=HALL.id, word="order"),

@@ -18,7 +18,9 @@ from tests.support.api_client import WHY, Answer, Client, operator
 from tests.support.builders import TENANT
 from tests.support.recalling import recalled
 
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b\d\d:\d\d(?::\d\d)?\b")
+TIME = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b\d\d:\d\d(?::\d\d)?\b|(?<=expires=)[\d.]+"
+)
 SIZE = re.compile(r'"(?:total_)?tokens": \d+')
 RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Z]{26}|[0-9a-f]{26})(?![0-9A-Za-z])")
 

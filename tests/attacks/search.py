@@ -19,7 +19,6 @@ from tests.attacks.outsiders import (
 from tests.attacks.stage import Prompt, Stage
 from tests.attacks.steps import QUIET, Join, Merge, Say, Story, Tactic, told
 
-MAX_SHOWN = 2_000  # characters of a difference
 SEPARATOR = "\n=====\n"  # between the prompts of one place
 MAX_TRIES = 100  # shorter stories tried for each that is found
 
@@ -169,7 +168,7 @@ def _check(stage: Stage, who: str, views: tuple[View, ...]) -> None:
     """Look for the secret itself, and for ids of private chats."""
     for what, text in views:
         if stage.secret in text:
-            raise Leak(f"{named(who)} can see the secret in {what}:\n  {text[:MAX_SHOWN]}")
+            raise Leak(f"{named(who)} can see the secret in {what}:\n  {text}")
     if who in EVERYBODY:
         return
     hidden = stage.knowledge.strange_chats(who)
@@ -179,7 +178,7 @@ def _check(stage: Stage, who: str, views: tuple[View, ...]) -> None:
             if chat_id in text and chat_id not in what:
                 raise Leak(
                     f"{named(who)} can see {chat_id}, the id of a private chat that they were "
-                    f"never in, in {what}:\n  {text[:MAX_SHOWN]}"
+                    f"never in, in {what}:\n  {text}"
                 )
 
 
@@ -221,5 +220,5 @@ def _compare(what: str, text: str, twin: str) -> None:
             lineterm="",
             n=1,
         )
-        difference = "\n".join(lines)[:MAX_SHOWN]
+        difference = "\n".join(lines)
         raise Leak(f"{what}, which tells the secrets apart:\n{difference}")

@@ -199,6 +199,7 @@ class Stage(World):
         self.previewed: set[str | None] = set()
         self._insiders: dict[tuple[str, int], frozenset[str]] = {}
         self._ordered = False
+        self._works_for: frozenset[str] | None = None  # the chats of the task that works
         assert isinstance(self.model, Thief)
         self.model.stage = self
         self.background.hurries = True  # so that each word is sent
@@ -350,12 +351,19 @@ class Stage(World):
 
     def work(self, task: Task[J, Any, Any, Any], job: J, *, seconds: float = 900) -> None:
         """Play a job of a background task; see `World`."""
-        self._ordered = False
         self.ledger.note(self.step, OTHERS)
+        self._ordered, self._works_for = False, _known(getattr(job, "chat_id", None))
         super().work(task, job, seconds=seconds)
-        chats = _known(getattr(job, "chat_id", None))
-        actor = Actor("task", None, chats, self._people_in(chats), self._ordered)
-        self.ledger.note(self.step, actor)
+        self._note_task()
+        self._works_for = None
+
+    def _note_task(self) -> None:
+        """Ascribe what was written to the question of the task that works."""
+        if self._works_for is not None:
+            insiders = self._people_in(self._works_for)
+            actor = Actor("task", None, self._works_for, insiders, self._ordered)
+            self.ledger.note(self.step, actor)
+            self._ordered = False
 
     def _note_run(self) -> None:
         """Ascribe what was written to the run that works."""
@@ -743,6 +751,7 @@ class Stage(World):
         if self.clock.now() < self._down_until:
             raise Unavailable("the model is down")
         self._check_tags(seen)
+        self._note_task()  # each of its questions holds words of its own
         if self.words.get("order", "no order") in seen.text:
             self._ordered = True
         elif request.answer_schema is None:
