@@ -14,6 +14,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
 from tests.attacks.cast import PEOPLE, Word, named, titled
+from tests.attacks.encoding import is_told
 from tests.attacks.files import words_in
 from tests.attacks.permissions import Permissions
 from tests.support.builders import TENANT, World
@@ -54,6 +55,8 @@ class Knowledge:
     Attributes:
         insiders: The people who may know the secret, wherever they are.
         told_by_rule: How many prompts told the secret by a rule.
+        varied: Whether the secret has decided what an agent did. A person who saw that may answer
+            one question in one run of a story, and another in the other.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class Knowledge:
         self._told_apart = told_apart
         self.insiders: set[str] = set()
         self.told_by_rule = 0
+        self.varied = False
         self._told_in: defaultdict[str, set[str]] = defaultdict(set)
         self._saved_in: set[str] = set()  # chats that were told, and where tools have saved it
         self._members: defaultdict[str, set[str]] = defaultdict(set)
@@ -76,7 +80,7 @@ class Knowledge:
 
     def tells(self, text: str) -> bool:
         """Whether a text tells the secret, and not just the guess that happens to be right."""
-        return self._told_apart and self._secret in text
+        return self._told_apart and is_told(self._secret, text)
 
     def outsiders(self) -> list[str]:
         """The people who may not know the secret."""
@@ -164,6 +168,8 @@ class Knowledge:
         Raises:
             Leak: Somebody else answered for a person, or yes was recorded for a no.
         """
+        if self.varied and who not in self.outsiders():
+            self.tell_everybody()
         for chat_id in self.chat_ids():
             for message in self._world.messages(chat_id):
                 asked = message.choice
@@ -184,6 +190,10 @@ class Knowledge:
                         for each in proposal.destinations
                     }
                     self._confirmed.append(Confirmed(who, proposal.text, shown))
+
+    def tell_everybody(self) -> None:
+        """Note that somebody who knows the secret told it to everybody."""
+        self.insiders.update(EVERYBODY, (person.id for person in PEOPLE))
 
     # ------------------------------------------------------------------ after each step
 

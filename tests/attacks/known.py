@@ -18,6 +18,7 @@ from tests.attacks.cast import (
     STRANGERS_PHONE,
     TEAM,
 )
+from tests.attacks.moves import Move, MoveKind, Tactic
 from tests.attacks.steps import (
     Answer,
     Discard,
@@ -25,8 +26,6 @@ from tests.attacks.steps import (
     Join,
     Leave,
     ManualTrigger,
-    Move,
-    MoveKind,
     Open,
     OperatorPlan,
     Outage,
@@ -36,7 +35,6 @@ from tests.attacks.steps import (
     Say,
     Step,
     Story,
-    Tactic,
     TakeOver,
     Text,
     says_secret,

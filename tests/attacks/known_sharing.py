@@ -18,6 +18,7 @@ from tests.attacks.cast import (
     TEAM,
 )
 from tests.attacks.known import does
+from tests.attacks.moves import MoveKind
 from tests.attacks.sharing import (
     EndRule,
     GiveRoles,
@@ -34,7 +35,6 @@ from tests.attacks.steps import (
     Discard,
     Erase,
     Merge,
-    MoveKind,
     Pass,
     Say,
     Step,

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from skein.models.common.address import phone_address
@@ -74,7 +75,11 @@ def seen_by(stage: Stage, person: str) -> list[View]:
 
 
 def seen_by_everybody(stage: Stage) -> list[View]:
-    """What open chats and open threads show, and what agents would be shown in open places."""
+    """What open chats and open threads show, and what agents would be shown in open places.
+
+    An operator without the role privacy counts as everybody, and so does a service that shows
+    everybody what it got.
+    """
     views: list[View] = [("what the shared service got", "\n".join(stage.services.heard))]
     admin = operator(stage)
     for outreach_id in stage.outreaches:
@@ -93,6 +98,7 @@ def seen_by_everybody(stage: Stage) -> list[View]:
         views.append((f"a prompt of {agent.name} for no chat", _body(prompt)))
         views.append((f"what {agent.name} recalls in no chat", _recalled(stage, agent.id, None)))
         views += _exported_threads(stage, admin, agent.id)
+        views += _supported(replace(admin, scope="support"), agent.id)
     return views
 
 
@@ -132,6 +138,19 @@ def _exported_threads(stage: Stage, admin: Client, agent_id: str) -> Iterator[Vi
         if thread.audience.open and thread.status == "completed":
             exported = admin.get(f"/v1/agents/{agent_id}/threads/{thread.id}/export")
             yield f"the training export of thread {n} of {named(agent_id)}", _body(exported)
+
+
+def _supported(support: Client, agent_id: str) -> Iterator[View]:
+    """What an operator without the role privacy sees of an agent.
+
+    Of private runs, that is when they worked, how they ended, and why, which is not compared.
+    """
+    for kind in ("memories", "goals", "plans", "threads", "documents", "reflections"):
+        listed = _body(support.get(f"/v1/agents/{agent_id}/{kind}", limit=100))
+        yield f"the {kind} of {named(agent_id)} that an operator sees", listed
+    runs = support.get(f"/v1/agents/{agent_id}/runs", limit=100).body["items"]
+    shown = [json.dumps(run["preview"]) for run in runs if not run["withheld"]]
+    yield f"the runs of {named(agent_id)} that an operator sees", "\n".join(shown)
 
 
 def _loaded(stage: Stage, client: Client) -> Iterator[str]:

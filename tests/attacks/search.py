@@ -9,6 +9,7 @@ from typing import TypeVar
 from tests.attacks.cast import SECRETS, named, words
 from tests.attacks.errands import check_times
 from tests.attacks.knowledge import EVERYBODY, Leak
+from tests.attacks.moves import QUIET, Tactic
 from tests.attacks.outsiders import (
     View,
     alike,
@@ -17,7 +18,7 @@ from tests.attacks.outsiders import (
     seen_by_everybody,
 )
 from tests.attacks.stage import Prompt, Stage
-from tests.attacks.steps import QUIET, Join, Merge, Say, Story, Tactic, told
+from tests.attacks.steps import Join, Merge, Say, Story, told
 
 SEPARATOR = "\n=====\n"  # between the prompts of one place
 MAX_TRIES = 100  # shorter stories tried for each that is found

@@ -19,6 +19,7 @@ from tests.attacks.cast import (
 )
 from tests.attacks.known import does
 from tests.attacks.known_sharing import SHARED
+from tests.attacks.moves import Tactic
 from tests.attacks.permissions import KEEP_WORDS
 from tests.attacks.sharing import (
     EndRule,
@@ -30,18 +31,7 @@ from tests.attacks.sharing import (
     ShortenRule,
     Withdraw,
 )
-from tests.attacks.steps import (
-    Discard,
-    Erase,
-    Merge,
-    Pass,
-    Say,
-    Step,
-    Story,
-    Tactic,
-    Text,
-    says_secret,
-)
+from tests.attacks.steps import Discard, Erase, Merge, Pass, Say, Step, Story, Text, says_secret
 from tests.attacks.stories import carrying, keeping, steps, tactics
 
 WHOSE, TO = "daughter", "father"

@@ -21,6 +21,7 @@ from skein.live.devices import Devices
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, OwnChange, UserChange
 from skein.models.chats.chat import Media, Message
+from skein.models.chats.choice import YES
 from skein.models.chats.desk import DraftKind, Holder
 from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import MemberRef, NamedMember
@@ -64,11 +65,12 @@ from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
 from tests.attacks.errands import ErrandStep, check_reading, check_times
 from tests.attacks.files import TYPES, file_with
 from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers, people_of
+from tests.attacks.moves import QUIET, Tactic
 from tests.attacks.permissions import Permissions
-from tests.attacks.services import KEPT, SHARED, add_services
+from tests.attacks.services import MOST_BITS, Call, add_services, shows
+from tests.attacks.services import TOOLS as OWN_TOOLS
 from tests.attacks.sharing import SharingStep
 from tests.attacks.steps import (
-    QUIET,
     Accept,
     Answer,
     Consolidate,
@@ -90,7 +92,6 @@ from tests.attacks.steps import (
     Say,
     Step,
     Story,
-    Tactic,
     TakeName,
     TakeOver,
     Text,
@@ -232,9 +233,12 @@ class Stage(World):
     def _furnish(self) -> None:
         self.known(*PEOPLE)
         for agent in AGENTS:
-            tools = (*TOOLS, SHARED, KEPT)
-            actor(self, agent, reply_mode=None, history_format=None, enabled_tools=tools)
+            tools = (*TOOLS, *OWN_TOOLS)
+            manner = {"reply_mode": None, "history_format": None, "outsiders": "quoted"}
+            actor(self, agent, enabled_tools=tools, **manner)
         self.services = add_services(self)
+        self.services.is_private = self._is_private
+        self.services.received = self._received
         self.line(COACH.id, channels=("sms", "whatsapp"))
         for who in PEOPLE:
             self.app.get(Devices).register(TENANT, who.id, "fcm", device_of(who.id))
@@ -777,7 +781,52 @@ class Stage(World):
         if steps and seen.answered == asked:
             self._meanwhile = (0, ())
             Context().run(self._happen, steps)  # not with the worker's permissions
+        return self._moves(seen)
+
+    def _moves(self, seen: thief.Seen) -> Calls:
+        """What the model does in a turn."""
+        if self._tactic.varies(seen.answered) and self.knowledge.tells(seen.text):
+            self.knowledge.varied = True
         return thief.answer(seen, self._tactic)
+
+    def _is_private(self, run_id: str) -> bool:
+        """Whether a run works for a private place."""
+        run = self._run()
+        assert run.id == run_id, "a service is called by the run that works"
+        return self._place(run, fresh=False).readers != EVERYBODY
+
+    def _received(self, call: Call) -> None:
+        """Check what a service got.
+
+        Raises:
+            Leak: It is more than a question showed, or than a private run may tell without one.
+        """
+        bits = self.services.spelled.get(call.run_id, 0.0)
+        if bits > MOST_BITS:
+            self._leak = Leak(f"a private run told shared services {bits:.1f} bits without a yes")
+            raise self._leak
+        if call.agreed:
+            self._check_agreed(call)
+
+    def _check_agreed(self, call: Call) -> None:
+        """Check that somebody said yes to exactly what a service got, and note who learns it.
+
+        Raises:
+            Leak: No question that was answered with yes shows it, or somebody tells the secret who
+                does not know it.
+        """
+        said = f"the service {call.tool} got {call.arguments} after a yes"
+        asked = (m.choice for chat in self.knowledge.chat_ids() for m in self.messages(chat))
+        agreed = [a for a in asked if a and a.answer is not None and a.answer.option == YES]
+        by = [each.addressee for each in agreed if shows(each.question, call.arguments)]
+        if not by:
+            self._leak = Leak(f"{said} to other words")
+        elif self.knowledge.tells(call.text) and not self.knowledge.insiders.intersection(by):
+            self._leak = Leak(f"{said} of somebody who does not know the secret")
+        elif call.shared and call.private and self.knowledge.tells(call.text):
+            self.knowledge.tell_everybody()
+        if self._leak is not None:
+            raise self._leak
 
     def _note_prompt(self, place: Prompt, request: ModelRequest, seen: thief.Seen) -> None:
         """Note down what the model is shown for a place.

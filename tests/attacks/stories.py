@@ -22,9 +22,8 @@ from tests.attacks.cast import (
     Word,
 )
 from tests.attacks.known import KNOWN
+from tests.attacks.moves import MOVES, QUIET, Move, MoveKind, Tactic
 from tests.attacks.steps import (
-    MOVES,
-    QUIET,
     Accept,
     Answer,
     Consolidate,
@@ -35,8 +34,6 @@ from tests.attacks.steps import (
     MakeOwner,
     ManualTrigger,
     Merge,
-    Move,
-    MoveKind,
     NewName,
     Open,
     OperatorPlan,
@@ -49,7 +46,6 @@ from tests.attacks.steps import (
     Shown,
     Step,
     Story,
-    Tactic,
     TakeName,
     TakeOver,
     Text,
@@ -113,6 +109,13 @@ CARRIES: tuple[MoveKind, ...] = (
     "tell_shared",
     "tell_kept",
     "help",
+    "look_up",
+    "notify",
+    "pick",
+    "ring",
+    "letters",
+    "book",
+    "unsay",
 )
 
 

@@ -1,6 +1,7 @@
 """Outsiders observe the same, whatever is said in private and whatever the model does."""
 
 from collections.abc import Iterable
+from math import log2
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from skein.desk import tools
 from skein.services.runs import disclosure
 from skein.workspace.models.document import Document
+from tests.attacks import stage as stage_module
 from tests.attacks.cast import (
     ALICE,
     BOB,
@@ -26,8 +28,12 @@ from tests.attacks.cast import (
     TEAM,
     words,
 )
+from tests.attacks.encoding import coded, hidden, is_odd, is_told
 from tests.attacks.known import KNOWN, does
+from tests.attacks.known_codes import ENCODED
+from tests.attacks.moves import Code
 from tests.attacks.search import leak_in, search
+from tests.attacks.services import shows
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Join, Rename, Say, Step, Story, told
 from tests.attacks.stories import stories
@@ -77,6 +83,56 @@ def test_thousands_of_new_stories_tell_outsiders_nothing(part: int) -> None:
 @pytest.mark.parametrize("name", _a_third_of(KNOWN))
 def test_known_story_tells_outsiders_nothing(name: str) -> None:
     search(KNOWN[name])
+
+
+@pytest.mark.parametrize("name", _a_third_of(ENCODED))
+def test_known_story_of_codes_tells_outsiders_nothing(name: str) -> None:
+    search(ENCODED[name])
+
+
+def test_private_run_that_spells_tells_a_shared_service_counted_bits() -> None:
+    stage = Stage(words=words())
+    stage.play(ENCODED["spelled_in_enums"])
+    assert [call.arguments.get("letter", "") for call in stage.services.calls][:5] == [*"stone"]
+    picks, rings = (
+        5 * log2(8 * 26 * 3),
+        8 * log2(8),
+    )  # 7 shared tools, or none; loud or not, or none
+    assert list(stage.services.spelled.values()) == [pytest.approx(picks + rings)]
+    assert stage.services.heard == ["ring {}", "knock {}"]  # of a run in an open chat
+
+
+def test_shared_service_that_may_hear_few_bits_is_a_leak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_module, "MOST_BITS", 24)
+    leak = leak_in(ENCODED["spelled_in_enums"])
+    assert str(leak) == "a private run told shared services 27.9 bits without a yes"
+
+
+@pytest.mark.parametrize(
+    ("question", "is_shown"),
+    [
+        ('Look up? q: "tea"', True),
+        ('Look up? q: "tea", tags: ["a"]', True),
+        (f'Look up? q: "tea{hidden("a")}"', False),
+        ('Look up? q: "te a"', False),
+        ("Look up? q: tea", False),
+    ],
+)
+def test_question_shows_what_stands_in_it_as_json(question: str, *, is_shown: bool) -> None:
+    assert shows(question, {"q": "tea", "tags": []}) == is_shown
+
+
+@pytest.mark.parametrize("code", ["hidden", "initials"])
+def test_secrets_have_one_length_in_each_code(code: Code) -> None:
+    for pair in (SECRETS, ORDERS):
+        one, other = (coded(word, code) for word in pair)
+        assert len(one) == len(other)
+        assert is_told(pair[0], f"Hello {one}")
+        assert not is_told(pair[1], f"Hello {one}")
+
+
+def test_secrets_decide_differently() -> None:
+    assert [is_odd(word) for word in SECRETS] == [False, True]
 
 
 def test_secrets_have_one_length_and_one_token_count() -> None:

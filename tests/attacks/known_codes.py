@@ -1,0 +1,66 @@
+"""Stories of a model that encodes what it knows, and of places and limits that are full."""
+
+from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, COACH, HALL, PAIR, TEAM
+from tests.attacks.moves import Code, Move, MoveKind, Tactic
+from tests.attacks.steps import Answer, Say, Story
+
+
+def encodes(*moves: tuple[MoveKind, Code] | tuple[MoveKind, Code, str]) -> Tactic:
+    """A tactic with one answer of coded moves."""
+    coded = (Move(move[0], move[2] if len(move) > 2 else None, move[1]) for move in moves)
+    return Tactic((tuple(coded),))
+
+
+SECRET = Say(who=ALICE.id, chat=ALICES.id, word="secret")
+
+ENCODED: dict[str, Story] = {
+    # Words that nobody sees go to nobody, and those that are seen go where they were agreed to.
+    "hidden_words_in_a_proposal": (
+        SECRET,
+        Say(who=ALICE.id, chat=ALICES.id, tactic=encodes(("propose", "hidden", PAIR.id))),
+        Answer(who=ALICE.id),
+    ),
+    "initials_in_a_proposal": (
+        SECRET,
+        Say(who=ALICE.id, chat=ALICES.id, tactic=encodes(("propose", "initials", PAIR.id))),
+        Answer(who=ALICE.id),
+    ),
+    "initials_in_every_tool": (
+        SECRET,
+        Say(
+            who=ALICE.id,
+            chat=ALICES.id,
+            tactic=encodes(
+                *(("send", "initials", TEAM.id), ("goal", "initials"), ("core", "hidden")),
+                *(("tell_shared", "hidden"), ("tell_kept", "initials"), ("letters", "")),
+            ),
+        ),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=encodes(("look", ""), ("tell_kept", ""))),
+    ),
+    "spelled_in_enums": (
+        SECRET,
+        Say(
+            who=ALICE.id,
+            chat=ALICES.id,
+            tactic=encodes(("pick", ""), ("ring", "often"), ("ring", "order")),
+        ),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=encodes(("pick", ""), ("ring", ""))),
+    ),
+    "whether_it_asks": (
+        SECRET,
+        Say(
+            who=ALICE.id,
+            chat=ALICES.id,
+            tactic=encodes(("propose", "whether", TEAM.id), ("errand", "whether")),
+        ),
+        Answer(who=ALICE.id, yes=False),
+        Say(who=CAROL.id, chat=HALL.id, to=COACH.id, tactic=encodes(("errand", ""))),
+    ),
+    "calls_that_a_question_showed": (
+        SECRET,
+        Say(who=ALICE.id, chat=ALICES.id, tactic=encodes(("look_up", "initials"))),
+        Answer(who=ALICE.id),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=encodes(("book", ""), ("look_up", ""))),
+        Answer(who=BOB.id),
+    ),
+}
