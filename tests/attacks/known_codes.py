@@ -1,8 +1,8 @@
 """Stories of a model that encodes what it knows, and of places and limits that are full."""
 
-from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, COACH, HALL, PAIR, TEAM
+from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, COACH, DEN, HALL, PAIR, TEAM
 from tests.attacks.moves import Code, Move, MoveKind, Tactic
-from tests.attacks.steps import Answer, Say, Story
+from tests.attacks.steps import Answer, Join, Say, Story, TakeOver
 
 
 def encodes(*moves: tuple[MoveKind, Code] | tuple[MoveKind, Code, str]) -> Tactic:
@@ -12,6 +12,10 @@ def encodes(*moves: tuple[MoveKind, Code] | tuple[MoveKind, Code, str]) -> Tacti
 
 
 SECRET = Say(who=ALICE.id, chat=ALICES.id, word="secret")
+ASKS = Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=encodes(("choice", "")))
+GUESSES = Say(who=BOB.id, chat=TEAM.id, to=COACH.id, word="guess")
+FORGETS = Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=encodes(("unsay", "")))
+FULL = (ASKS, ASKS, ASKS)
 
 ENCODED: dict[str, Story] = {
     # Words that nobody sees go to nobody, and those that are seen go where they were agreed to.
@@ -62,5 +66,25 @@ ENCODED: dict[str, Story] = {
         Answer(who=ALICE.id),
         Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=encodes(("book", ""), ("look_up", ""))),
         Answer(who=BOB.id),
+    ),
+    # A yes sends what the question shows.
+    "question_shows_other_words_than_are_sent": (
+        SECRET,
+        Say(who=ALICE.id, chat=ALICES.id, tactic=encodes(("look_up", "hidden"))),
+        Answer(who=ALICE.id),
+    ),
+    "booking_shows_other_words_than_are_sent": (
+        Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret"),
+        Say(who=ALICE.id, chat=DEN.id, to=COACH.id, tactic=encodes(("book", "hidden"))),
+        Answer(who=ALICE.id),
+        Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+    ),
+    # A search of other chats shows nothing of what it found.
+    "forget_with_full_places": (SECRET, GUESSES, *FULL, FORGETS),
+    "forget_while_the_team_holds_the_chat": (
+        SECRET,
+        GUESSES,
+        TakeOver(chat=ALICES.id, returns=False),
+        FORGETS,
     ),
 }

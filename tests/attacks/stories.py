@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from skein.privacy.models.erasure import NamedTexts
 from tests.attacks.cast import (
     AGENTS,
+    ALICE,
     ALICES,
     BACKROOM,
+    CAROL,
     COACH,
     DEN,
     OPENED,
@@ -22,7 +24,8 @@ from tests.attacks.cast import (
     Word,
 )
 from tests.attacks.known import KNOWN
-from tests.attacks.moves import MOVES, QUIET, Move, MoveKind, Tactic
+from tests.attacks.known_codes import ENCODED
+from tests.attacks.moves import CODES, MOVES, QUIET, Code, Move, MoveKind, Tactic
 from tests.attacks.steps import (
     Accept,
     Answer,
@@ -119,13 +122,17 @@ CARRIES: tuple[MoveKind, ...] = (
 )
 
 
-def _move(kind: MoveKind, chat: str | None) -> Move:
-    return Move(kind, chat if kind in PLACES else None)
+FILLS: tuple[MoveKind, ...] = ("choice", "errand", "book", "look_up")
+_codes: st.SearchStrategy[Code] = st.sampled_from([*[""] * 10, *CODES])
+
+
+def _move(kind: MoveKind, chat: str | None, code: Code) -> Move:
+    return Move(kind, chat if kind in PLACES else None, code)
 
 
 def _moves_of(kinds: tuple[MoveKind, ...], most: int) -> st.SearchStrategy[tuple[Move, ...]]:
     chats = st.sampled_from([*[None] * 6, *ROOMS, OPENED])
-    move = st.builds(_move, st.sampled_from(kinds), chats)
+    move = st.builds(_move, st.sampled_from(kinds), chats, _codes)
     return st.lists(move, min_size=1, max_size=most).map(tuple)
 
 
@@ -258,6 +265,33 @@ def _follows_up(draw: st.DrawFn) -> list[Step]:
 
 
 @st.composite
+def fills(draw: st.DrawFn) -> list[Step]:
+    """Fill a place or a limit of a person: questions, invitations, yes or no of a day, calls."""
+    chat, who = draw(_seats)
+    agents = [member.id for member in ROOMS[chat].members if member in AGENTS]
+    kind, times = draw(st.sampled_from(FILLS)), draw(st.integers(1, 3))
+    asks = Say(who=who, chat=chat, to=agents[0], word=draw(_guess))
+    if draw(st.integers(0, 3)) == 0:
+        return [Open(who=CAROL.id, whom=ALICE.id)] * times  # who share no chat
+    if kind == "book":
+        books = replace(asks, tactic=Tactic(((Move(kind),),)))
+        return [books, Answer(who=who, yes=draw(st.booleans()))] * times
+    filled = replace(asks, tactic=Tactic(((Move(kind),) * times,)))
+    return [filled, Answer(who=who)] if kind == "errand" else [filled]
+
+
+def filled(story: st.SearchStrategy[Story]) -> st.SearchStrategy[Story]:
+    """A story, in a quarter of which a place or a limit is filled at some time."""
+
+    def with_fill(story: Story, at: int, fill: list[Step]) -> Story:
+        at %= len(story) + 1
+        return (*story[:at], *fill, *story[at:])
+
+    none: st.SearchStrategy[list[Step]] = st.just([])
+    return st.builds(with_fill, story, st.integers(0, 20), st.one_of(none, none, none, fills()))
+
+
+@st.composite
 def random_stories(draw: st.DrawFn) -> Story:
     """Steps at random, with a secret that is said early."""
     story: list[Step] = [draw(_says("secret"))]
@@ -270,8 +304,11 @@ def random_stories(draw: st.DrawFn) -> Story:
     return tuple(story)
 
 
+VARIED = (*KNOWN.values(), *ENCODED.values())
+
+
 @st.composite
-def variations(draw: st.DrawFn, stories: tuple[Story, ...] = tuple(KNOWN.values())) -> Story:
+def variations(draw: st.DrawFn, stories: tuple[Story, ...] = VARIED) -> Story:
     """A known story with other tactics, with some steps more and some less."""
     story = list(draw(st.sampled_from(stories)))
     for _ in range(draw(st.integers(0, 2))):
@@ -348,4 +385,4 @@ def contested_stories(draw: st.DrawFn) -> Story:
     return given_by(tuple(story), draw(_people))
 
 
-stories = st.one_of(random_stories(), variations()).filter(says_secret)
+stories = filled(st.one_of(random_stories(), variations())).filter(says_secret)

@@ -1,7 +1,9 @@
 """Without any one of the fixes, the search finds a leak or a breach."""
 
+import json
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import find, settings
@@ -36,15 +38,17 @@ from skein.models.runs.run import Run
 from skein.own_tools import rights
 from skein.ports import Table
 from skein.privacy import erasure_rules
+from skein.privacy.forgetting import Forgettings
 from skein.recall import indexing
 from skein.recall import search as recall_search
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats import opening
 from skein.services.chats.ownership import Actor as ChatActor
-from skein.services.choices import consents
+from skein.services.choices import consents, wording
 from skein.services.common.pagination import items_under
 from skein.services.directory.number_codes import NumberCodes
 from skein.services.runs import disclosure
+from skein.services.runs.claim import Claim
 from skein.workspace import document_edits
 from skein.workspace.document_edits import check_listed
 from skein.workspace.models.document import DocumentReach
@@ -53,12 +57,15 @@ from tests.attacks.cast import ALICES, PEOPLE
 from tests.attacks.integrity import breach_in
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, ORDERED
+from tests.attacks.known_codes import ENCODED
 from tests.attacks.known_rights import CONTESTED
 from tests.attacks.search import leak_in, search, tell_shortest
 from tests.attacks.steps import says_secret
 from tests.attacks.stories import contested_stories, ordered_stories, random_stories, variations
 from tests.attacks.test_noninterference import SEARCH
 from tests.support.builders import TENANT
+
+STORIES = KNOWN | ENCODED
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -138,7 +145,34 @@ def _words_of(message: Message) -> str:
     return message.text
 
 
+def _seen_json(value: Any) -> str:
+    return "".join(each for each in json.dumps(value, ensure_ascii=False) if each.isprintable())
+
+
+def _asked_at_once(
+    forgettings: Forgettings, claim: Claim, query: str, zone: ZoneInfo, *, client_id: str
+) -> None:
+    run, person = claim.run, str(claim.run.trigger.user_id)
+    home = forgettings._home(run.tenant, person, run.agent_id)
+    if home is not None:
+        new = forgettings._question(run, person, home, query, zone, client_id=client_id)
+        if new is not None:
+            forgettings.asking.ask(new, extra_writes=lambda _: (claim.guard,))
+
+
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
+    "a question shows exactly what its yes sends": (
+        wording,
+        "exact_json",
+        _seen_json,
+        "question_shows_other_words_than_are_sent",
+    ),
+    "other chats are searched for what to forget after the run": (
+        Forgettings,
+        "ask_later",
+        _asked_at_once,
+        "forget_while_the_team_holds_the_chat",
+    ),
     "drafts for the team are made of one chat": (
         drafts,
         "session_of",
@@ -433,10 +467,10 @@ RIGHTS: dict[str, tuple[Any, str, Any, str]] = {
 @pytest.mark.parametrize("fix", FIXES)
 def test_search_without_fix_finds_the_known_leak(fix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, without, story = FIXES[fix]
-    assert leak_in(KNOWN[story]) is None
+    assert leak_in(STORIES[story]) is None
     monkeypatch.setattr(owner, name, without)
     with pytest.raises(Leak, match=r"a leak in this story:\n +1\. "):
-        search(KNOWN[story])
+        search(STORIES[story])
 
 
 @pytest.mark.parametrize("fix", FIXES)
@@ -446,7 +480,7 @@ def test_search_without_fix_finds_a_leak_in_generated_stories(
     owner, name, without, story = FIXES[fix]
     monkeypatch.setattr(owner, name, without)
     leaks = find(
-        st.one_of(random_stories(), variations((KNOWN[story],))).filter(says_secret),
+        st.one_of(random_stories(), variations((STORIES[story],))).filter(says_secret),
         lambda story: leak_in(story) is not None,
         settings=settings(SEARCH, max_examples=500, derandomize=True),
     )

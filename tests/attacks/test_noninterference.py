@@ -90,6 +90,13 @@ def test_known_story_of_codes_tells_outsiders_nothing(name: str) -> None:
     search(ENCODED[name])
 
 
+def test_services_get_the_calls_to_which_people_agreed() -> None:
+    stage = Stage(words=words())
+    stage.play(ENCODED["calls_that_a_question_showed"])
+    assert [call.tool for call in stage.services.calls if call.agreed] == ["look_up", "book"]
+    assert is_told(stage.secret, stage.services.heard[0])
+
+
 def test_private_run_that_spells_tells_a_shared_service_counted_bits() -> None:
     stage = Stage(words=words())
     stage.play(ENCODED["spelled_in_enums"])
