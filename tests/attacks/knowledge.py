@@ -285,7 +285,7 @@ class Knowledge:
         readers = self.readers(message.chat_id)
         for errand in errands:
             shown = errand.readers.reader_ids
-            exact = message.text == f"{errand.asked.name}: {errand.answer}"
+            exact = message.text == f'{errand.asked.name}: "{errand.answer}"'
             if errand.id == message.errand_id and exact:
                 if shown is not None and not {*readers} <= {*shown}:
                     return False
