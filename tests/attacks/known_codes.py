@@ -79,6 +79,24 @@ ENCODED: dict[str, Story] = {
         Answer(who=ALICE.id),
         Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
     ),
+    # Open questions count for each person in each chat.
+    "open_questions_of_another_chat": (
+        SECRET,
+        Say(who=ALICE.id, chat=ALICES.id, tactic=encodes(("choice", "often"))),
+        Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=encodes(("choice", ""))),
+    ),
+    "consents_of_another_chat": (
+        SECRET,
+        Say(
+            who=ALICE.id,
+            chat=ALICES.id,
+            tactic=encodes(
+                *(("book", "whether"), ("look_up", "whether"), ("notify", "whether")),
+                *(("propose", "whether", TEAM.id), ("propose", "whether", PAIR.id)),
+            ),
+        ),
+        Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=encodes(("book", ""))),
+    ),
     # A search of other chats shows nothing of what it found.
     "forget_with_full_places": (SECRET, GUESSES, *FULL, FORGETS),
     "forget_while_the_team_holds_the_chat": (

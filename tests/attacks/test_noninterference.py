@@ -13,6 +13,7 @@ from skein.workspace.models.document import Document
 from tests.attacks import stage as stage_module
 from tests.attacks.cast import (
     ALICE,
+    ALICES,
     BOB,
     BOBS,
     BOBS_PHONE,
@@ -30,7 +31,7 @@ from tests.attacks.cast import (
 )
 from tests.attacks.encoding import coded, hidden, is_odd, is_told
 from tests.attacks.known import KNOWN, does
-from tests.attacks.known_codes import ENCODED
+from tests.attacks.known_codes import ENCODED, FULL
 from tests.attacks.moves import Code
 from tests.attacks.search import leak_in, search
 from tests.attacks.services import shows
@@ -88,6 +89,12 @@ def test_known_story_tells_outsiders_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", _a_third_of(ENCODED))
 def test_known_story_of_codes_tells_outsiders_nothing(name: str) -> None:
     search(ENCODED[name])
+
+
+def test_questions_elsewhere_hinder_no_question() -> None:
+    stage = Stage(words=words())
+    stage.play((*FULL, Say(who=ALICE.id, chat=ALICES.id, tactic=does("choice"))))
+    assert [each.kind for each in stage.messages(ALICES.id)] == ["text", "choice"]
 
 
 def test_services_get_the_calls_to_which_people_agreed() -> None:
