@@ -38,6 +38,7 @@ SkeinError
   ToolError           shown to the model
     Correctable       the model's arguments were wrong; it may try again
     Failed            the arguments were right, but the action failed
+      Redirected      the service answered with a redirect that is not followed
 """
 
 from collections.abc import Mapping
@@ -295,3 +296,7 @@ class Correctable(ToolError):
 
 class Failed(ToolError):
     """The arguments were right, but the action failed."""
+
+
+class Redirected(Failed):
+    """A service answered with a redirect that is not followed; it may have done what was asked."""

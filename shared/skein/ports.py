@@ -491,7 +491,8 @@ class OutboundHttp(Protocol):
             seconds: The time-out of the whole call.
 
         Raises:
-            Failed: The address is not allowed, or the answer breaks a limit.
+            Failed: The address is not allowed.
+            Redirected: The service may have done what was asked, and its redirect is not followed.
             Unavailable: The service was not reached; a retry is safe.
             Ambiguous: The service may have done what was asked.
         """

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from time import monotonic
 from urllib.parse import urljoin, urlsplit
 
-from skein.errors import Ambiguous, AnswerTooLong, Failed, Unavailable
+from skein.errors import Ambiguous, AnswerTooLong, Failed, Redirected, Unavailable
 from skein.models.common.http import HttpAnswer, HttpRequest
 
 CONNECT_SECONDS = 5.0
@@ -64,17 +64,23 @@ class OutboundHttpClient:
         """See `skein.ports.OutboundHttp`."""
         until = monotonic() + seconds
         first = urlsplit(request.url).netloc
-        for _ in range(MAX_REDIRECTS + 1):
-            answer, location = self.exchange(request, until)
+        answer, location = self.exchange(request, until)
+        for _ in range(MAX_REDIRECTS):
             if location is None:
                 return answer
             url = urljoin(request.url, location)
             if urlsplit(url).netloc != first or urlsplit(url).scheme not in {"https", "http"}:
-                raise Failed("the service redirects to another host")
+                raise Redirected("the service redirects to another host")
             if answer.status not in KEEP_METHOD and request.method != "GET":
-                raise Failed("the service redirects a request that is no GET")
+                raise Redirected("the service redirects a request that is no GET")
             request = request.model_copy(update={"url": url})
-        raise Failed("the service redirects too often")
+            try:
+                answer, location = self.exchange(request, until)
+            except (Failed, Unavailable) as error:
+                raise Redirected(f"its redirect cannot be followed: {error}") from None
+        if location is None:
+            return answer
+        raise Redirected("the service redirects too often")
 
     def exchange(self, request: HttpRequest, until: float) -> tuple[HttpAnswer, str | None]:
         """Send one request, and return the answer and where it redirects to.

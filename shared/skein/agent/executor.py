@@ -22,7 +22,7 @@ from skein.interface.tool_context import Activation, ToolContext
 from skein.models.runs.completion import ToolCall
 from skein.models.runs.recordable import MAX_ANSWER_BYTES
 from skein.models.runs.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
-from skein.own_tools.calls import OwnCalls, PlannedCall
+from skein.own_tools.calls import MAX_ERROR, OwnCalls, PlannedCall
 from skein.own_tools.items import CallableTool, OwnToolItems
 from skein.own_tools.sending import Outcome
 from skein.ports import Clock, Services
@@ -35,7 +35,6 @@ UNPROVEN = (
     "refused: this number was silent for {days} days and may be another person's now. Skein has "
     "asked whose number it is; until the answer, you can only answer here, from what is said here"
 )
-MAX_ERROR = 4_000  # characters of an error in a tool result
 
 logger = logging.getLogger(__name__)
 
@@ -125,11 +124,7 @@ class ToolExecutor:
                 continue
             activation.results_wanted = True
             context = self._context(activation, step, position, reading, may_wait=False)
-            try:
-                plan = self._plan(context, step, position, tool)
-            except ToolError as error:
-                status: ToolStatus = "correctable" if isinstance(error, Correctable) else "failed"
-                plan = Outcome(status, f"error: {error}"[:MAX_ERROR])
+            plan = self._plan(context, step, position, tool)
             if isinstance(plan, Outcome):
                 outcomes[position] = plan
             else:
@@ -171,17 +166,16 @@ class ToolExecutor:
     def _plan(
         self, context: ToolContext, step: Step, position: int, tool: CallableTool
     ) -> PlannedCall | Outcome:
-        """Check a call to a tool of the tenant, and ask somebody if needed.
-
-        Raises:
-            ToolError: The call is not made.
-        """
-        reading = context.reading
-        if reading.unproven is not None:
-            raise Failed(UNPROVEN.format(days=reading.unproven))
-        _check_uncut(step.tool_calls[position])
+        """Check a call to a tool of the tenant, and ask somebody if needed."""
+        reading, calls = context.reading, self.services.get(OwnCalls)
         approved = step.agreed[position] if step.agreed else None
-        return self.services.get(OwnCalls).plan(context, step, position, tool, approved=approved)
+        try:
+            if reading.unproven is not None:
+                raise Failed(UNPROVEN.format(days=reading.unproven))
+            _check_uncut(step.tool_calls[position])
+            return calls.plan(context, step, position, tool, approved=approved)
+        except ToolError as error:
+            return calls.refused(context, step, position, tool, error, approved=approved)
 
     def _context(
         self, activation: Activation, step: Step, position: int, reading: Reading, *, may_wait: bool

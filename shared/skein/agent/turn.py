@@ -58,7 +58,7 @@ from skein.models.config.sharing import RULES_CHANGED
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.run import Run, RunStatus
-from skein.models.runs.step import BegunCall, PromptRecord, Step
+from skein.models.runs.step import PromptRecord, Step
 from skein.own_tools.asking import Approvals
 from skein.own_tools.items import longest_call
 from skein.ports import Clock, Table
@@ -226,8 +226,7 @@ class Turns:
         self, activation: StreamedActivation, deadline: datetime, prefetched: PrefetchedItems
     ) -> None:
         number = activation.run.activation
-        all_steps = self.activations.all_steps(activation.claim)
-        steps = [step for step in all_steps if step.activation == number]
+        steps = list(self.activations.steps(activation.claim))
         reading = self._read(activation, steps, prefetched)
         activation.insiders = reading.insiders
         self.sharing_notices.tell(activation.claim, reading.sharing)
@@ -248,7 +247,7 @@ class Turns:
             activation.run, reading, [tool.spec for tool in tools]
         )
         if not steps:
-            steps += self._agreed(activation, reading, prompt, all_steps)
+            steps += self._agreed(activation, reading, prompt)
         activation.ended = bool(steps) and ended_in(steps[-1])
         while activation.run.activation == number:
             if not self._finish_last(activation, steps, reading, deadline):
@@ -284,10 +283,9 @@ class Turns:
         activation: StreamedActivation,
         reading: Reading,
         prompt: PromptRecord,
-        earlier: Sequence[Step],
     ) -> Sequence[Step]:
         """Record the calls to which people have agreed as the first step, if there are any."""
-        step = self.approvals.agreed_step(activation.run, reading, earlier)
+        step = self.approvals.agreed_step(activation.run, reading)
         if step is None:
             return ()
         step_recording = self.model_steps.recording_of(activation, step, reading, prompt)
@@ -312,6 +310,7 @@ class Turns:
             if self._seconds_left(deadline) < longest_call(steps[-1], reading):
                 self.leases.continue_later(activation.claim)
                 return False
+            activation.earlier = tuple(steps[:-1])
             steps[-1] = self._act(activation, steps[-1], reading, policy.model_deadline(deadline))
         if steps[-1].is_last:
             self._end_run(activation, steps[-1], reading)
@@ -461,14 +460,12 @@ class Turns:
         if not step.tool_calls:
             return step
         activation.sent.clear()
-        activation.begun.clear()
         activation.disclosed.clear()
         results = self.tool_executor.carry_out(activation, step, reading, until=until)
         if activation.over or activation.run.activation != step.activation:
             return step
         claim = with_results(activation.claim, [each.name for each in results], activation.sent)
-        begun = tuple(BegunCall(position=position) for position in sorted(activation.begun))
-        done = step.model_copy(update={"results": results, "begun": begun})
+        done = step.model_copy(update={"results": results, "begun": ()})
         if not (activation.ended or activation.results_wanted):
             ends = leaves_no_question(claim, done, reading)
             done = done.model_copy(update={"ends_run": ends})

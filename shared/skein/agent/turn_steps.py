@@ -32,6 +32,7 @@ from skein.models.runs.recordable import (
 )
 from skein.models.runs.run import AnswerMark, Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
+from skein.own_tools.sections import RecordedCalls
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
 from skein.recall.disclosures import disclosure_records
@@ -152,6 +153,7 @@ class ModelSteps:
                 taken={call.id for message in messages for call in message.tool_calls},
             ),
             fault=answer.fault or ("cut_off" if shortened else None),
+            answered=reading.of(RecordedCalls).span,
             usage=answer.usage,
             started_at=started_at,
             ended_at=self.clock.now(),

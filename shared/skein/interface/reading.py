@@ -23,7 +23,7 @@ from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Readers
 from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Item, Key
+from skein.models.common.storage import Item, Key, Query
 from skein.models.config.overrides import StackSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
@@ -160,6 +160,11 @@ class SectionItems(ABC):
         The reader asks once before its batch. It asks again after the batch, and reads keys that
         are new then in a second batch.
         """
+        return ()
+
+    @classmethod
+    def queries(cls, read: SectionReads) -> Iterable[Query]:
+        """Return queries whose items are read after the batches; each costs a call."""
         return ()
 
     @classmethod

@@ -46,6 +46,7 @@ from skein.models.common.provenance import (
 from skein.models.common.storage import Put
 from skein.models.config.sharing import SharingStamp
 from skein.models.runs.run import Run, SentMessage
+from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Services
 from skein.services.chat_state.audience import label_in
@@ -63,7 +64,7 @@ class Activation:
         claim: The claim as last written, which the cleanup after an error uses, too.
         insiders: The insiders of the run, as the activation's reading found them.
         sent: The messages that the current step has sent so far.
-        begun: The positions of the current step's writes to services that have begun.
+        earlier: The steps of the activation before the current one.
         disclosed: The records of what tools have told by sharing rules in the current step.
         enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
             chat is not the intended one.
@@ -77,7 +78,7 @@ class Activation:
     claim: Claim
     insiders: Insiders = NO_INSIDERS
     sent: list[SentMessage] = field(default_factory=list)
-    begun: set[int] = field(default_factory=set)
+    earlier: tuple[Step, ...] = ()
     disclosed: list[Put] = field(default_factory=list)
     enter_chat_failed: bool = False
     results_wanted: bool = False

@@ -7,6 +7,7 @@ are stored twice.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.own_tools.items import CallableTool, OwnToolItems
+from skein.own_tools.ledger import place_of
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.rights import Approver, only_person, title_of
 from skein.ports import Clock, Table
@@ -76,8 +78,12 @@ class Approvals:
         arguments: Mapping[str, Any],
         *,
         who: Approver,
+        done_at: Sequence[datetime] = (),
     ) -> str:
         """Ask whether a call may be made (idempotent by the call).
+
+        Args:
+            done_at: When the same was done before.
 
         Returns:
             What the model is told.
@@ -96,7 +102,10 @@ class Approvals:
         if who != "person" or asked is None or run.chat_id is None or run.held is None:
             raise Failed(NOBODY_TO_ASK)
         title, service = title_of(tool.tool), tool.tool.service
-        question = partial(question_to_call, title, arguments, service, call.reading.chat, asked)
+        chat = call.reading.chat
+        question = partial(
+            question_to_call, title, arguments, service, chat, asked, done_at=done_at
+        )
         requested = _requested(run, step, position, tool, person=asked)
         return ASKED.format(seq=self._post(call, question, YES_NO, requested))
 
@@ -178,24 +187,17 @@ class Approvals:
 
     # ------------------------------------------------------------------ after a yes
 
-    def agreed_step(self, run: Run, reading: Reading, earlier: Sequence[Step]) -> Step | None:
+    def agreed_step(self, run: Run, reading: Reading) -> Step | None:
         """Return the calls that people agreed to in the messages that a run answers, as a step.
 
-        No model is asked for this step. It is recorded and carried out like any other, so that a
-        crash repeats no call.
+        No model is asked for this step. It is recorded and carried out like any other. A call that
+        another run or activation has made keeps its outcome.
 
         Args:
             run: The run, before the first step of an activation.
             reading: The reading.
-            earlier: The steps of the run's earlier activations, which made their calls already.
         """
-        made = {
-            each.key
-            for step in earlier
-            for position, each in enumerate(step.agreed)
-            if step.results is not None or position in {begun.position for begun in step.begun}
-        }
-        agreed = [each for each in self._agreed(run, reading) if each[0].key not in made]
+        agreed = self._agreed(run, reading)
         known = reading.of(OwnToolItems).by_name
         found = [
             (_as_shown(each, question, known[each.tool], call), call)
@@ -227,15 +229,15 @@ class Approvals:
 
         Each comes with the question that shows it; an operator's and a service's question do not.
         """
-        service = run.trigger.service
-        if service is not None and service.decided is not None:
+        service, resumed = run.trigger.service, run.resumed
+        if service is not None and service.decided is not None and resumed is None:
             approved = service.decided.approved and reading.chat is not None
             return [(AgreedCall(**dict(service.decided.call)), None)] if approved else []
         chat, first = reading.chat, run.trigger.from_seq or run.trigger.seq
         if chat is None or chat.id != run.own_chat_id:
             return []
-        if first is None:
-            first = run.resumed.seq if run.resumed is not None else None
+        if resumed is not None:  # what was agreed to before the wait is done
+            first = resumed.seq if resumed.chat_id == chat.id else None
         messages = reading.of(History).messages
         answers = {
             each.seq: each.reply_to
@@ -307,10 +309,11 @@ def _requested(
     run: Run, step: Step, position: int, tool: CallableTool, *, person: str | None
 ) -> RequestedCall:
     """Return the request for a call, as the run is now."""
+    place = place_of(step, position)
     return RequestedCall(
-        run_id=run.id,
-        step=step.n,
-        position=position,
+        run_id=place.run_id,
+        step=place.step,
+        position=place.position,
         tool=tool.name,
         version=tool.tool.version,
         readers=run.held.readers if run.held is not None else NOBODY,

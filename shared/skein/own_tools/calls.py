@@ -1,16 +1,15 @@
 """The calls of a step to the tools of a tenant: agreed to, recorded, made at once, and once.
 
 A step is recorded before its calls are made, which is the intent of a `read`. The intent of a
-`write` is recorded on the step, too, before the call, and its outcome after it. So a worker that
-takes over knows which writes have begun: it never makes one again whose outcome is unknown, unless
-the service is idempotent.
+`write` is recorded in the ledger of calls before it is sent, and its outcome afterwards. So whoever
+carries on knows which writes have begun: none is sent again whose outcome is unknown, unless the
+service is idempotent.
 """
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from threading import Lock
 from typing import Any
 
 from skein.errors import Correctable, Failed, ToolError
@@ -19,24 +18,29 @@ from skein.models.common.audience import OPEN
 from skein.models.common.http import McpReply
 from skein.models.common.provenance import Authors
 from skein.models.common.requested_call import AgreedCall
-from skein.models.common.storage import Query, Update
 from skein.models.quotas.usage import Payer
 from skein.models.runs.run import Run, RunMark
-from skein.models.runs.step import BegunCall, Step, ToolResult
+from skein.models.runs.step import Step, ToolResult, ToolStatus
 from skein.own_tools.asking import Approvals
-from skein.own_tools.items import CallableTool, json_object_of
+from skein.own_tools.items import CallableTool
+from skein.own_tools.ledger import CallLedger, is_of, place_of
+from skein.own_tools.models.recorded_call import RecordedCall, digest_of_call, may_begin
 from skein.own_tools.rights import only_person, who_is_asked
+from skein.own_tools.sections import may_be_shown
 from skein.own_tools.sending import UNKNOWN, CallSender, Outcome
 from skein.own_tools.signed_context import CallContext
-from skein.ports import Clock, Metrics, ParallelMap, Table
-from skein.services.common.optimistic import transact_guarded
+from skein.ports import Metrics, ParallelMap
+from skein.services.common.quoting import minute_of
 from skein.services.quotas.usage import UsageCounters
 
-BEFORE = (
-    "error: not called again: this run has called it with these arguments before, for other "
-    "readers of the chat"
+AGAIN = "not called again: you did this at {time}, before this prompt. Its result was:\n{result}"
+FOR_OTHERS = (
+    "not called again: {name} was called with these arguments before, for other readers of the chat"
 )
-
+GONE = "not called again: this was done at {time}, and its result is no longer stored"
+DIED = "the worker stopped before the answer"
+MAX_ERROR = 4_000  # characters of an error in a tool result
+MAX_TOLD = 3  # of the times at which the same was done before, the newest
 LIMIT = (
     "error: {name} was called often enough today. Nothing was done. Say that it works again "
     "tomorrow"
@@ -57,6 +61,8 @@ class PlannedCall:
         arguments: The arguments, as the model wrote them.
         context: The context that is signed.
         call: The context in which the agent made it.
+        record: The record of a call that writes, as it was found, or a new one; None for a read.
+        ambiguous: Whether an earlier try of the call has an unknown outcome.
         reply: What a person answered to a question of the service about this call.
     """
 
@@ -65,38 +71,16 @@ class PlannedCall:
     arguments: str
     context: CallContext
     call: ToolContext
+    record: RecordedCall | None = None
+    ambiguous: bool = False
     reply: McpReply | None = None
-
-    @property
-    def writes(self) -> bool:
-        """Whether the call must happen once."""
-        return self.tool.tool.effect == "write"
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """The writes of a step that have begun, as they are recorded.
-
-    Attributes:
-        calls: By position.
-        lock: Several calls end at the same time.
-    """
-
-    calls: dict[int, BegunCall]
-    lock: Any = field(default_factory=Lock)
-
-    def stored(self, step: Step) -> Update:
-        """Return the write that records them on their step."""
-        calls = [self.calls[position] for position in sorted(self.calls)]
-        return Update(step.key, set={"begun": [each.model_dump(mode="json") for each in calls]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnCalls:
     """The service that carries out the calls of a step to the tools of a tenant."""
 
-    table: Table
-    clock: Clock
+    ledger: CallLedger
     metrics: Metrics
     parallel_map: ParallelMap
     approvals: Approvals
@@ -128,23 +112,30 @@ class OwnCalls:
             Correctable: The arguments do not fit.
             Failed: The call is not made from here.
         """
-        run, asked = call.activation.run, step.tool_calls[position]
+        run, asked, record = call.activation.run, step.tool_calls[position], None
+        reply = approved.reply if approved is not None else None
+        writes = _writes(tool)
+        if writes:
+            record = self.ledger.find(call, step, position, approved)
+            if record is not None and not _may_begin(record, tool, reply):
+                return self._known(call, tool, record)
         arguments = tool.parse(asked.arguments)
         if run.held is None:
             raise Failed("the run has no record of its content")
-        if approved is None:
-            person = only_person(run, call.reading)
-            begun = any(each.position == position for each in step.begun)
-            who = (
-                who_is_asked(run, call.activation.insiders, tool, arguments, person=person)
-                if not begun
-                else "nobody"
-            )
-            if who != "nobody":
-                content = self.approvals.ask(call, step, position, tool, arguments, who=who)
-                return Outcome("asked", content)
-        else:
+        digest, others = digest_of_call(tool.name, arguments), tuple[RecordedCall, ...]()
+        if writes and record is None and approved is None:
+            earlier = self.ledger.earlier(call, step, position, digest)
+            record, others = earlier.reused, earlier.others
+            if record is not None and not _may_begin(record, tool, reply):
+                return self._known(call, tool, record, reused=True)
+        if approved is not None:
             person = self.approvals.person_of(call, tool, approved)
+        else:
+            person = only_person(run, call.reading)
+            if record is None:
+                content = self._asked_first(call, step, position, tool, arguments, person, others)
+                if content is not None:
+                    return Outcome("asked", content)
         context = CallContext(
             tenant=run.tenant,
             agent_id=run.agent_id,
@@ -152,10 +143,60 @@ class OwnCalls:
             run_id=run.id,
             person=person,
             readers=run.held.readers.reader_ids,
-            idempotency_key=approved.key if approved is not None else call.effect,
+            idempotency_key=str(record.call if record is not None else place_of(step, position)),
         )
-        reply = approved.reply if approved is not None else None
-        return PlannedCall(position, tool, asked.arguments, context, call, reply)
+        ambiguous = record is not None and record.ambiguous
+        if writes and record is None:
+            record = self.ledger.new(call, step, position, digest)
+        return PlannedCall(position, tool, asked.arguments, context, call, record, ambiguous, reply)
+
+    def _asked_first(
+        self,
+        call: ToolContext,
+        step: Step,
+        position: int,
+        tool: CallableTool,
+        arguments: Mapping[str, Any],
+        person: str | None,
+        others: Sequence[RecordedCall],
+    ) -> str | None:
+        """Ask somebody who must agree first, and return what the model is told; else None.
+
+        Args:
+            person: The only person whose messages the activation answers.
+            others: The equal calls that were made before, so that a person must agree to one more.
+
+        Raises:
+            ToolError: The call is not made, or nobody can be asked.
+        """
+        run = call.activation.run
+        who = who_is_asked(run, call.activation.insiders, tool, arguments, person=person)
+        who = "person" if others and who == "nobody" else who
+        if who == "nobody":
+            return None
+        done_at = [each.begun_at for each in others if _may_read(call, each)][-MAX_TOLD:]
+        return self.approvals.ask(call, step, position, tool, arguments, who=who, done_at=done_at)
+
+    def refused(
+        self,
+        call: ToolContext,
+        step: Step,
+        position: int,
+        tool: CallableTool,
+        error: ToolError,
+        *,
+        approved: AgreedCall | None,
+    ) -> Outcome:
+        """Return the outcome of a call that may not be made, though it may have been made before.
+
+        Args:
+            error: Why it may not.
+        """
+        record = self.ledger.find(call, step, position, approved) if _writes(tool) else None
+        if record is not None and record.state != "asked":
+            return self._known(call, tool, record)
+        status: ToolStatus = "correctable" if isinstance(error, Correctable) else "failed"
+        return Outcome(status, f"error: {error}"[:MAX_ERROR])
 
     def carry_out(
         self, activation: Activation, step: Step, planned: Sequence[PlannedCall], until: datetime
@@ -174,27 +215,16 @@ class OwnCalls:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        outcomes = dict(self._known(activation, step, planned))
-        outcomes |= self._over_limit(activation, [e for e in planned if e.position not in outcomes])
+        outcomes = self._over_limit(activation, planned)
         left = [each for each in planned if each.position not in outcomes]
-        begun = _Begun({each.position: each for each in step.begun})
-        activation.begun.update(begun.calls)
-        writes = [each for each in left if each.writes]
-        if writes:
-            new = {each.position: BegunCall(position=each.position) for each in writes}
-            begun.calls.update({n: one for n, one in new.items() if n not in begun.calls})
-            activation.begun.update(begun.calls)
-            self._record(activation, step, begun)
-
+        records = {each.position: each.record for each in left if each.record is not None}
+        claim = activation.claim
+        begun = self.ledger.begin(claim, step, records) if records else None
         may_ask = self.approvals.may_ask(activation.run)
 
         def record(each: PlannedCall, outcome: Outcome) -> None:
-            if each.writes:
-                with begun.lock:
-                    begun.calls[each.position] = BegunCall(
-                        position=each.position, result=_result(step, each.position, outcome)
-                    )
-                    self._record(activation, step, begun)
+            if begun is not None and each.position in records:
+                self.ledger.end(claim, begun, each.position, _result(step, each.position, outcome))
 
         def make(each: PlannedCall) -> Outcome:
             outcome = self.sending.send(
@@ -204,6 +234,7 @@ class OwnCalls:
                 until=until,
                 may_ask=may_ask,
                 reply=each.reply,
+                ambiguous=each.ambiguous,
             )
             if outcome.question is None:
                 record(each, outcome)
@@ -221,7 +252,7 @@ class OwnCalls:
             self.usage.add_tools(run.tenant, _payer(run), names, cost, spread_by=run.id)
         outcomes |= {each.position: one for each, one in zip(left, made, strict=True)}
         for each in planned:
-            self._keep(activation, each, outcomes[each.position])
+            self._keep(activation, each.tool, outcomes[each.position])
         return outcomes
 
     def _asked(self, each: PlannedCall, step: Step, outcome: Outcome) -> Outcome:
@@ -233,7 +264,7 @@ class OwnCalls:
         question = outcome.question
         if question is None:
             return outcome
-        self._keep(each.call.activation, each, outcome)
+        self._keep(each.call.activation, each.tool, outcome)
         try:
             content = self.approvals.ask_for(each.call, step, each.position, each.tool, question)
         except ToolError as error:
@@ -241,26 +272,34 @@ class OwnCalls:
         return Outcome("asked", content, outcome.usage)
 
     def _known(
-        self, activation: Activation, step: Step, planned: Sequence[PlannedCall]
-    ) -> dict[int, Outcome]:
-        """Return the outcomes of the calls that must not be made, since they have begun before."""
-        begun = {each.position: each for each in step.begun}
-        known: dict[int, Outcome] = {}
-        for each in planned:
-            one = begun.get(each.position)
-            if one is not None and one.result is not None:
-                result = one.result
-                known[each.position] = Outcome(
-                    result.status, result.content, result.usage, shows=True
-                )
-            elif one is not None and not each.tool.tool.repeatable:
-                why = "the worker stopped before the answer"
-                content = UNKNOWN.format(name=each.tool.name, why=why)
-                known[each.position] = Outcome("unknown", content)
-                self.metrics.count("ToolCallsFailed", reason="unknown")
-        if activation.run.rebuilds and any(each.writes for each in planned):
-            known |= self._before_rebuild(activation, step, planned)
-        return known
+        self, call: ToolContext, tool: CallableTool, record: RecordedCall, *, reused: bool = False
+    ) -> Outcome:
+        """Return the outcome of a call that is not made again, as far as it may be shown here.
+
+        Args:
+            reused: Whether the record is that of an equal call, which was made before.
+        """
+        activation = call.activation
+        record, result = self.ledger.read(record)
+        own = is_of(record, activation)
+        status: ToolStatus = "unknown" if record.state == "begun" else record.state
+        if not own and not _may_read(call, record):
+            outcome = Outcome(status, FOR_OTHERS.format(name=tool.name))
+        elif result is not None:
+            content = result.content
+            if reused:
+                content = AGAIN.format(time=minute_of(record.begun_at), result=content)
+            usage = result.usage if own else None
+            outcome = Outcome(result.status, content, usage, shows=True)
+        elif status == "unknown":
+            outcome = Outcome(status, UNKNOWN.format(name=tool.name, why=DIED))
+            self.metrics.count("ToolCallsFailed", reason="unknown")
+        else:
+            outcome = Outcome(status, GONE.format(time=minute_of(record.begun_at)))
+        if outcome.shows and not own:
+            activation.add_held(record.audience, record.authors)
+        self._keep(activation, tool, outcome)
+        return outcome
 
     def _over_limit(
         self, activation: Activation, planned: Sequence[PlannedCall]
@@ -270,45 +309,21 @@ class OwnCalls:
         for each in planned:
             most = each.tool.tool.max_calls_per_day
             if most and self.usage.tool_calls(run.tenant, _payer(run), each.tool.name) >= most:
-                over[each.position] = Outcome("failed", LIMIT.format(name=each.tool.name))
+                refusal = Outcome("failed", LIMIT.format(name=each.tool.name))
+                unknown = Outcome("unknown", UNKNOWN.format(name=each.tool.name, why=DIED))
+                over[each.position] = unknown if each.ambiguous else refusal
         return over
 
-    def _before_rebuild(
-        self, activation: Activation, step: Step, planned: Sequence[PlannedCall]
-    ) -> dict[int, Outcome]:
-        """Return refusals of the writes that a dropped activation of this run has begun."""
-        run = activation.run
-        page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
-        dropped = [
-            (call.name, _arguments(call.arguments))
-            for one in map(Step.from_item, page.items)
-            if one.activation < step.activation
-            for call in (one.tool_calls[each.position] for each in one.begun)
-        ]
-        return {
-            each.position: Outcome("failed", BEFORE)
-            for each in planned
-            if each.writes and (each.tool.name, _arguments(each.arguments)) in dropped
-        }
-
-    def _record(self, activation: Activation, step: Step, begun: _Begun) -> None:
-        """Record the writes that have begun, and their results so far.
-
-        Raises:
-            LostLease: Another worker has taken the run over.
-        """
-        transact_guarded(self.table, [begun.stored(step)], activation.claim.guard)
-
-    def _keep(self, activation: Activation, each: PlannedCall, outcome: Outcome) -> None:
+    def _keep(self, activation: Activation, tool: CallableTool, outcome: Outcome) -> None:
         """Add what a call has shown to the held content, and log it."""
         run = activation.run
         if outcome.shows:
             readers = run.held.readers if run.held is not None else OPEN
-            activation.add_held(readers, Authors(ids=(each.tool.tool.author,)))
+            activation.add_held(readers, Authors(ids=(tool.tool.author,)))
         if outcome.status == "unknown":
             marks = dict.fromkeys([*run.marks, MARK])
             activation.claim = activation.claim.with_run(marks=tuple(marks))
-        extra = {"tool": each.tool.name, "status": outcome.status, "run_id": run.id}
+        extra = {"tool": tool.name, "status": outcome.status, "run_id": run.id}
         log = logger.warning if outcome.status == "unknown" else logger.info
         log("tool called", extra=extra)
 
@@ -328,8 +343,17 @@ def _payer(run: Run) -> Payer:
     return Payer(run.agent_id, run.trigger.user_id)
 
 
-def _arguments(text: str) -> dict[str, Any] | None:
-    try:
-        return json_object_of(text)
-    except Correctable:
-        return None
+def _may_begin(record: RecordedCall, tool: CallableTool, reply: McpReply | None) -> bool:
+    """Tell whether a recorded call may be sent."""
+    return may_begin(record.state, idempotent=tool.tool.repeatable, answered=reply is not None)
+
+
+def _may_read(call: ToolContext, record: RecordedCall) -> bool:
+    """Tell whether the words of a recorded call may be shown in this activation."""
+    reading = call.reading
+    return may_be_shown(record, reading.chat, reading.destination, reading.insiders)
+
+
+def _writes(tool: CallableTool) -> bool:
+    """Tell whether the calls of a tool must happen once."""
+    return tool.tool.effect == "write"

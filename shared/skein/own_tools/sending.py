@@ -1,4 +1,8 @@
-"""Send the calls of tools: the breaker, the retry and the cut of the answer."""
+"""Send the calls of tools: the breaker, the retry and the cut of the answer.
+
+`failed` means that a call surely had no effect. After a try of a write whose outcome is unknown, no
+refusal of a later try changes that.
+"""
 
 import logging
 import re
@@ -14,6 +18,7 @@ from skein.errors import (
     CircuitOpen,
     Correctable,
     Failed,
+    Redirected,
     SkeinError,
     ToolError,
     Transient,
@@ -34,6 +39,8 @@ from skein.services.common.quoting import behind_bars
 
 TRIES = 2
 RETRY_SECONDS = 0.5
+MAY_BE_DONE = (Ambiguous, Redirected, TimeoutError)  # what a try of a write may raise in its effect
+NO_TEXT = "| (an answer that is no text)"
 MIN_CALL_SECONDS = 0.5  # with less time left, a call is not begun
 CLIENT_ERROR, OK = 400, 200
 SECRET_PART = re.compile(r"\S{8,}")
@@ -77,6 +84,7 @@ class _Usage:
     began: datetime
     may_ask: bool = False
     reply: McpReply | None = None
+    ambiguous: bool = False  # a try of a write has an unknown outcome
     tries: int = 0
     http_status: int | None = None
     size: int = 0
@@ -108,6 +116,7 @@ class CallSender:
         until: datetime,
         may_ask: bool = False,
         reply: McpReply | None = None,
+        ambiguous: bool = False,
     ) -> Outcome:
         """Make a call, and once more if it failed and may be repeated.
 
@@ -116,21 +125,13 @@ class CallSender:
             until: When the call must have ended.
             may_ask: Whether a person can be asked a question of the service.
             reply: What a person answered to such a question.
+            ambiguous: Whether an earlier worker's try has an unknown outcome.
         """
-        usage = _Usage(self.clock.now(), may_ask=may_ask, reply=reply)
+        usage = _Usage(self.clock.now(), may_ask=may_ask, reply=reply, ambiguous=ambiguous)
         try:
             text = self._tried(tool, arguments, context, until, usage)
-        except _AskedByService as asked:
-            outcome = Outcome("asked", "", shows=True, question=asked.question)
-        except ToolError as error:
-            status: ToolStatus = "correctable" if isinstance(error, Correctable) else "failed"
-            shows = isinstance(error, _RefusedByService)
-            content = error.content if isinstance(error, _RefusedByService) else f"error: {error}"
-            outcome = Outcome(status, content, shows=shows)
-        except (Ambiguous, TimeoutError) as error:
-            outcome = self._ambiguous(tool.tool, str(error) or "it took too long")
-        except Transient as error:
-            outcome = Outcome("failed", DOWN.format(name=tool.name, why=error))
+        except (SkeinError, TimeoutError) as error:
+            outcome = self._failed(tool, error, usage)
         else:
             outcome = Outcome("done", ANSWERED.format(name=tool.name, text=text), shows=True)
         took = self.clock.now() - usage.began
@@ -147,10 +148,25 @@ class CallSender:
         return replace(outcome, usage=shown)
 
     @staticmethod
-    def _ambiguous(tool: OwnTool, why: str) -> Outcome:
-        template = DOWN if tool.repeatable and tool.effect == "read" else UNKNOWN
-        status: ToolStatus = "failed" if template is DOWN else "unknown"
-        return Outcome(status, template.format(name=tool.name, why=why))
+    def _failed(tool: CallableTool, error: Exception, usage: _Usage) -> Outcome:
+        """Return the outcome of a call whose last try raised an error.
+
+        Raises:
+            SkeinError: The error is no answer of the service.
+        """
+        why = str(error) or "it took too long"
+        if tool.tool.effect == "write" and (usage.ambiguous or isinstance(error, MAY_BE_DONE)):
+            return Outcome("unknown", UNKNOWN.format(name=tool.name, why=why))
+        if isinstance(error, _AskedByService):
+            return Outcome("asked", "", shows=True, question=error.question)
+        if isinstance(error, _RefusedByService):
+            return Outcome("correctable", error.content, shows=True)
+        if isinstance(error, ToolError):
+            status: ToolStatus = "correctable" if isinstance(error, Correctable) else "failed"
+            return Outcome(status, f"error: {error}")
+        if isinstance(error, Transient | TimeoutError):
+            return Outcome("failed", DOWN.format(name=tool.name, why=why))
+        raise error
 
     def _tried(
         self,
@@ -179,6 +195,7 @@ class CallSender:
                 if usage.tries == TRIES:
                     raise
             except (Ambiguous, TimeoutError):
+                usage.ambiguous = True
                 if usage.tries == TRIES or not tool.tool.repeatable:
                     raise
             self.clock.sleep(RETRY_SECONDS)
@@ -230,7 +247,12 @@ class CallSender:
             raise Failed("the tool has no address")
         request = request_of(record.http, tool.parse(arguments))
         answer = self.http.send(record, request, context, seconds=seconds, seen=usage.see)
-        text = self._shown(record, text_of(answer))
+        try:
+            text = self._shown(record, text_of(answer))
+        except Failed:
+            if record.effect == "read":
+                raise
+            text = NO_TEXT
         if not OK <= answer.status < CLIENT_ERROR:
             raise _RefusedByService(tool.name, str(answer.status), text)
         return text

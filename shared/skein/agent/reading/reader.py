@@ -3,13 +3,14 @@
 Round one runs in parallel. It queries the messages, the keys of other chats, and the agent's own
 items. Round two gets the chats of those keys, and the items that sections name by key, in one batch
 call. A second batch follows only if sections name further keys then: the active thread uses skills
-that the tenant wrote. The number of calls does not grow with the length of a chat or the number of
-chats.
+that the tenant wrote. If the agent has a tool that writes, a query and a batch follow for what it
+has done for the messages to answer. The number of calls does not grow with the length of a chat or
+the number of chats.
 
 Recall adds its calls to round two, and a round of its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -217,11 +218,19 @@ class Reader:
             others=_own_chats(read, found, keys.chats),
             all_others=first.all_rows and keys.all_chats,
         )
-        known = {*keys.named, *keys.chats}
-        more = [key for key in _keys_of_sections(read) if key not in known]
-        if more:
-            read = replace(read, found=found | self.table.get_many(more))
+        read = self._with_more(read, {*keys.named, *keys.chats})
+        queries = [query for kind in ITEMS for query in kind.queries(read)]
+        items = [item for query in queries for item in self.table.query(query).items]
+        if items:
+            known = {*_keys_of_sections(read)}
+            queried = {Key(item["pk"], item["sk"]): item for item in items}
+            read = self._with_more(replace(read, found={**read.found, **queried}), known)
         return self._made(replace(read, now=self.clock.now()), recalling, began, sharing)
+
+    def _with_more(self, read: SectionReads, known: Collection[Key]) -> SectionReads:
+        """Read the items that sections name beyond those keys that were read already."""
+        more = [key for key in _keys_of_sections(read) if key not in known]
+        return replace(read, found={**read.found, **self.table.get_many(more)}) if more else read
 
     def _made(
         self,

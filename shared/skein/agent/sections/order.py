@@ -33,6 +33,7 @@ from skein.interface.section import Section, SectionInput
 from skein.memory.sections import Memories, core_memories, journal
 from skein.outreach.sections import outreach
 from skein.own_tools.items import OwnToolItems
+from skein.own_tools.sections import RecordedCalls, done_before
 from skein.planning.sections import Goals, Plans, goals, plans
 from skein.recall.sections import recalled
 from skein.workspace.sections.documents import Documents, global_documents
@@ -70,6 +71,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     outreach,
     desk,
     handed_back,
+    done_before,
     trigger,
     now,
 )
@@ -78,6 +80,7 @@ GIVE_WAY = (
     ("GLOBAL DOCUMENTS", "ACTIVE THREAD"),
     ("YOUR CHATS", "OTHER ACTIVE CONVERSATIONS", "RECALLED"),
     ("PLANS", "OPEN QUESTIONS", "ERRANDS", "OUTREACH", "HANDED BACK"),
+    ("DONE BEFORE",),
     ("ACTIVE RUNS",),
     (
         *("GOALS", "PENDING THREADS", "SKILLS", "JOURNAL", "USER PROFILE", "PARTICIPANTS"),
@@ -103,4 +106,5 @@ ITEMS: tuple[type[SectionItems], ...] = (
     Errands,
     Briefings,
     OwnToolItems,
+    RecordedCalls,
 )

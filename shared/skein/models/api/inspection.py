@@ -100,6 +100,11 @@ PROVENANCES: dict[str, Provenance] = {
         "before the return.",
         PRESENT,
     ),
+    "DONE BEFORE": Provenance(
+        "What tools that write did for the messages that the run answers, before this prompt: the "
+        "arguments, the result and the time.",
+        PRESENT,
+    ),
     "OPEN QUESTIONS": Provenance(
         "In a direct chat, the agent's questions that the person can answer now.", READERS
     ),

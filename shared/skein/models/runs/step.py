@@ -207,11 +207,11 @@ class ToolResult(Value):
 
 
 class BegunCall(Value):
-    """A write of a step that has begun.
+    """A write of a step that has begun, until the results of all calls are recorded.
 
     Attributes:
         position: The position of the call in the step.
-        result: The result; None while the outcome is unknown.
+        result: The result; None while there is none.
     """
 
     position: int
@@ -230,8 +230,10 @@ class Step(Stored):
             not asked again. It is recorded with the answer, so that a worker that takes over asks
             the same.
         results: The results of the tool calls; None until all calls have been carried out.
-        begun: The writes to services that have begun. A worker that takes over makes none of them
-            again unless the service is idempotent.
+        begun: The results of writes to services so far, until all results are recorded. The ledger
+            of calls says which writes have begun; release 0.3.0 said so here alone.
+        answered: The first and the last message that the activation answers, if the agent has a
+            tool of the tenant that writes.
         agreed: For a step that no model made, the requests to which people agreed, by position.
         ends_run: Whether the run ends after these calls without asking the model again. It is
             recorded with the results, so that a worker that takes over decides alike.
@@ -250,6 +252,7 @@ class Step(Stored):
     follow_up: str | None = None
     results: tuple[ToolResult, ...] | None = None
     begun: Annotated[tuple[BegunCall, ...], Field(exclude_if=lambda begun: not begun)] = ()
+    answered: Annotated[tuple[int, int] | None, Field(exclude_if=lambda seqs: seqs is None)] = None
     agreed: Annotated[tuple[AgreedCall, ...], Field(exclude_if=lambda calls: not calls)] = ()
     ends_run: Annotated[bool, Field(exclude_if=lambda ends: not ends)] = False
     usage: TokenUsage

@@ -6,6 +6,7 @@ named, and numbered if their names look alike.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from skein.channels.text_cuts import cut_text
@@ -25,7 +26,7 @@ from skein.models.common.address import Address
 from skein.models.common.base import NamedMember
 from skein.models.common.characters import on_one_line
 from skein.models.directory.address_index import caller_name
-from skein.services.common.quoting import exact_json, in_quotes, quotable
+from skein.services.common.quoting import exact_json, in_quotes, minute_of, quotable
 
 MAX_NAMED = 10  # readers of a chat; of more, the others are counted
 MAX_TITLE = 60  # characters of a chat's title
@@ -107,7 +108,13 @@ def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
 
 
 def question_to_call(
-    title: str, arguments: Mapping[str, Any], service: str, chat: Chat | None, asked: str
+    title: str,
+    arguments: Mapping[str, Any],
+    service: str,
+    chat: Chat | None,
+    asked: str,
+    *,
+    done_at: Sequence[datetime] = (),
 ) -> str:
     """Return the question whether to call a tool: `Book a table? {"seats": 4} Yes sends ...`.
 
@@ -119,6 +126,7 @@ def question_to_call(
         service: The name of the service.
         chat: The chat of the question.
         asked: The person who is asked.
+        done_at: When the same was done before, so that a yes does it again.
 
     Raises:
         Unprocessable: The question is too long, or has a number that JSON does not have.
@@ -128,6 +136,9 @@ def question_to_call(
     except ValueError:
         raise Unprocessable("a number of the arguments cannot be shown: change it") from None
     question = f"{call} Yes sends exactly this to {service}"
+    if done_at:
+        times = _enumerated([minute_of(each) for each in done_at])
+        question += f" again, after it was done at {times}"
     if chat is not None and chat.kind == "group":
         question += f", and shows the result to you and {_readers(chat, asked)}"
     if len(question) >= MAX_QUESTION:

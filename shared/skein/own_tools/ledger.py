@@ -1,0 +1,226 @@
+"""The ledger of calls: what a tool that writes did before, and the record of what it does now.
+
+`models/recorded_call.py` has the rule by which a recorded call may be sent, and `sections.py` finds
+the calls that concern an activation.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from skein.errors import ConditionFailed, Correctable, LostLease
+from skein.interface.tool_context import Activation, ToolContext
+from skein.models.common.requested_call import AgreedCall
+from skein.models.common.storage import Exists, Is, Missing, Put, Update, any_of
+from skein.models.runs.step import BegunCall, Step, ToolResult
+from skein.own_tools.items import json_object_of
+from skein.own_tools.models.recorded_call import (
+    STATE_AFTER,
+    CallPlace,
+    RecordedCall,
+    digest_of_call,
+    may_become,
+)
+from skein.own_tools.sections import RecordedCalls
+from skein.ports import Clock, Table
+from skein.services.common.optimistic import transact_guarded
+from skein.services.runs.claim import Claim
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCalls:
+    """What an activation finds of a write before it makes it.
+
+    Attributes:
+        reused: The recorded call that takes its place; None if there is none.
+        others: The equal calls that were made before, if this would be a further one.
+    """
+
+    reused: RecordedCall | None = None
+    others: tuple[RecordedCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BegunCalls:
+    """The writes of a step that have begun, by position, with their results so far.
+
+    Several calls end at the same time.
+    """
+
+    step: Step
+    records: Mapping[int, RecordedCall]
+    results: dict[int, ToolResult]
+    lock: Any = field(default_factory=Lock)
+
+    @property
+    def words(self) -> Update:
+        """The write of the results on their step, which also names the calls without one."""
+        positions = sorted({*self.records, *self.results})
+        begun = [BegunCall(position=n, result=self.results.get(n)) for n in positions]
+        stored = [each.model_dump(mode="json") for each in begun]
+        return Update(self.step.key, set={"begun": stored}, condition=Exists())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLedger:
+    """The service that finds and records the calls of tools that write."""
+
+    table: Table
+    clock: Clock
+
+    def find(
+        self, call: ToolContext, step: Step, position: int, agreed: AgreedCall | None
+    ) -> RecordedCall | None:
+        """Return the record of exactly this call; None if it was never sent.
+
+        Args:
+            agreed: The call to which somebody has agreed, if the step makes one.
+        """
+        place = place_of(step, position)
+        if agreed is not None:
+            first = self._answered_first(step, place)
+            item = self.table.get(RecordedCall.key_of(step.tenant, place, first[1]))
+            found = RecordedCall.from_item(item) if item is not None else None
+        else:
+            calls = call.reading.of(RecordedCalls).calls
+            found = next((each for each in calls if each.call == place), None)
+        begun = next((each for each in step.begun if each.position == position), None)
+        if found is not None or begun is None:
+            return found
+        # Release 0.3.0 recorded a call on its step alone.
+        record = self.new(call, step, position, "")
+        state = STATE_AFTER[begun.result.status] if begun.result is not None else "begun"
+        return record.model_copy(update={"state": state})
+
+    def earlier(self, call: ToolContext, step: Step, position: int, digest: str) -> EarlierCalls:
+        """Return what was done before this activation with the same tool and arguments.
+
+        The first of equal calls reuses the first recorded one, and so on. One more is a new call,
+        and so is one of an activation that also answers newer messages.
+        """
+        known = call.reading.of(RecordedCalls)
+        equal = [each for each in known.before if each.digest == digest and each.state != "failed"]
+        if not equal:
+            return EarlierCalls()
+        n = _equal_calls(call.activation.earlier, step, position, digest)
+        newest = known.answered[-1] if known.answered else 0
+        if n < len(equal) and equal[n].seq >= newest:
+            return EarlierCalls(reused=equal[n])
+        return EarlierCalls(others=tuple(equal))
+
+    def new(self, call: ToolContext, step: Step, position: int, digest: str) -> RecordedCall:
+        """Return the record of a call that is about to be sent for the first time."""
+        run, now = call.activation.run, self.clock.now()
+        place = place_of(step, position)
+        from_seq, seq = self._answered_first(step, place)
+        return RecordedCall(
+            tenant=run.tenant,
+            call=place,
+            agent_id=run.agent_id,
+            seq=seq,
+            from_seq=from_seq,
+            activation=step.activation,
+            tool=step.tool_calls[position].name,
+            digest=digest,
+            made_in=CallPlace(run_id=run.id, step=step.n, position=position),
+            audience=run.held.audience if run.held is not None else call.reading.audience,
+            authors=run.words,
+            begun_at=now,
+            expires_at=call.activation.claim.kept_until(now),
+        )
+
+    def _answered_first(self, step: Step, place: CallPlace) -> tuple[int, int]:
+        """Return the messages that the run answered whose model made the call; 0 for none."""
+        made: Step | None = step
+        if place.run_id != step.run_id:
+            item = self.table.get(Step.key_of(step.tenant, place.run_id, place.step))
+            made = Step.from_item(item) if item is not None else None
+        return (made.answered if made is not None else None) or (0, 0)
+
+    def read(self, record: RecordedCall) -> tuple[RecordedCall, ToolResult | None]:
+        """Read a record again, with the result that its step holds, if there is one."""
+        found = self.table.get_many([record.key, record.step_key])
+        item = found.get(record.key)
+        record = RecordedCall.from_item(item) if item is not None else record
+        step = found.get(record.step_key)
+        return record, record.result_in(Step.from_item(step) if step is not None else None)
+
+    def begin(self, claim: Claim, step: Step, records: Mapping[int, RecordedCall]) -> BegunCalls:
+        """Record that the calls of a step are about to be sent.
+
+        Args:
+            records: By position, as they were found, or new ones.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+            ConditionFailed: One of the calls was recorded since.
+        """
+        now = self.clock.now()
+        begun: dict[int, RecordedCall] = {}
+        writes: list[Put] = []
+        for position, record in records.items():
+            here = CallPlace(run_id=step.run_id, step=step.n, position=position)
+            changes = {"state": "begun", "made_in": here, "begun_at": now}
+            begun[position] = record.model_copy(update=changes | {"activation": step.activation})
+            as_found = any_of(Missing(), Is("state", record.state))
+            writes.append(Put(record.key, begun[position].attributes(), as_found))
+        results = {each.position: each.result for each in step.begun if each.result is not None}
+        calls = BegunCalls(step, begun, results)
+        transact_guarded(self.table, [*writes, calls.words], claim.guard)
+        return calls
+
+    def end(self, claim: Claim, calls: BegunCalls, position: int, result: ToolResult) -> None:
+        """Record the outcome of a call.
+
+        That a call was done is also recorded if the run has ended or another worker has it.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        record, state = calls.records[position], STATE_AFTER[result.status]
+        with calls.lock:
+            calls.results[position] = result
+            changed = Update(record.key, set={"state": state}, condition=may_become(state))
+            writes = [changed, calls.words]
+            try:
+                transact_guarded(self.table, writes, claim.guard)
+            except LostLease:
+                if state == "done":
+                    with suppress(ConditionFailed):
+                        self.table.transact(writes)
+                raise
+            except ConditionFailed:
+                logger.info("the outcome of a call is known", extra={"run_id": claim.run.id})
+
+
+def place_of(step: Step, position: int) -> CallPlace:
+    """Return a call as its model made it first: after a yes, in the run that asked."""
+    if step.agreed:
+        first = step.agreed[position]
+        return CallPlace(run_id=first.run_id, step=first.step, position=first.position)
+    return CallPlace(run_id=step.run_id, step=step.n, position=position)
+
+
+def is_of(record: RecordedCall, activation: Activation) -> bool:
+    """Tell whether this activation has made a call."""
+    made = (record.made_in.run_id, record.activation)
+    return made == (activation.run.id, activation.run.activation)
+
+
+def _equal_calls(earlier: Iterable[Step], step: Step, position: int, digest: str) -> int:
+    """Return how many equal calls the activation has made before one of its calls."""
+    calls = [call for each in earlier for call in each.tool_calls]
+    calls += step.tool_calls[:position]
+    return sum(_digest_of(call.name, call.arguments) == digest for call in calls)
+
+
+def _digest_of(name: str, arguments: str) -> str | None:
+    try:
+        return digest_of_call(name, json_object_of(arguments))
+    except Correctable:
+        return None

@@ -1,0 +1,152 @@
+"""A call of a tool that writes, as it is recorded, and the rule by which it is made once.
+
+The record is created before the call is sent, and changed after it:
+
+    no record, `asked`          -> `begun`   before the call is sent
+    `begun`                     -> `begun`   before it is sent again to an idempotent service
+    `begun`                     -> `asked`   the service asks a person first
+    `begun`                     -> `failed`  the call surely had no effect
+    `begun`                     -> `unknown` the call may have had its effect
+    `begun`, `unknown`          -> `done`    also if the worker has lost its run meanwhile
+
+A record that stays `begun` is that of a worker that died, so its outcome is unknown, too.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from skein.models.common.audience import Audience
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.ownership import StoredAuthors
+from skein.models.common.provenance import NO_AUTHORS
+from skein.models.common.storage import Condition, Is, Key, SortKeyPrefix, any_of
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step, ToolResult, ToolStatus
+
+CallState = Literal["asked", "begun", "done", "failed", "unknown"]
+
+STATE_AFTER: Mapping[ToolStatus, CallState] = {
+    "done": "done",
+    "asked": "asked",
+    "unknown": "unknown",
+    "correctable": "failed",  # the service refused the call
+    "failed": "failed",
+}
+
+
+def may_begin(state: CallState | None, *, idempotent: bool, answered: bool) -> bool:
+    """Tell whether a call may be sent.
+
+    Args:
+        state: The state of its record; None without a record.
+        idempotent: Whether the service does a repeated call once.
+        answered: Whether a person has answered the question of the service.
+    """
+    if state is None:
+        return True
+    if state == "begun":
+        return idempotent
+    return state == "asked" and answered
+
+
+def may_become(state: CallState) -> Condition:
+    """Return the condition on a record under which the outcome of a call is recorded."""
+    begun = Is("state", "begun")
+    return any_of(begun, Is("state", "unknown")) if state == "done" else begun
+
+
+class CallPlace(Value):
+    """A call of a model: the run, the step, and the position in the step."""
+
+    run_id: Identifier
+    step: int
+    position: int
+
+    def __str__(self) -> str:
+        """Return the idempotency key of the call."""
+        return f"{self.run_id}:{self.step}:{self.position}"
+
+
+class RecordedCall(Stored):
+    """A call of a tool that writes, with its state; its words are on the step that made it.
+
+    Attributes:
+        call: The call as the model made it first.
+        agent_id: The agent.
+        seq: The newest message that the run answered; 0 without one.
+        from_seq: The first of these messages.
+        activation: The activation of the run that made the call.
+        digest: The digest of the tool's name and the arguments, by which equal calls are found.
+        made_in: The call of the step that carried it out; after a yes, that of another run.
+        audience: The people who were present for all that the activation was shown.
+        authors: The people whose words it was shown, and the tool.
+        begun_at: When the call was last sent.
+        expires_at: When the record expires, in seconds since 1970, as its run does.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("CALL#")
+
+    tenant: Tenant
+    call: CallPlace
+    agent_id: Identifier
+    seq: int
+    from_seq: int
+    activation: int
+    tool: str
+    digest: str
+    state: CallState = "begun"
+    made_in: CallPlace
+    audience: Audience
+    authors: StoredAuthors = NO_AUTHORS
+    begun_at: Instant
+    expires_at: int | None = None
+
+    @staticmethod
+    def key_of(tenant: str, call: CallPlace, seq: int) -> Key:
+        """Return the key of a call for a message, in the partition of the run."""
+        sk = f"{RecordedCall.prefix_of(seq, call.run_id)}{call.step:03d}#{call.position:03d}"
+        return Key(Run.key_of(tenant, call.run_id).pk, sk)
+
+    @staticmethod
+    def prefix_of(seq: int, run_id: str | None = None) -> SortKeyPrefix:
+        """Return the prefix of the calls for a message, of all runs or of one run."""
+        run = f"{key_part(run_id)}#" if run_id is not None else ""
+        return SortKeyPrefix(f"{RecordedCall.PREFIX}{seq:012d}#{run}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this record."""
+        return self.key_of(self.tenant, self.call, self.seq)
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether a try of the call has an unknown outcome."""
+        return self.state in {"begun", "unknown"}
+
+    @property
+    def step_key(self) -> Key:
+        """The key of the step that has the arguments and the result."""
+        return Step.key_of(self.tenant, self.made_in.run_id, self.made_in.step)
+
+    def result_in(self, step: Step | None) -> ToolResult | None:
+        """Return the result of the call; None if it has none, or if it was erased."""
+        position = self.made_in.position
+        if step is None:
+            return None
+        if step.results is not None and position < len(step.results):
+            return step.results[position]
+        return next((each.result for each in step.begun if each.position == position), None)
+
+    def arguments_in(self, step: Step | None) -> str | None:
+        """Return the arguments of the call as JSON; None if they were erased."""
+        calls = step.tool_calls if step is not None else ()
+        position = self.made_in.position
+        return calls[position].arguments if position < len(calls) else None
+
+
+def digest_of_call(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Return the digest that equal calls share, whatever the order of their arguments."""
+    text = json.dumps([tool, arguments], sort_keys=True)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

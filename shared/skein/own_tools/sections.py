@@ -1,0 +1,188 @@
+"""DONE BEFORE: what tools did for the messages that a run answers, before its prompt.
+
+A run was stopped, for example because a person of the team took the chat over, or its prompt was
+built again for new readers. Another activation reads the calls of the messages that it answers,
+whichever run made them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from skein.interface.reading import SectionItems, SectionReads
+from skein.interface.section import Section, SectionInput, listing
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.provenance import Authors, Insiders
+from skein.models.common.storage import Item, Key, Query
+from skein.models.runs.step import Step
+from skein.own_tools.items import OwnToolItems
+from skein.own_tools.models.recorded_call import CallState, RecordedCall
+from skein.services.common.quoting import minute_of, quoted
+
+MAX_SHOWN = 20  # of the recorded calls, the newest
+MAX_CHARACTERS = 500  # of arguments, and of a result
+NAME = "DONE BEFORE"
+STATES: dict[CallState, str] = {
+    "asked": "the service asks a person first",
+    "begun": "outcome unknown",
+    "done": "done",
+    "unknown": "outcome unknown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCalls(SectionItems):
+    """The recorded calls that concern an activation.
+
+    They cost one query, and only if the agent has a tool that writes.
+
+    Attributes:
+        answered: The numbers of the messages that the activation answers.
+        calls: The agent's calls for these messages and newer ones, by message and run.
+        before: Those of them that were made before this activation, for the same messages.
+        shown: Those of `before` whose words the prompt may hold, the newest.
+        steps: The steps that hold these words, by key.
+    """
+
+    answered: range = range(0)
+    calls: tuple[RecordedCall, ...] = ()
+    before: tuple[RecordedCall, ...] = ()
+    shown: tuple[RecordedCall, ...] = ()
+    steps: Mapping[Key, Step] = field(default_factory=dict)
+
+    @classmethod
+    def queries(cls, read: SectionReads) -> Iterable[Query]:
+        """Return the query for the calls, if the agent has a tool that writes."""
+        run = read.run
+        if not OwnToolItems.found(read).write:
+            return ()
+        answered = _answered(read)
+        if answered:
+            first = min(answered[0], _unanswered_from(read)) if run.rebuilds else answered[0]
+            prefix = RecordedCall.prefix_of(first)
+            return (Query(run.key.pk, first=prefix, last=RecordedCall.PREFIX.last),)
+        if run.steps_taken:
+            return (Query.under(run.key.pk, RecordedCall.prefix_of(0, run.id)),)
+        return ()
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the keys of the steps that hold the words of the calls."""
+        return dict.fromkeys(call.step_key for call in _before(read, _calls(read))[-MAX_SHOWN:])
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "RecordedCalls":
+        """Keep the calls of the agent, and the words of those that may be shown."""
+        if not OwnToolItems.found(read).write:
+            return cls()
+        calls = _calls(read)
+        before = _before(read, calls)
+        shown = [
+            call
+            for call in before[-MAX_SHOWN:]
+            if call.state != "failed" and may_be_shown(call, read.chat, read.readers, read.insiders)
+        ]
+        keys = {call.step_key for call in shown} & read.found.keys()
+        steps = {key: Step.from_item(read.found[key]) for key in keys}
+        return cls(_answered(read), tuple(calls), tuple(before), tuple(shown), steps)
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The first and the last message that the activation answers; None without one."""
+        return (self.answered[0], self.answered[-1]) if self.answered else None
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people whose words the calls may hold."""
+        return (call.authors for call in self.shown)
+
+
+def done_before(given: SectionInput) -> Section | None:
+    """Render the recorded calls that may be shown, the newest first; None if there are none."""
+    known = given.reading.of(RecordedCalls)
+    lines = []
+    for call in reversed(known.shown):
+        step = known.steps.get(call.step_key)
+        arguments, result = call.arguments_in(step), call.result_in(step)
+        line = f"  - {call.tool}"
+        line += f" {quoted(_cut(arguments))}" if arguments is not None else ""
+        line += f" at {minute_of(call.begun_at)}: {STATES[call.state]}"
+        line += f", with the result {quoted(_cut(result.content))}" if result is not None else ""
+        lines.append(line)
+    return listing(NAME, lines, given.list_limit, given.counter) if lines else None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} [cut]"
+
+
+def may_be_shown(
+    record: RecordedCall, chat: Chat | None, readers: Audience, insiders: Insiders
+) -> bool:
+    """Tell whether the words of a call may be shown in a chat."""
+    audience = record.audience
+    for former, now in chat.formerly.items() if chat is not None else ():
+        audience = audience.renamed(former, now)
+    return may_show(audience, readers) and insiders.admit(record.authors)
+
+
+def _calls(read: SectionReads) -> list[RecordedCall]:
+    """Return the recorded calls of the agent that were read, by message and run."""
+    items: dict[Key, Item] = {
+        key: item for key, item in read.found.items() if key.sk.startswith(RecordedCall.PREFIX)
+    }
+    calls = (RecordedCall.from_item(items[key]) for key in sorted(items))
+    return [call for call in calls if call.agent_id == read.run.agent_id]
+
+
+def _before(read: SectionReads, calls: Sequence[RecordedCall]) -> list[RecordedCall]:
+    """Return the calls that were made before this activation for the messages that it answers."""
+    run, answered = read.run, _answered(read)
+
+    def concerns(call: RecordedCall) -> bool:
+        if call.made_in.run_id == run.id and call.activation == run.activation:
+            return False
+        if call.made_in.run_id == run.id and (run.rebuilds or not answered):
+            return True
+        return bool(answered) and call.from_seq <= answered[-1] and answered[0] <= call.seq
+
+    return [call for call in calls if concerns(call)]
+
+
+def _answered(read: SectionReads) -> range:
+    """Return the messages of a run's own chat that an activation answers.
+
+    A run that somebody asked for by hand answers what follows the agent's last words.
+    """
+    run, resumed = read.run, read.run.resumed
+    if run.chat_id is None:
+        return range(0)
+    if resumed is not None and resumed.seq is not None and resumed.chat_id == run.chat_id:
+        return range(resumed.seq, resumed.seq + 1)
+    if run.trigger.seqs:
+        return run.trigger.seqs
+    last = _last_shown(read)
+    return range(_unanswered_from(read), last + 1) if last else range(0)
+
+
+def _last_shown(read: SectionReads) -> int:
+    """Return the newest message of the run's own chat that the prompt shows; 0 without one."""
+    run, chat = read.run, read.chat
+    if run.shown is not None:
+        return run.shown.seq if run.shown.chat_id == run.chat_id else 0
+    if chat is None or chat.id != run.chat_id:
+        return 0
+    return max((message.seq for message in read.messages), default=0)
+
+
+def _unanswered_from(read: SectionReads) -> int:
+    """Return the first message after the agent's last words before this run."""
+    run, last = read.run, _last_shown(read)
+    own = [
+        message.seq
+        for message in read.messages
+        if message.kind == "text"
+        and (message.sender.kind, message.sender.id) == ("agent", run.agent_id)
+        and message.run_id != run.id
+        and message.seq <= last
+    ]
+    return max(own, default=0) + 1
