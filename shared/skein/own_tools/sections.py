@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Message
 from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef
 from skein.models.common.provenance import Authors, Insiders
 from skein.models.common.storage import Item, Key, Query
+from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.own_tools.items import OwnToolItems
 from skein.own_tools.models.recorded_call import CallState, RecordedCall
@@ -160,29 +162,31 @@ def _answered(read: SectionReads) -> range:
         return range(resumed.seq, resumed.seq + 1)
     if run.trigger.seqs:
         return run.trigger.seqs
-    last = _last_shown(read)
-    return range(_unanswered_from(read), last + 1) if last else range(0)
-
-
-def _last_shown(read: SectionReads) -> int:
-    """Return the newest message of the run's own chat that the prompt shows; 0 without one."""
-    run, chat = read.run, read.chat
-    if run.shown is not None:
-        return run.shown.seq if run.shown.chat_id == run.chat_id else 0
-    if chat is None or chat.id != run.chat_id:
-        return 0
-    return max((message.seq for message in read.messages), default=0)
+    first, agent = _unanswered_from(read), _agent_of(run)
+    asked = [each.seq for each in _shown(read) if each.sender.ref != agent and each.seq >= first]
+    return range(first, max(asked) + 1) if asked else range(0)
 
 
 def _unanswered_from(read: SectionReads) -> int:
     """Return the first message after the agent's last words before this run."""
-    run, last = read.run, _last_shown(read)
+    run, agent = read.run, _agent_of(read.run)
     own = [
-        message.seq
-        for message in read.messages
-        if message.kind == "text"
-        and (message.sender.kind, message.sender.id) == ("agent", run.agent_id)
-        and message.run_id != run.id
-        and message.seq <= last
+        each.seq
+        for each in _shown(read)
+        if each.kind == "text" and each.sender.ref == agent and each.run_id != run.id
     ]
     return max(own, default=0) + 1
+
+
+def _shown(read: SectionReads) -> Sequence[Message]:
+    """Return the messages of the run's own chat that its prompt shows."""
+    run, chat, shown = read.run, read.chat, read.run.shown
+    if chat is None or chat.id != run.chat_id:
+        return ()
+    if shown is None or shown.chat_id != chat.id:
+        return read.messages
+    return [each for each in read.messages if each.seq <= shown.seq]
+
+
+def _agent_of(run: Run) -> MemberRef:
+    return MemberRef(kind="agent", id=run.agent_id)

@@ -21,11 +21,13 @@ from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Delete, Exists, Is, Put, Query, Update
+from skein.models.common.storage import Delete, Exists, Is, Key, Put, Query, Update
+from skein.models.directory.agent import is_built_in
 from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger
+from skein.own_tools.models.recorded_call import CallPlace, RecordedCall
 from skein.ports import Table
 from skein.privacy.erasure_rewrites import MessageEraser
 from skein.privacy.erasure_rules import may_hold_their_words
@@ -93,6 +95,8 @@ class RunEraser:
         if sweep.erasure.message is None:
             self._rewrite_sent(sweep, run, steps)
         for step in steps:
+            for key in _recorded_calls(step):
+                self.table.write(Delete(key))
             if step.prompt is not None or step.text or step.tool_calls or step.results:
                 self.table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
                 sweep.unsaved.counts["steps"] += sweep.erasure.message is not None
@@ -193,6 +197,15 @@ BARE_STEP: dict[str, Any] = {
     "agreed": None,
     "prompt": None,
 }
+
+
+def _recorded_calls(step: Step) -> Iterator[Key]:
+    """Yield the keys of the records of a step's calls to the tenant's tools."""
+    _, seq = step.answered or (0, 0)
+    for position, call in enumerate(step.tool_calls):
+        if not is_built_in(call.name):
+            place = CallPlace(run_id=step.run_id, step=step.n, position=position)
+            yield RecordedCall.key_of(step.tenant, place, seq)
 
 
 def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
