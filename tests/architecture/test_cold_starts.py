@@ -62,7 +62,7 @@ MOST = {
     "live_frames": 92,
     "mobile_api": 152,
     "push_worker": 96,
-    "run_worker": 350,
+    "run_worker": 353,
     "service_webhook": 92,
     "sms_delivery": 115,
     "sms_status": 112,

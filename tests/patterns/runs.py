@@ -33,6 +33,7 @@ from tests.support.builders import (
     World,
     person,
 )
+from tests.support.own_tools import BOOK, own_tool
 from tests.support.routes import sms_route
 from tests.support.sms import Texting
 
@@ -117,6 +118,13 @@ def _read_private(meter: Meter) -> None:
 def _read_elsewhere(meter: Meter) -> None:
     world = group()
     world.chat(HUSAM, COACH, chat_id="chat_2")
+    _read(meter, world)
+
+
+@patterns.named("read a context with a tool of the tenant that writes")
+def _read_writing(meter: Meter) -> None:
+    world = group(enabled_tools=(BOOK["name"],))
+    own_tool(world, BOOK)
     _read(meter, world)
 
 

@@ -47,7 +47,7 @@ from skein.models.quotas import limit, usage
 from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
 from skein.outreach.models import outreach
-from skein.own_tools.models import approval, tool
+from skein.own_tools.models import approval, recorded_call, tool
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
 from skein.recall.models import own_words, stored
@@ -162,6 +162,16 @@ def _run_key(home: str, **more: Any) -> Key:
     return Key(*text.replace("#007", "#{n}").split("\n"))
 
 
+def _call_key() -> Key:
+    """Return the key of a recorded call, with braces where an id may hold none."""
+    ref = recorded_call.CallRef(run_id="run_ULID_chat_X", step=7, position=8)
+    key = recorded_call.RecordedCall.key_of(TENANT, ref, 9)
+    text = "\n".join(key).replace("run_ULID_chat_X", "{run}").replace("chat_X", CHAT)
+    for number, name in (("000000000009", "{seq}"), ("007", "{step}"), ("008", "{position}")):
+        text = text.replace(number, name)
+    return Key(*text.split("\n"))
+
+
 def _memory_key(kind: str, **more: Any) -> Key:
     """Return the key of an agent's open memory."""
     made = memory.Memory(
@@ -265,6 +275,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`Run`": Row(_run_key("chat_X"), run.Run),
         "`Run` of a plan or a service": Row(_run_key("agt_X"), run.Run),
         "`Step`": Row(_run_key("chat_X", n=7), step.Step),
+        "`RecordedCall`": Row(_call_key(), recorded_call.RecordedCall),
         "live run": Row(_live_key(), run.live_key),
     },
     "Agents, skills and services": {

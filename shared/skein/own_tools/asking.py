@@ -25,7 +25,7 @@ from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.own_tools.items import CallableTool, OwnToolItems
-from skein.own_tools.ledger import place_of
+from skein.own_tools.ledger import first_call_of
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.rights import Approver, only_person, title_of
 from skein.ports import Clock, Table
@@ -309,11 +309,11 @@ def _requested(
     run: Run, step: Step, position: int, tool: CallableTool, *, person: str | None
 ) -> RequestedCall:
     """Return the request for a call, as the run is now."""
-    place = place_of(step, position)
+    ref = first_call_of(step, position)
     return RequestedCall(
-        run_id=place.run_id,
-        step=place.step,
-        position=place.position,
+        run_id=ref.run_id,
+        step=ref.step,
+        position=ref.position,
         tool=tool.name,
         version=tool.tool.version,
         readers=run.held.readers if run.held is not None else NOBODY,

@@ -23,7 +23,7 @@ from skein.models.runs.run import Run, RunMark
 from skein.models.runs.step import Step, ToolResult, ToolStatus
 from skein.own_tools.asking import Approvals
 from skein.own_tools.items import CallableTool
-from skein.own_tools.ledger import CallLedger, is_of, place_of
+from skein.own_tools.ledger import CallLedger, first_call_of, is_of
 from skein.own_tools.models.recorded_call import RecordedCall, digest_of_call, may_begin
 from skein.own_tools.rights import only_person, who_is_asked
 from skein.own_tools.sections import may_be_shown
@@ -136,6 +136,7 @@ class OwnCalls:
                 content = self._asked_first(call, step, position, tool, arguments, person, others)
                 if content is not None:
                     return Outcome("asked", content)
+        ref = record.call if record is not None else first_call_of(step, position)
         context = CallContext(
             tenant=run.tenant,
             agent_id=run.agent_id,
@@ -143,7 +144,7 @@ class OwnCalls:
             run_id=run.id,
             person=person,
             readers=run.held.readers.reader_ids,
-            idempotency_key=str(record.call if record is not None else place_of(step, position)),
+            idempotency_key=str(ref),
         )
         ambiguous = record is not None and record.ambiguous
         if writes and record is None:

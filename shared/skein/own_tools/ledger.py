@@ -19,7 +19,7 @@ from skein.models.runs.step import BegunCall, Step, ToolResult
 from skein.own_tools.items import json_object_of
 from skein.own_tools.models.recorded_call import (
     STATE_AFTER,
-    CallPlace,
+    CallRef,
     RecordedCall,
     digest_of_call,
     may_become,
@@ -81,14 +81,14 @@ class CallLedger:
         Args:
             agreed: The call to which somebody has agreed, if the step makes one.
         """
-        place = place_of(step, position)
+        ref = first_call_of(step, position)
         if agreed is not None:
-            first = self._answered_first(step, place)
-            item = self.table.get(RecordedCall.key_of(step.tenant, place, first[1]))
+            first = self._answered_first(step, ref)
+            item = self.table.get(RecordedCall.key_of(step.tenant, ref, first[1]))
             found = RecordedCall.from_item(item) if item is not None else None
         else:
             calls = call.reading.of(RecordedCalls).calls
-            found = next((each for each in calls if each.call == place), None)
+            found = next((each for each in calls if each.call == ref), None)
         begun = next((each for each in step.begun if each.position == position), None)
         if found is not None or begun is None:
             return found
@@ -116,29 +116,29 @@ class CallLedger:
     def new(self, call: ToolContext, step: Step, position: int, digest: str) -> RecordedCall:
         """Return the record of a call that is about to be sent for the first time."""
         run, now = call.activation.run, self.clock.now()
-        place = place_of(step, position)
-        from_seq, seq = self._answered_first(step, place)
+        ref = first_call_of(step, position)
+        from_seq, seq = self._answered_first(step, ref)
         return RecordedCall(
             tenant=run.tenant,
-            call=place,
+            call=ref,
             agent_id=run.agent_id,
             seq=seq,
             from_seq=from_seq,
             activation=step.activation,
             tool=step.tool_calls[position].name,
             digest=digest,
-            made_in=CallPlace(run_id=run.id, step=step.n, position=position),
+            made_in=CallRef(run_id=run.id, step=step.n, position=position),
             audience=run.held.audience if run.held is not None else call.reading.audience,
             authors=run.words,
             begun_at=now,
             expires_at=call.activation.claim.kept_until(now),
         )
 
-    def _answered_first(self, step: Step, place: CallPlace) -> tuple[int, int]:
+    def _answered_first(self, step: Step, ref: CallRef) -> tuple[int, int]:
         """Return the messages that the run answered whose model made the call; 0 for none."""
         made: Step | None = step
-        if place.run_id != step.run_id:
-            item = self.table.get(Step.key_of(step.tenant, place.run_id, place.step))
+        if ref.run_id != step.run_id:
+            item = self.table.get(Step.key_of(step.tenant, ref.run_id, ref.step))
             made = Step.from_item(item) if item is not None else None
         return (made.answered if made is not None else None) or (0, 0)
 
@@ -164,7 +164,7 @@ class CallLedger:
         begun: dict[int, RecordedCall] = {}
         writes: list[Put] = []
         for position, record in records.items():
-            here = CallPlace(run_id=step.run_id, step=step.n, position=position)
+            here = CallRef(run_id=step.run_id, step=step.n, position=position)
             changes = {"state": "begun", "made_in": here, "begun_at": now}
             begun[position] = record.model_copy(update=changes | {"activation": step.activation})
             as_found = any_of(Missing(), Is("state", record.state))
@@ -198,12 +198,12 @@ class CallLedger:
                 logger.info("the outcome of a call is known", extra={"run_id": claim.run.id})
 
 
-def place_of(step: Step, position: int) -> CallPlace:
+def first_call_of(step: Step, position: int) -> CallRef:
     """Return a call as its model made it first: after a yes, in the run that asked."""
     if step.agreed:
         first = step.agreed[position]
-        return CallPlace(run_id=first.run_id, step=first.step, position=first.position)
-    return CallPlace(run_id=step.run_id, step=step.n, position=position)
+        return CallRef(run_id=first.run_id, step=first.step, position=first.position)
+    return CallRef(run_id=step.run_id, step=step.n, position=position)
 
 
 def is_of(record: RecordedCall, activation: Activation) -> bool:

@@ -23,7 +23,6 @@ from skein.services.common.quoting import minute_of, quoted
 
 MAX_SHOWN = 20  # of the recorded calls, the newest
 MAX_CHARACTERS = 500  # of arguments, and of a result
-NAME = "DONE BEFORE"
 STATES: dict[CallState, str] = {
     "asked": "the service asks a person first",
     "begun": "outcome unknown",
@@ -110,7 +109,7 @@ def done_before(given: SectionInput) -> Section | None:
         line += f" at {minute_of(call.begun_at)}: {STATES[call.state]}"
         line += f", with the result {quoted(_cut(result.content))}" if result is not None else ""
         lines.append(line)
-    return listing(NAME, lines, given.list_limit, given.counter) if lines else None
+    return listing("DONE BEFORE", lines, given.list_limit, given.counter) if lines else None
 
 
 def _cut(text: str) -> str:

@@ -27,7 +27,7 @@ from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger
-from skein.own_tools.models.recorded_call import CallPlace, RecordedCall
+from skein.own_tools.models.recorded_call import CallRef, RecordedCall
 from skein.ports import Table
 from skein.privacy.erasure_rewrites import MessageEraser
 from skein.privacy.erasure_rules import may_hold_their_words
@@ -204,8 +204,8 @@ def _recorded_calls(step: Step) -> Iterator[Key]:
     _, seq = step.answered or (0, 0)
     for position, call in enumerate(step.tool_calls):
         if not is_built_in(call.name):
-            place = CallPlace(run_id=step.run_id, step=step.n, position=position)
-            yield RecordedCall.key_of(step.tenant, place, seq)
+            ref = CallRef(run_id=step.run_id, step=step.n, position=position)
+            yield RecordedCall.key_of(step.tenant, ref, seq)
 
 
 def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:

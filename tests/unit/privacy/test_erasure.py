@@ -42,6 +42,7 @@ from tests.support.erasure import (
 )
 from tests.support.fakes import calls, says
 from tests.support.number_codes import link_number
+from tests.support.own_tools import BOOK, own_tool
 
 
 @pytest.fixture
@@ -60,6 +61,20 @@ def test_after_a_text_and_its_answer_nothing_is_left() -> None:
     kinds = [message.kind for message in world.messages(chat_id)]
     assert kinds == ["erased"] * world.stored_chat(chat_id).last_seq
     assert erasure.sweeps[0].counts["messages"] == len(kinds)
+
+
+def test_records_of_calls_to_services_are_erased() -> None:
+    world = world_of(calls(("book_table", {"day": MARK})), "Booked.")
+    world.agent(COACH.id, COACH.name, reply_mode="text", enabled_tools=("book_table",))
+    own_tool(world, BOOK)
+    world.chat(ZOE, COACH, kind="direct", visibility="private", title=None)
+    world.post(f"Book {MARK}", ZOE)
+    settle(world)
+    assert len(world.service.requests) == 1
+    assert [key for key in world.table.all_items() if key.sk.startswith("CALL#")]
+    erase(world)
+    assert traces(world) == {}
+    assert not [key for key in world.table.all_items() if key.sk.startswith("CALL#")]
 
 
 def test_questions_to_the_person_and_their_answers_are_erased() -> None:

@@ -57,7 +57,7 @@ def may_become(state: CallState) -> Condition:
     return any_of(begun, Is("state", "unknown")) if state == "done" else begun
 
 
-class CallPlace(Value):
+class CallRef(Value):
     """A call of a model: the run, the step, and the position in the step."""
 
     run_id: Identifier
@@ -89,7 +89,7 @@ class RecordedCall(Stored):
     PREFIX: ClassVar = SortKeyPrefix("CALL#")
 
     tenant: Tenant
-    call: CallPlace
+    call: CallRef
     agent_id: Identifier
     seq: int
     from_seq: int
@@ -97,14 +97,14 @@ class RecordedCall(Stored):
     tool: str
     digest: str
     state: CallState = "begun"
-    made_in: CallPlace
+    made_in: CallRef
     audience: Audience
     authors: StoredAuthors = NO_AUTHORS
     begun_at: Instant
     expires_at: int | None = None
 
     @staticmethod
-    def key_of(tenant: str, call: CallPlace, seq: int) -> Key:
+    def key_of(tenant: str, call: CallRef, seq: int) -> Key:
         """Return the key of a call for a message, in the partition of the run."""
         sk = f"{RecordedCall.prefix_of(seq, call.run_id)}{call.step:03d}#{call.position:03d}"
         return Key(Run.key_of(tenant, call.run_id).pk, sk)
