@@ -14,6 +14,7 @@ __all__ = [
     "models",
     "operator_approvals",
     "records",
+    "sections",
     "sending",
     "signed_context",
     "trials",

@@ -40,7 +40,7 @@ FOR_OTHERS = (
 GONE = "not called again: this was done at {time}, and its result is no longer stored"
 DIED = "the worker stopped before the answer"
 MAX_ERROR = 4_000  # characters of an error in a tool result
-MAX_TOLD = 3  # of the times at which the same was done before, the newest
+MAX_TIMES = 3  # of the times at which the same was done before, the newest
 LIMIT = (
     "error: {name} was called often enough today. Nothing was done. Say that it works again "
     "tomorrow"
@@ -175,7 +175,7 @@ class OwnCalls:
         who = "person" if others and who == "nobody" else who
         if who == "nobody":
             return None
-        done_at = [each.begun_at for each in others if _may_read(call, each)][-MAX_TOLD:]
+        done_at = [each.begun_at for each in others if _may_read(call, each)][-MAX_TIMES:]
         return self.approvals.ask(call, step, position, tool, arguments, who=who, done_at=done_at)
 
     def refused(
