@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from skein.desk.returning import Returns
 from skein.desk.taking import Taking
 from skein.models.chats.choice import YES
 from skein.models.chats.desk import Holder
@@ -56,29 +57,30 @@ class Booking(Handed):
 
     def give_back(self) -> None:
         if not self.silent:
-            self.rest()
             self.mia.call("DELETE", DESK, {"briefing": "I did not write"})
         self.live()
 
     def meanwhile(self) -> None:
+        """Take the chat over and hand it back beside the function that is held up."""
         self.take()
-        self.give_back()
+        self.app.get(Returns).hand_back(TENANT, "chat_1", "mia")
+        self.live()
 
     def play(self) -> None:
         self.phone.say("Book Tuesday")
-        self.rest()
-        self.agree()
-        if self.stored_chat().held:
+        if self.approval == "person":
+            self.live()
+            self.agree()
+        if self.taken_in_sentence:
+            self.live(until=lambda: self.stored_chat().held and not self.queued)
             self.give_back()
         self.live()
 
     def agree(self) -> None:
         """Say yes to the newest question."""
         asked = [message for message in self.messages() if message.choice is not None]
-        for message in asked[-1:]:
-            body = {"choice": {"seq": message.seq, "option": YES}, "client_id": "yes"}
-            self.phone.post("/v1/chats/chat_1/messages", body)
-            self.rest()
+        body = {"choice": {"seq": asked[-1].seq, "option": YES}, "client_id": "yes"}
+        self.phone.post("/v1/chats/chat_1/messages", body)
 
     def check(self) -> None:
         """The table was booked once, or the agent was told that this is unknown."""
@@ -126,8 +128,10 @@ class Held(Booking):
     def check(self) -> None:
         results = [one for run in self.runs() for one in results_of(self, run)]
         made = [one.status for one in results if one.status != "asked"]
-        assert len(self.service.requests) == 1
+        booked = len(self.service.requests)
+        assert booked <= 1
         assert {*made} <= {"done", "unknown"}
+        assert booked or "unknown" in made
         assert len(self.stays()) == self.taken
         assert self.stored_chat().desk is None
         assert self.at_rest
