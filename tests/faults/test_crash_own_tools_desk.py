@@ -47,10 +47,10 @@ class Booking(Handed):
             return calls(WANTED)
         asked = any("not done yet" in message.content for message in results)
         if self.taken_in_sentence and not self.taken and not asked:
-            self.take()
+            self.take_over()
         return "That is all"
 
-    def take(self) -> None:
+    def take_over(self) -> None:
         """Take the chat over, beside the function that is at work."""
         self.taken = True
         self.app.get(Taking).take(TENANT, "chat_1", Holder(id="mia", name="Mia"))
@@ -62,7 +62,7 @@ class Booking(Handed):
 
     def meanwhile(self) -> None:
         """Take the chat over and hand it back beside the function that is held up."""
-        self.take()
+        self.take_over()
         self.app.get(Returns).hand_back(TENANT, "chat_1", "mia")
         self.live()
 

@@ -168,7 +168,7 @@ def test_one_more_equal_write_after_the_return_needs_a_yes() -> None:
     at = world.clock.now()
     handed_back(world, silent=False)
     assert [one.status for one in results(world)] == ["done", "done", "asked"]
-    assert f"This was done before, on {at:%Y-%m-%d %H:%M} UTC." in question(world).text
+    assert f"again, after it was done at {at:%Y-%m-%d %H:%M} UTC." in question(world).text
     assert len(world.service.requests) == 1
     answer(world, "yes")
     assert len(world.service.requests) == 2
