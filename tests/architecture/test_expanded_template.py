@@ -4,17 +4,20 @@ The expansion by SAM shows what the written template hides. A reference to a res
 chosen parameters leave out fails a deployment, and no linter finds it in combinations.
 """
 
+import copy
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 import pytest
+from cfnlint.api import ManualArgs, lint
 
 from local.template import ROOT, Template
 from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from tests.support.template import deployed_template
-from tools.deployment.expansion import GIVEN, expand
+from tools.deployment.expansion import GIVEN, circular, expand, references, stack
 
 TEMPLATE = deployed_template()
 DOCUMENT = TEMPLATE.document
@@ -100,35 +103,13 @@ STACKS = {
 
 
 @cache
-def expanded(canaries: str = "true") -> Mapping[str, Any]:
-    return expand(TEMPLATE, Canaries=canaries)
+def expanded() -> Mapping[str, Any]:
+    return expand(TEMPLATE)
 
 
-def conditions_of(values: Mapping[str, Any]) -> dict[str, bool]:
-    names = DOCUMENT["Conditions"]
-    return {name: bool(TEMPLATE.resolve({"Condition": name}, values)) for name in names}
-
-
-def references(value: Any, on: Mapping[str, bool]) -> Iterator[str]:
-    """Yield the names to which a part of the template refers under these conditions."""
-    match value:
-        case {"Fn::If": [str(condition), yes, no]}:
-            yield from references(yes if on[condition] else no, on)
-        case {"Ref": str(name)}:
-            yield name
-        case {"Fn::GetAtt": name}:
-            yield (name if isinstance(name, str) else str(name[0])).split(".")[0]
-        case {"Fn::Sub": argument}:
-            text, own = argument if isinstance(argument, list) else (argument, {})
-            yield from references(own, on)
-            names = re.findall(r"\$\{([^}!]+)\}", text)
-            yield from (name.split(".")[0] for name in names if name not in own)
-        case dict():
-            for part in value.values():
-                yield from references(part, on)
-        case list():
-            for part in value:
-                yield from references(part, on)
+@cache
+def stack_of(name: str) -> Mapping[str, Any]:
+    return stack(TEMPLATE, **STACKS[name])
 
 
 def test_every_parameter_has_another_value_that_its_declaration_accepts() -> None:
@@ -140,28 +121,49 @@ def test_every_parameter_has_another_value_that_its_declaration_accepts() -> Non
         assert value in map(str, declared.get("AllowedValues", [value])), name
 
 
-@pytest.mark.parametrize("name", STACKS)
-def test_stack_refers_only_to_what_it_has(name: str) -> None:
-    values = TEMPLATE.parameters({**GIVEN, **STACKS[name]})
-    on = conditions_of(values)
-    made = {
-        logical_id: each
-        for logical_id, each in expanded(values["Canaries"]).items()
-        if "Condition" not in each or on[each["Condition"]]
-    }
-    outputs = {
-        key: each
-        for key, each in DOCUMENT["Outputs"].items()
-        if "Condition" not in each or on[each["Condition"]]
-    }
+def with_other_parts() -> Iterator[str]:
+    """Yield the first stack of each choice of conditions; the others have the same graph."""
+    seen: list[dict[str, bool]] = []
+    for name, parameters in STACKS.items():
+        values = TEMPLATE.parameters({**GIVEN, **parameters})
+        chosen = {
+            each: bool(TEMPLATE.resolve({"Condition": each}, values))
+            for each in DOCUMENT["Conditions"]
+        }
+        if chosen not in seen:
+            seen.append(chosen)
+            yield name
+
+
+@pytest.mark.parametrize("name", list(with_other_parts()))
+def test_stack_refers_only_to_what_it_has_and_nothing_depends_on_itself(name: str) -> None:
+    document = stack_of(name)
+    made = document["Resources"]
     known = made.keys() | PARAMETERS.keys()
-    parts = {**made, **outputs}
-    for part, each in parts.items():
-        found = {one for one in references(each, on) if not one.startswith("AWS::")}
+    for part, each in {**made, **document["Outputs"]}.items():
+        found = {one for one in references(each) if not one.startswith("AWS::")}
         assert found <= known, part
-        for needed in [each.get("DependsOn", [])]:
-            assert set([needed] if isinstance(needed, str) else needed) <= known, part
+        needed = each.get("DependsOn", [])
+        assert set([needed] if isinstance(needed, str) else needed) <= known, part
+    assert not circular(made)
     assert len(made) < 500
+
+
+def test_update_policy_that_leads_back_to_its_resource_is_circular() -> None:
+    alias = {
+        "UpdatePolicy": {"CodeDeployLambdaAliasUpdate": {"DeploymentGroupName": {"Ref": "Group"}}}
+    }
+    resources: dict[str, Any] = {
+        "Alias": alias,
+        "Group": {"Properties": {"Alarms": [{"Ref": "Alarm"}]}},
+        "Alarm": {"Properties": {"ApiId": {"Ref": "Api"}}},
+        "Api": {"Properties": {"Body": {"Fn::Sub": "${Alias}/invocations"}}},
+        "Stage": {"Properties": {"ApiId": {"Ref": "Api"}}},
+        "Role": {"Properties": {}},
+    }
+    assert circular(resources) == {"Alias", "Group", "Alarm", "Api"}
+    resources["Alarm"] = {"Properties": {}, "DependsOn": "Role"}
+    assert not circular(resources)
 
 
 # A queue without a reader costs nothing. The route answers 404.
@@ -171,12 +173,7 @@ KEPT = {"PushesQueue", "MobileApiPostLivePermission"}
 def test_optional_parts_leave_nothing_behind() -> None:
     off = WITHOUT_SMS | {"Live": "off", "Recall": "off", "Alarms": "off", "ServeConsole": "off",
                          "Services": "off", "Canaries": "false"}  # fmt: skip
-    on = conditions_of(TEMPLATE.parameters({**GIVEN, **off}))
-    made = {
-        name
-        for name, each in expanded("false").items()
-        if "Condition" not in each or on[each["Condition"]]
-    }
+    made = stack(TEMPLATE, **off)["Resources"]
     functions = {name for name in FUNCTIONS if name in made}
     assert FUNCTIONS.keys() - functions == {
         "SmsWebhook", "SmsStatus", "SmsDelivery", "Console", "PushWorker",
@@ -197,15 +194,15 @@ def test_optional_parts_leave_nothing_behind() -> None:
 
 
 def test_canary_watches_the_new_version_alone_and_the_answers_of_the_api() -> None:
-    metrics = {each["Id"]: each for each in expanded()["CanaryAlarm"]["Properties"]["Metrics"]}
+    alarm = stack_of("defaults")["Resources"]["CanaryAlarm"]
+    metrics = {each["Id"]: each for each in alarm["Properties"]["Metrics"]}
     behind = [name for name, function in FUNCTIONS.items() if function.routes]
-    on = conditions_of(TEMPLATE.parameters(GIVEN))
     watched = set()
     for each in metrics.values():
         stat = each.get("MetricStat", {}).get("Metric", {})
         if stat.get("MetricName") != "Errors":
             continue
-        dimensions = {one["Name"]: list(references(one["Value"], on)) for one in stat["Dimensions"]}
+        dimensions = {one["Name"]: list(references(one["Value"])) for one in stat["Dimensions"]}
         [function] = dimensions["FunctionName"]
         assert dimensions["Resource"] == [function]
         [version] = dimensions["ExecutedVersion"]
@@ -237,6 +234,22 @@ def test_sms_have_a_way_around_the_gateway() -> None:
     path = f"webhooks/twilio/sms{CONNECTION_OVERRIDES}"
     assert first == {"Fn::Sub": f"${{PublicBaseUrl}}/{path}"}
     assert second == {"Fn::Sub": f"${{SmsWebhookUrl.FunctionUrl}}{path}"}
+
+
+LINTED = pytest.mark.slow  # two seconds each
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[LINTED] if each != "defaults" else []) for each in STACKS]
+)
+def test_linter_finds_no_error_in_the_stack(name: str) -> None:
+    document = copy.deepcopy(stack_of(name))
+    for each in document["Resources"].values():
+        if each["Type"] == "AWS::CloudFormation::Stack":
+            each["Properties"]["TemplateURL"] = "https://bucket.example/nested"
+    found = lint(json.dumps(document), config=ManualArgs(regions=["us-east-1"]))
+    errors = [f"{one.rule.id} {one.message}" for one in found if one.rule.severity == "error"]
+    assert not errors
 
 
 @pytest.mark.parametrize("name", ["domains", "backups", "ops"])

@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -48,6 +49,94 @@ def expand(template: Template, **parameters: str) -> Mapping[str, Any]:
         )
         expanded: Mapping[str, Any] = translator.translate(document, values)["Resources"]
     return expanded
+
+
+def stack(template: Template, **parameters: str) -> dict[str, Any]:
+    """Return the document of one stack: expanded, with its conditions resolved.
+
+    Args:
+        template: The template; its packages count as uploaded.
+        parameters: The values of parameters, which become the defaults of the document.
+    """
+    values = template.parameters(GIVEN | parameters)
+    document = {**template.document, "Resources": expand(template, **parameters)}
+    on = {
+        name: bool(template.resolve({"Condition": name}, values))
+        for name in document.pop("Conditions", {})
+    }
+    for part in ("Transform", "Globals"):
+        document.pop(part, None)
+    for part in ("Resources", "Outputs"):
+        document[part] = {
+            name: {key: _chosen(one, on) for key, one in each.items() if key != "Condition"}
+            for name, each in document.get(part, {}).items()
+            if on.get(each.get("Condition"), True)
+        }
+    document["Parameters"] = {
+        name: {**declared, "Default": values[name]}
+        for name, declared in document["Parameters"].items()
+    }
+    return document
+
+
+def references(value: Any) -> Iterator[str]:
+    """Yield the names to which a part of a document refers."""
+    match value:
+        case {"Ref": str(name)}:
+            yield name
+        case {"Fn::GetAtt": name}:
+            yield (name if isinstance(name, str) else str(name[0])).split(".")[0]
+        case {"Fn::Sub": argument}:
+            text, own = argument if isinstance(argument, list) else (argument, {})
+            yield from references(own)
+            names = re.findall(r"\$\{([^}!]+)\}", text)
+            yield from (name.split(".")[0] for name in names if name not in own)
+        case dict():
+            for part in value.values():
+                yield from references(part)
+        case list():
+            for part in value:
+                yield from references(part)
+
+
+def circular(resources: Mapping[str, Any]) -> set[str]:
+    """Return the resources that depend on themselves, through others and by update policies.
+
+    CloudFormation refuses a template with such resources. It counts `DependsOn` and every
+    reference, also in `UpdatePolicy`.
+    """
+    needs = {
+        name: {*references(each), *_named(each.get("DependsOn", []))} & resources.keys()
+        for name, each in resources.items()
+    }
+    done: set[str] = set()
+    while ready := {name for name in needs.keys() - done if needs[name] <= done}:
+        done |= ready
+    left = needs.keys() - done
+    # What needs a circle is left, too. Only a circle is needed by what is left.
+    while unneeded := left - {each for name in left for each in needs[name]}:
+        left -= unneeded
+    return left
+
+
+def _named(depends_on: str | list[str]) -> list[str]:
+    return [depends_on] if isinstance(depends_on, str) else depends_on
+
+
+NO_VALUE = {"Ref": "AWS::NoValue"}
+
+
+def _chosen(value: Any, on: Mapping[str, bool]) -> Any:
+    """Return a part of a document with the branches that its conditions choose."""
+    match value:
+        case {"Fn::If": [str(condition), yes, no]}:
+            return _chosen(yes if on[condition] else no, on)
+        case dict():
+            parts = {key: _chosen(part, on) for key, part in value.items()}
+            return {key: part for key, part in parts.items() if part != NO_VALUE}
+        case list():
+            return [one for one in (_chosen(part, on) for part in value) if one != NO_VALUE]
+    return value
 
 
 def _listed(value: Any) -> Any:
