@@ -5,18 +5,47 @@ import json
 import pytest
 
 from local.template import ROOT, Template
+from tests.support import deploying_role
 from tests.support.template import deployed_template, ops_template
 from tools.deployment import policy
 from tools.deployment.expansion import expand
 
+NESTED = ("domains", "backups")
 ALL_PARTS = {"Edge": "on", "KeyArn": "arn:aws:kms:us-east-1:1:key/1", "TracePercent": "5"}
 
 
 def test_policy_covers_each_type_of_resource_in_all_templates() -> None:
     assert policy.unknown_types(expand(deployed_template(), **ALL_PARTS)) == set()
-    nested = [Template.load(ROOT / f"{name}.yaml") for name in ("domains", "backups")]
+    nested = [Template.load(ROOT / f"{name}.yaml") for name in NESTED]
     for template in (ops_template(), *nested):
         assert policy.unknown_types(template.document["Resources"]) == set()
+
+
+@pytest.mark.parametrize("type_", deploying_role.CALLS)
+def test_role_may_make_all_calls_for_a_type(type_: str) -> None:
+    found = deploying_role.calls(deploying_role.CALLS[type_])
+    assert not deploying_role.refused(policy.policy(deploying_role.STACK), found)
+
+
+def test_role_may_make_the_calls_of_make_deploy() -> None:
+    found = deploying_role.calls(deploying_role.OTHER_CALLS)
+    assert not deploying_role.refused(policy.policy(deploying_role.STACK), found)
+
+
+def test_calls_are_known_for_each_type_of_all_templates() -> None:
+    types = {each["Type"] for each in expand(deployed_template(), **ALL_PARTS).values()}
+    for template in (ops_template(), *(Template.load(ROOT / f"{n}.yaml") for n in NESTED)):
+        types |= {each["Type"] for each in template.document["Resources"].values()}
+    assert types == set(deploying_role.CALLS)
+
+
+def test_grant_on_resources_does_not_allow_an_action_that_takes_none() -> None:
+    on_mappings = "arn:aws:lambda:*:*:event-source-mapping:*"
+    statement = {"Effect": "Allow", "Action": ["lambda:*"], "Resource": [on_mappings]}
+    found = deploying_role.calls("lambda:{Create,Get}EventSourceMapping")
+    assert deploying_role.refused({"Statement": [statement]}, found) == [
+        "lambda:CreateEventSourceMapping on *"
+    ]
 
 
 def test_type_without_a_grant_is_noticed() -> None:

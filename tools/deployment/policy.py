@@ -21,12 +21,17 @@ class Grant(NamedTuple):
         actions: The actions of IAM.
         resources: ARNs without `arn:aws:`; `{stack}` is the stack's name, `{lower_stack}` in small
             letters.
+        unnamed: Actions besides these to which IAM knows no resource. A grant on ARNs never allows
+            them, even with `*` as the action.
     """
 
     types: tuple[str, ...]
     actions: tuple[str, ...]
     resources: tuple[str, ...]
+    unnamed: tuple[str, ...] = ()
 
+
+MAPPING = "lambda:CreateEventSourceMapping"  # takes no resource; a condition names the function
 
 # CloudFormation names most resources after the stack. Some services have ids of their own.
 GRANTS = (
@@ -48,13 +53,37 @@ GRANTS = (
             "lambda:*:*:layer:SkeinLayer*",
             "lambda:*:*:event-source-mapping:*",
         ),
+        (MAPPING,),
     ),
-    Grant(("AWS::ApiGatewayV2::",), ("apigateway:*",), ("apigateway:*::/*",)),
+    # The access log of a stage is a delivery of logs, which API Gateway sets up for the caller.
+    Grant(
+        ("AWS::ApiGatewayV2::",),
+        ("apigateway:*",),
+        ("apigateway:*::/*",),
+        (
+            "logs:*LogDelivery",
+            "logs:ListLogDeliveries",
+            "logs:PutResourcePolicy",
+            "logs:DescribeResourcePolicies",
+        ),
+    ),
+    Grant(
+        ("AWS::ApiGatewayV2::DomainName",), ("acm:DescribeCertificate",), ("acm:*:*:certificate/*",)
+    ),
     Grant(("AWS::DynamoDB::",), ("dynamodb:*",), ("dynamodb:*:*:table/{stack}-*",)),
     # Buckets and their settings, but not the files in them. S3 has no capital letters in names.
-    Grant(("AWS::S3::",), ("s3:*Bucket*", "s3:*Configuration"), ("s3:::{lower_stack}-*",)),
+    Grant(
+        ("AWS::S3::",),
+        ("s3:*Bucket*", "s3:*Configuration", "s3:*TagResource", "s3:ListTagsForResource"),
+        ("s3:::{lower_stack}-*",),
+    ),
     Grant(("AWS::SQS::",), ("sqs:*",), ("sqs:*:*:{stack}-*",)),
-    Grant(("AWS::SNS::",), ("sns:*",), ("sns:*:*:{stack}-*",)),
+    Grant(
+        ("AWS::SNS::",),
+        ("sns:*",),
+        ("sns:*:*:{stack}-*",),
+        ("sns:GetSubscriptionAttributes", "sns:SetSubscriptionAttributes", "sns:Unsubscribe"),
+    ),
     Grant(
         ("AWS::Events::",),
         ("events:*",),
@@ -64,15 +93,30 @@ GRANTS = (
             "events:*:*:api-destination/{stack}-*",
         ),
     ),
-    Grant(("AWS::Logs::",), ("logs:*",), ("logs:*:*:log-group:{stack}-*",)),
+    Grant(
+        ("AWS::Logs::",),
+        ("logs:*",),
+        ("logs:*:*:log-group:{stack}-*",),
+        ("logs:DescribeLogGroups",),
+    ),
     Grant(
         ("AWS::CloudWatch::",),
         ("cloudwatch:*",),
         ("cloudwatch:*:*:alarm:{stack}-*", "cloudwatch::*:dashboard/*"),
+        ("cloudwatch:DescribeAlarms",),  # deploy.yml lists them by the start of their names
     ),
     Grant(
         ("AWS::IAM::",),
-        ("iam:*Role", "iam:*RolePolicy", "iam:*RolePolicies", "iam:*Policy", "iam:*PolicyVersion*"),
+        (
+            "iam:*Role",
+            "iam:*RoleDescription",
+            "iam:*RolePermissionsBoundary",
+            "iam:*RolePolicy",
+            "iam:*RolePolicies",
+            "iam:*RoleTags",
+            "iam:*Policy",
+            "iam:*PolicyVersion*",
+        ),
         ("iam::*:role/{stack}-*", "iam::*:policy/{stack}-*"),
     ),
     Grant(
@@ -83,14 +127,22 @@ GRANTS = (
             "codedeploy:*:*:deploymentgroup:{stack}-*/*",
             "codedeploy:*:*:deploymentconfig:*",
         ),
+        ("codedeploy:StopDeployment",),
     ),
     Grant(("AWS::Backup::",), ("backup:*",), ("backup:*:*:*",)),
     Grant(("AWS::Budgets::",), ("budgets:*",), ("budgets::*:budget/{stack}-*",)),
-    Grant(("AWS::CloudFront::",), ("cloudfront:*",), ("cloudfront::*:distribution/*",)),
+    Grant(
+        ("AWS::CloudFront::",),
+        ("cloudfront:*",),
+        ("cloudfront::*:distribution/*",),
+        ("cloudfront:CreateDistribution",),
+    ),
+    Grant(("AWS::CloudFront::",), ("wafv2:GetWebACL",), ("wafv2:us-east-1:*:global/webacl/*",)),
     Grant(
         ("AWS::SecretsManager::",),
         ("secretsmanager:*",),
         ("secretsmanager:*:*:secret:{stack}-*",),
+        ("secretsmanager:GetRandomPassword",),
     ),
 )
 
@@ -100,13 +152,22 @@ BESIDES = (
     # AWS uses the key of `KeyArn` for the role that creates the tables.
     Grant(
         (),
-        ("kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey*"),
+        (
+            "kms:*Grant",
+            "kms:Decrypt",
+            "kms:DescribeKey",
+            "kms:Encrypt",
+            "kms:GenerateDataKey*",
+            "kms:ReEncrypt*",
+        ),
         ("kms:*:*:key/*",),
     ),
     # EventBridge keeps a secret for the connection of the smoke test, by a role of its own.
     Grant((), ("iam:CreateServiceLinkedRole",), ("iam::*:role/aws-service-role/*",)),
     Grant((), ("secretsmanager:*",), ("secretsmanager:*:*:secret:events!connection/{stack}-*",)),
     Grant(
+        (),
+        (),
         (),
         (
             "cloudformation:ValidateTemplate",
@@ -115,16 +176,27 @@ BESIDES = (
             "dynamodb:DescribeLimits",
             "backup-storage:MountCapsule",
         ),
-        (),
     ),
 )
 
 
 def policy(stack: str) -> dict[str, Any]:
     """Return the policy of the role that deploys a stack."""
+    grants = (*GRANTS, *BESIDES)
+    unnamed = sorted({action for grant in grants for action in grant.unnamed} - {MAPPING})
+    functions = f"arn:aws:lambda:*:*:function:{stack}-*"
     return {
         "Version": "2012-10-17",
-        "Statement": [_statement(grant, stack) for grant in (*GRANTS, *BESIDES)],
+        "Statement": [
+            *(_statement(grant, stack) for grant in grants if grant.resources),
+            {"Effect": "Allow", "Action": unnamed, "Resource": "*"},
+            {
+                "Effect": "Allow",
+                "Action": [MAPPING],
+                "Resource": "*",
+                "Condition": {"ArnLike": {"lambda:FunctionArn": functions}},
+            },
+        ],
     }
 
 
@@ -138,7 +210,7 @@ def _statement(grant: Grant, stack: str) -> dict[str, Any]:
     named = [
         f"arn:aws:{each.format(stack=stack, lower_stack=stack.lower())}" for each in grant.resources
     ]
-    return {"Effect": "Allow", "Action": list(grant.actions), "Resource": named or "*"}
+    return {"Effect": "Allow", "Action": list(grant.actions), "Resource": named}
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """Content of docs/stack.md: the resources of the templates that operators deal with."""
 
 import ast
+import json
 from collections.abc import Iterator
 
 from local.template import Function, Queue, Template
@@ -36,10 +37,9 @@ ALARMS = """A page goes to the SNS topic `PageTopic`, and a ticket to `TicketTop
 rate also need a number of events, so one failure alone raises none.
 
 """
-ROLE = """What the role that deploys a stack may do. `{stack}` is the stack's name, `{lower_stack}`
-in small letters. Without a
-resource, an action is allowed on all. `python3 -m tools.deployment.policy --stack NAME` prints it
-as a policy.
+ROLE = """What the role that deploys a stack may do. `{stack}` is the stack's name,
+in small letters for buckets. IAM knows no resources for some actions, so these are allowed on all.
+`python3 -m tools.deployment.policy --stack NAME` prints this as a policy.
 
 """
 
@@ -128,9 +128,11 @@ def _outputs(template: Template) -> Iterator[tuple[str, ...]]:
 
 
 def _grants() -> Iterator[tuple[str, ...]]:
-    for grant in (*policy.GRANTS, *policy.BESIDES):
-        named = [f"`{each}`" for each in grant.resources]
-        yield ", ".join(f"`{each}`" for each in grant.actions), ", ".join(named)
+    for each in policy.policy("{stack}")["Statement"]:
+        named = each["Resource"] if isinstance(each["Resource"], list) else []
+        resources = [f"`{one.removeprefix('arn:aws:')}`" for one in named]
+        condition = f"if `{json.dumps(each['Condition'])}`" if "Condition" in each else "all"
+        yield ", ".join(f"`{one}`" for one in each["Action"]), ", ".join(resources) or condition
 
 
 def _described(declared: dict[str, str]) -> str:
