@@ -1,5 +1,6 @@
 """What the build leaves out is not needed, and what it fetches is what was expected."""
 
+import contextlib
 import gzip
 import json
 import platform
@@ -276,8 +277,11 @@ def test_a_size_is_the_function_and_its_layers(tmp_path: Path) -> None:
 class FakeSam:
     """Deploys a stack with one API, as the SAM CLI would."""
 
-    def __init__(self, base_url: str = deploy.UNSET, protection: str = "off") -> None:
+    def __init__(
+        self, base_url: str = deploy.UNSET, protection: str = "off", *, fails: bool = False
+    ) -> None:
         self.values = {"PublicBaseUrl": base_url, deploy.PROTECTION: protection}
+        self.fails = fails
         self.deployed: list[list[str]] = []
         self.aws: list[list[str]] = []
 
@@ -287,6 +291,9 @@ class FakeSam:
             return ""
         if command[1] == "deploy":
             self.deployed.append(list(command[2:]))
+            self.aws.append(["deploy"])
+            if self.fails:
+                raise subprocess.CalledProcessError(1, command)
             for parameter in command:
                 name, _, value = parameter.partition("=")
                 if name in self.values:
@@ -329,14 +336,34 @@ def test_tables_stay_unprotected_only_if_the_deployment_says_so(tmp_path: Path) 
     sam = FakeSam(base_url="https://texts.example")
     deploy.deploy("sam", TARGET, ["TableDeletionProtection=off"], sam, tmp_path)
     assert sam.values[deploy.PROTECTION] == "off"
-    assert not sam.aws
+    assert sam.aws == [["deploy"]]
     deploy.deploy("sam", TARGET, [], sam, tmp_path)
     assert sam.values[deploy.PROTECTION] == "on"
-    termination, policy = sam.aws
+    termination, policy = sam.aws[-2:]
     assert termination[0] == "update-termination-protection"
     assert policy[:3] == ["set-stack-policy", "--stack-name", "skein"]
     denied = json.loads(policy[-1])["Statement"][1]
     assert denied["Action"] == ["Update:Replace", "Update:Delete"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_stack_policy_is_lifted_for_a_restored_table_and_set_again(
+    tmp_path: Path, *, fails: bool
+) -> None:
+    sam = FakeSam(base_url="https://texts.example", protection="on", fails=fails)
+    with contextlib.suppress(subprocess.CalledProcessError):
+        deploy.deploy("sam", TARGET, ["ExistingTableName=restored"], sam, tmp_path)
+    lifted, deployed, again = sam.aws[:3]
+    assert json.loads(lifted[-1]) == deploy.ANY_UPDATE
+    assert deployed == ["deploy"]
+    assert json.loads(again[-1]) == deploy.STACK_POLICY
+
+
+def test_stack_policy_stays_if_the_table_is_not_the_stacks(tmp_path: Path) -> None:
+    sam = FakeSam(base_url="https://texts.example", protection="on")
+    sam.values["OwnTable"] = "off"
+    deploy.deploy("sam", TARGET, ["ExistingTableName=other"], sam, tmp_path)
+    assert sam.aws[0] == ["deploy"]
 
 
 def test_parameter_wins_over_that_of_its_profile(tmp_path: Path) -> None:

@@ -15,13 +15,15 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".aws-sam" / "build"
 PROTECTION = "TableDeletionProtection"
+EXISTING = "ExistingTableName="
 UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
 # Parameters under one name; parameters that are given win. `small` runs in a new account, whose
 # quota may be 10 concurrent executions, and costs less than $2 a month while idle.
@@ -39,7 +41,7 @@ PROFILES = {
     }
 }
 # Of the stack: no update may replace or delete a table.
-STACK_POLICY = {
+STACK_POLICY: dict[str, list[dict[str, Any]]] = {
     "Statement": [
         {"Effect": "Allow", "Principal": "*", "Action": "Update:*", "Resource": "*"},
         {
@@ -51,6 +53,7 @@ STACK_POLICY = {
         },
     ]
 }
+ANY_UPDATE = {"Statement": STACK_POLICY["Statement"][:1]}
 STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 
 Run = Callable[[Sequence[str]], str]
@@ -135,8 +138,19 @@ def deploy(
     SAM prints the change set before it is executed. The first deployment has a second pass. It sets
     `PublicBaseUrl` to the API's URL, unless that is given, and protects the tables and the stack
     from deletion, which would keep CloudFormation from rolling back a first deployment that fails.
+    A deployment that takes the stack's own table out of the stack, as a restore does, lifts the
+    stack policy, which denies just that, and sets it again, also after a failure.
     """
-    run([sam, "deploy", *options(target), *overrides(build, parameters)])
+    lifted = any(each.startswith(EXISTING) for each in parameters) and leaves_table(
+        parameters, _outputs_if_deployed(sam, target, run)
+    )
+    if lifted:
+        set_stack_policy(target.stack, ANY_UPDATE, run)
+    try:
+        run([sam, "deploy", *options(target), *overrides(build, parameters)])
+    finally:
+        if lifted:
+            set_stack_policy(target.stack, STACK_POLICY, run)
     found = outputs(sam, target, run)
     second = []
     if found["PublicBaseUrl"] == UNSET:
@@ -153,6 +167,24 @@ def deploy(
     return found
 
 
+def leaves_table(parameters: Sequence[str], found: Mapping[str, str]) -> bool:
+    """Whether a deployment takes the table out of the stack, so that the stack policy denies it.
+
+    Args:
+        parameters: The given parameters.
+        found: The outputs of the stack before the deployment; none of a new stack.
+    """
+    uses_another = any(each.startswith(EXISTING) and each != EXISTING for each in parameters)
+    return uses_another and found.get(PROTECTION) == "on" and found.get("OwnTable") != "off"
+
+
+def _outputs_if_deployed(sam: str, target: Target, run: Run) -> dict[str, str]:
+    try:
+        return outputs(sam, target, run)
+    except subprocess.CalledProcessError:
+        return {}  # SAM has printed that there is no such stack
+
+
 def protect(stack: str, run: Run) -> None:
     """Protect a stack from deletion, and its tables from replacement and deletion (idempotent).
 
@@ -162,8 +194,17 @@ def protect(stack: str, run: Run) -> None:
     cloudformation, named = ["aws", "cloudformation"], ["--stack-name", stack]
     on = "--enable-termination-protection"
     run([*cloudformation, "update-termination-protection", *named, on])
-    body = json.dumps(STACK_POLICY)
-    run([*cloudformation, "set-stack-policy", *named, "--stack-policy-body", body])
+    set_stack_policy(stack, STACK_POLICY, run)
+
+
+def set_stack_policy(stack: str, policy: Mapping[str, Any], run: Run) -> None:
+    """Set what updates of a stack may do (idempotent).
+
+    Raises:
+        subprocess.CalledProcessError: AWS refused.
+    """
+    named = ["--stack-name", stack, "--stack-policy-body", json.dumps(policy)]
+    run(["aws", "cloudformation", "set-stack-policy", *named])
 
 
 def options(target: Target) -> list[str]:
