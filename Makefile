@@ -175,6 +175,10 @@ build: $(SAM) ## Build the deployment package in .aws-sam, with the Python of th
 		PATH="$$(dirname "$$python"):$$PATH" PYTHON="$$python" $(SAM) build >.cache/build.log 2>&1 \
 		|| { cat .cache/build.log; exit 1; }
 
+.PHONY: proofs
+proofs: $(DEVELOPMENT) $(FILES) $(SAM) ## Prove without an account what AWS would refuse: all expansions, SAM's parser (ten minutes)
+	@$(BIN)/python -m pytest -m slow $(or $(ARGS),-n 2 tests/architecture)
+
 .PHONY: size
 size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 150 MB
 	@$(BIN)/python -m tools.deployment.size

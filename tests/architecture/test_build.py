@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from local.template import TEMPLATE, Template
+from local.template import ROOT, TEMPLATE, Template
 from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
+from tests.support.parameters import OTHER
 from tests.support.scripted_openai import ScriptedOpenAI
 from tools.deployment import deploy, layer, size
 from tools.install import runtime_python
@@ -297,7 +298,7 @@ class FakeSam:
             for parameter in command:
                 name, _, value = parameter.partition("=")
                 if name in self.values:
-                    self.values[name] = value
+                    self.values[name] = value.strip('"')
             return ""
         outputs = {"ApiUrl": "https://api", **self.values}
         return json.dumps([{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()])
@@ -305,10 +306,6 @@ class FakeSam:
 
 TARGET = deploy.Target("skein", ("application=skein",))
 OPTIONS = "--stack-name skein --s3-prefix skein --no-confirm-changeset --tags application=skein"
-
-
-def release_of(build: Path, *parameters: str) -> str:
-    return f"Release={deploy.release(build, parameters)}"
 
 
 def test_first_deployment_sets_its_url_and_protects_the_tables_in_a_second_pass(
@@ -319,8 +316,7 @@ def test_first_deployment_sets_its_url_and_protects_the_tables_in_a_second_pass(
     found = deploy.deploy("sam", TARGET, given, sam, tmp_path)
     again = [*given, "PublicBaseUrl=https://api", "TableDeletionProtection=on"]
     assert sam.deployed == [
-        [*OPTIONS.split(), "--parameter-overrides", *parameters, release_of(tmp_path, *parameters)]
-        for parameters in (given, again)
+        [*OPTIONS.split(), *deploy.overrides(tmp_path, parameters)] for parameters in (given, again)
     ]
     assert found["PublicBaseUrl"] == "https://api"
 
@@ -328,7 +324,7 @@ def test_first_deployment_sets_its_url_and_protects_the_tables_in_a_second_pass(
 def test_a_later_deployment_keeps_its_url(tmp_path: Path) -> None:
     sam = FakeSam(base_url="https://texts.example", protection="on")
     found = deploy.deploy("sam", TARGET, [], sam, tmp_path)
-    assert sam.deployed == [[*OPTIONS.split(), "--parameter-overrides", release_of(tmp_path)]]
+    assert sam.deployed == [[*OPTIONS.split(), *deploy.overrides(tmp_path, [])]]
     assert found["PublicBaseUrl"] == "https://texts.example"
 
 
@@ -344,6 +340,58 @@ def test_tables_stay_unprotected_only_if_the_deployment_says_so(tmp_path: Path) 
     assert policy[:3] == ["set-stack-policy", "--stack-name", "skein"]
     denied = json.loads(policy[-1])["Statement"][1]
     assert denied["Action"] == ["Update:Replace", "Update:Delete"]
+
+
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ("JwtTenant=acme", 'JwtTenant="acme"'),
+        ("CorsOrigins=", 'CorsOrigins=""'),
+        ('ModelProviders={"a": "b"}', 'ModelProviders="{\\"a\\": \\"b\\"}"'),
+    ],
+)
+def test_value_is_quoted_for_sam(tmp_path: Path, given: str, passed: str) -> None:
+    assert passed in deploy.overrides(tmp_path, [given])
+
+
+def test_parameter_without_a_value_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    sam = FakeSam()
+    assert deploy.main(["sam", "JwtTenant=a", "b"], sam) == 1
+    assert not sam.deployed
+    assert "'b' is not Name=value" in capsys.readouterr().err
+
+
+SAM_PYTHON = ROOT / ".cache" / "sam" / "bin" / "python"
+SAM_PARSER = """
+import json, sys
+from samcli.cli.types import CfnParameterOverridesType
+convert = CfnParameterOverridesType().convert
+print(json.dumps([convert(tuple(each), None, None) for each in json.load(sys.stdin)]))
+"""
+
+
+@pytest.mark.slow  # needs the SAM CLI, which `make proofs` installs
+def test_every_value_comes_back_from_the_parser_of_sam() -> None:
+    values = [
+        *OTHER.items(),
+        *((name, "") for name in OTHER),
+        ("ModelProviders", '{"a": "https://a.example/v1", "b": "https://b.example"}'),
+        ("JwtScopePrefix", "two words"),
+        ("ConsoleClientId", "it's"),
+        ("CorsOrigins", "https://a.example,https://b.example"),
+    ]
+    pairs = [f"{name}={value}" for name, value in values]
+    given = [[deploy.quoted(pair)] for pair in pairs] + [[*map(deploy.quoted, pairs[: len(OTHER)])]]
+    run = subprocess.run(
+        [SAM_PYTHON, "-c", SAM_PARSER],
+        input=json.dumps(given),
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    *each, together = json.loads(run.stdout)
+    assert each == [{name: value} for name, value in values]
+    assert together == OTHER
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -369,8 +417,8 @@ def test_stack_policy_stays_if_the_table_is_not_the_stacks(tmp_path: Path) -> No
 def test_parameter_wins_over_that_of_its_profile(tmp_path: Path) -> None:
     sam = FakeSam()
     assert deploy.main(["--profile", "small", "sam", "Live=on"], sam) == 0
-    assert {"Live=on", "Alarms=off"} < {*sam.deployed[0]}
-    assert "Live=off" not in sam.deployed[0]
+    assert {'Live="on"', 'Alarms="off"'} < {*sam.deployed[0]}
+    assert 'Live="off"' not in sam.deployed[0]
     assert deploy.with_profile(None, ["A=1"]) == ["A=1"]
 
 

@@ -16,6 +16,7 @@ from cfnlint.api import ManualArgs, lint
 
 from local.template import ROOT, Template
 from skein.models.delivery.sms import CONNECTION_OVERRIDES
+from tests.support.parameters import OTHER
 from tests.support.template import deployed_template
 from tools.deployment.expansion import GIVEN, circular, expand, references, stack
 
@@ -24,70 +25,6 @@ DOCUMENT = TEMPLATE.document
 PARAMETERS = DOCUMENT["Parameters"]
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
 
-# A value of each parameter that is not its default.
-OTHER = {
-    "JwtIssuer": "https://other.example/",
-    "JwtAudience": "other",
-    "JwtScopeClaims": "permissions",
-    "JwtScopePrefix": "skein/",
-    "JwtTenantClaim": "tid",
-    "JwtTenant": "acme",
-    "CorsOrigins": "https://a.example,https://b.example",
-    "ServeConsole": "off",
-    "ConsoleClientId": "console",
-    "ConsoleOrigins": "https://login.example",
-    "NumberSilenceDays": "90",
-    "ReassignedLookupDays": "30",
-    "TwilioSecretArn": "arn:aws:secretsmanager:us-east-1:1:secret:twilio-a",
-    "TwilioApiUrl": "https://api.dublin.ie1.twilio.com",
-    "OpenaiSecretArn": "arn:aws:secretsmanager:us-east-1:1:secret:openai-a",
-    "OpenaiBaseUrl": "https://models.example/v1",
-    "ModelProviders": '{"bedrock": "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1"}',
-    "Bedrock": "on",
-    "DefaultModel": "big",
-    "LightModel": "small",
-    "EmbeddingsModel": "vectors",
-    "PublicBaseUrl": "https://api.example",
-    "CertificateArn": "arn:aws:acm:us-east-1:1:certificate/1",
-    "ApiDomain": "api.example",
-    "LiveDomain": "live.example",
-    "Live": "off",
-    "ApnsApplicationArn": "arn:aws:sns:us-east-1:000000000000:app/APNS/skein",
-    "FcmApplicationArn": "arn:aws:sns:us-east-1:000000000000:app/GCM/skein",
-    "Recall": "off",
-    "Services": "off",
-    "VectorIndex": "off",
-    "TurnsConcurrency": "2",
-    "DeliveriesConcurrency": "2",
-    "UpkeepConcurrency": "2",
-    "BackgroundConcurrency": "2",
-    "PushesConcurrency": "2",
-    "GatewayRequests": "10",
-    "GatewayBurst": "20",
-    "Edge": "on",
-    "EdgeWebAclArn": "arn:aws:wafv2:us-east-1:1:global/webacl/skein/1",
-    "WebhookReserve": "5",
-    "LogLevel": "DEBUG",
-    "LogRetentionDays": "7",
-    "Alarms": "off",
-    "Dashboard": "on",
-    "AlarmEmail": "page@example.com",
-    "TicketEmail": "ticket@example.com",
-    "MonthlyBudget": "100",
-    "BackupVaultArn": "arn:aws:backup:eu-west-1:2:backup-vault:skein",
-    "KeyArn": "arn:aws:kms:us-east-1:1:key/1",
-    "PermissionsBoundaryArn": "arn:aws:iam::1:policy/boundary",
-    "OkMails": "on",
-    "AlarmTokensPerHour": "1",
-    "AlarmSegmentsPerHour": "1",
-    "TracePercent": "5",
-    "ExistingTableName": "restored",
-    "ExistingTableStreamArn": "arn:aws:dynamodb:us-east-1:1:table/restored/stream/1",
-    "TableDeletionProtection": "on",
-    "Release": "a1",
-    "Canaries": "false",
-    "SnapStart": "on",
-}
 WITHOUT_SMS = {"TwilioSecretArn": ""}
 ALL_OTHER = {name: OTHER[name] for name in OTHER}
 # Each parameter alone, all together, and all without the parts that hide others.
@@ -133,6 +70,11 @@ def with_other_parts() -> Iterator[str]:
         if chosen not in seen:
             seen.append(chosen)
             yield name
+
+
+@pytest.mark.parametrize("value", ["{azure:https://a.example}", '{"azure": "a.example"}', "{}"])
+def test_providers_that_are_no_json_of_urls_are_refused(value: str) -> None:
+    assert not re.fullmatch(PARAMETERS["ModelProviders"]["AllowedPattern"], value)
 
 
 @pytest.mark.parametrize("name", list(with_other_parts()))

@@ -61,7 +61,8 @@ PROCEDURES: Mapping[str, tuple[Mapping[str, str], Mapping[str, str], set[str]]] 
 
 @cache
 def resources(procedure: str, side: int) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = stack(TEMPLATE, **PROCEDURES[procedure][side])["Resources"]
+    before, after, _ = PROCEDURES[procedure]
+    found: Mapping[str, Any] = stack(TEMPLATE, **(after if side else before))["Resources"]
     return found
 
 

@@ -305,10 +305,10 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         target = Target.of(stack=options.stack, environment=options.env, confirm=False)
+        parameters = with_profile(options.profile, options.parameters)
     except BadNameError as error:
         print(f"deploy: {error}", file=sys.stderr)
         return 1
-    parameters = with_profile(options.profile, options.parameters)
     given = dict(each.partition("=")[::2] for each in parameters)
     failed = False
     for name, finding, passed in Checks(target.stack, given, os.environ).run():

@@ -60,7 +60,7 @@ Run = Callable[[Sequence[str]], str]
 
 
 class BadNameError(ValueError):
-    """CloudFormation does not accept a stack's name."""
+    """CloudFormation does not accept a stack's name, or a parameter has none."""
 
 
 @dataclass(frozen=True)
@@ -216,11 +216,26 @@ def options(target: Target) -> list[str]:
 
 def overrides(build: Path, parameters: Sequence[str]) -> list[str]:
     """Return the options that pass parameters and the release to `sam deploy`."""
-    return ["--parameter-overrides", *parameters, f"Release={release(build, parameters)}"]
+    named = f"Release={release(build, parameters)}"
+    return ["--parameter-overrides", *map(quoted, [*parameters, named])]
+
+
+def quoted(parameter: str) -> str:
+    """Return `Name=value` as SAM's parser needs it: without quotes, it cuts or refuses values."""
+    name, _, value = parameter.partition("=")
+    escaped = value.replace('"', '\\"')
+    return f'{name}="{escaped}"'
 
 
 def with_profile(profile: str | None, parameters: Sequence[str]) -> list[str]:
-    """Return the given parameters, and those of a profile that are not given."""
+    """Return the given parameters, and those of a profile that are not given.
+
+    Raises:
+        BadNameError: One has no `=`, so the shell has cut a value that has spaces.
+    """
+    for each in parameters:
+        if "=" not in each:
+            raise BadNameError(f"{each!r} is not Name=value: quote a value that has spaces")
     given = {each.partition("=")[0] for each in parameters}
     values = PROFILES[profile] if profile else {}
     return [
