@@ -1,6 +1,6 @@
 """DynamoDB may read less of a batch than was asked for; the adapter asks on, but not for ever."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
@@ -9,9 +9,7 @@ from skein.errors import Throttled
 from skein.models.common.storage import Key
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
+from tests.support.aws_shapes import checked
 
 KEY = Key("test#CHAT#chat_1", "META")
 
@@ -34,7 +32,7 @@ class MiserlyClient:
 
 
 def over(client: MiserlyClient, clock: FixedClock) -> DynamoTable:
-    return DynamoTable(cast("DynamoDBClient", client), Settings().table_name, clock)
+    return DynamoTable(checked("dynamodb", client), Settings().table_name, clock)
 
 
 def test_unprocessed_keys_of_a_batch_are_read_after_a_pause(clock: FixedClock) -> None:

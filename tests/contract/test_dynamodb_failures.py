@@ -1,7 +1,7 @@
 """What no test engine ever does: conflicts, throttles, lost answers. The adapter must know them."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.exceptions import (
@@ -42,6 +42,7 @@ from skein.models.common.storage import (
 )
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
+from tests.support.aws_shapes import checked
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -118,9 +119,7 @@ def table(client: FailingClient, clock: FixedClock) -> DynamoTable:
 def over(client: FailingClient, clock: FixedClock) -> DynamoTable:
     """A table whose every wait is as long as it may be."""
     longest = wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS)
-    return DynamoTable(
-        cast("DynamoDBClient", client), Settings().table_name, clock, backoff=longest
-    )
+    return DynamoTable(checked("dynamodb", client), Settings().table_name, clock, backoff=longest)
 
 
 CONFLICTS = [canceled("None", "TransactionConflict"), answer("TransactionInProgressException")]

@@ -38,6 +38,7 @@ from skein.ports import Queues
 from skein.settings import Settings
 from skein.sqs_events import parsed
 from tests.fakes.system import FixedClock, MemoryQueues
+from tests.support.aws_shapes import checked
 from tests.support.functions import a_function
 
 if TYPE_CHECKING:
@@ -279,11 +280,19 @@ class RefusingClient:
         refused = self._refusals.pop(0) if self._refusals else set()
         if isinstance(refused, Exception):
             raise refused
-        return {"Failed": [{"Id": entry["Id"]} for entry in Entries if entry["Id"] in refused]}
+        code = {"Code": "InternalError", "SenderFault": False}
+        return {
+            "Successful": [
+                {"Id": entry["Id"], "MessageId": "1", "MD5OfMessageBody": ""}
+                for entry in Entries
+                if entry["Id"] not in refused
+            ],
+            "Failed": [{"Id": entry["Id"], **code} for entry in Entries if entry["Id"] in refused],
+        }
 
 
 def over(client: RefusingClient) -> SqsQueues:
-    return SqsQueues(cast("SQSClient", client), {"turns": "url"})
+    return SqsQueues(checked("sqs", client), {"turns": "url"})
 
 
 def test_jobs_of_a_tenant_are_a_group_of_a_fair_queue(sqs: "SQSClient") -> None:

@@ -1,7 +1,7 @@
 """Segments and parts of a trace, and the trace header of jobs."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,10 +12,8 @@ from skein.models.outbox.jobs import RunJob
 from skein.sqs_events import process
 from skein.tracing import Span, trace_id_of, x_ray_id
 from tests.support.api_client import recorded
+from tests.support.aws_shapes import checked
 from tests.support.builders import TENANT
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 WORK = "request-1"
 
@@ -111,14 +109,18 @@ class SqsClient:
 
     def send_message_batch(self, **batch: Any) -> dict[str, Any]:
         self.entries.extend(batch["Entries"])
-        return {}
+        taken = [
+            {"Id": each["Id"], "MessageId": "1", "MD5OfMessageBody": ""}
+            for each in batch["Entries"]
+        ]
+        return {"Successful": taken, "Failed": []}
 
 
 def test_job_that_is_sent_in_a_trace_has_the_header_as_a_system_attribute(
     recorder: Recorder,
 ) -> None:
     client = SqsClient()
-    queues = SqsQueues(cast("SQSClient", client), {"turns": "url"})
+    queues = SqsQueues(checked("sqs", client), {"turns": "url"})
     job = RunJob(tenant=TENANT, run_id="run_1", agent_id="agt_a")
     queues.send([job])
     with correlated(WORK):
