@@ -45,7 +45,8 @@ def check(shape: Shape | None, value: Mapping[str, Any], what: str) -> None:
 
 def pytest_configure() -> None:
     """Check the answers of every client that the SDK makes."""
-    make_call = botocore.client.BaseClient._make_api_call
+    base: Any = botocore.client.BaseClient
+    make_call = base._make_api_call
 
     def checked_call(self: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
         answer = make_call(self, operation, parameters)
@@ -53,7 +54,7 @@ def pytest_configure() -> None:
         check(model.output_shape, answer, f"the answer of {operation}")
         return answer
 
-    botocore.client.BaseClient._make_api_call = checked_call
+    base._make_api_call = checked_call
 
 
 @cache
