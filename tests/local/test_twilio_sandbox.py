@@ -23,6 +23,7 @@ from skein.models.config.templates import MessageTemplate
 from skein.models.delivery.sms import Content, OutgoingSms
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
+from tests.support.twilio_description import check_answer, check_request
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 ACCOUNT = {"account_sid": "AC" + "0" * 32, "auth_token": "f" * 32}
@@ -79,7 +80,11 @@ class World:
             return Response(302, (("location", "/picture"),))
         if request.path == "/picture":
             return Response(200, (("content-type", "image/jpeg"),), self.linked)
-        return self.sandbox.answer(request)
+        answer = self.sandbox.answer(request)
+        fields = parse_qsl(request.body.decode() or request.query, keep_blank_values=True)
+        check_request(request.method, request.path, fields)
+        check_answer(request.method, request.path, answer.status, answer.body)
+        return answer
 
     def _receive(self, request: Request) -> Response:
         return self.receive(request)

@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tests.support.twilio_description import UnknownToTwilioError, check_answer, check_request
+
 ACCOUNT = {"account_sid": "AC00000000000000000000000000000001", "auth_token": "token-of-a-test"}
 PREFIX = "/local/twilio"
 RESOURCES = f"{PREFIX}/2010-04-01/Accounts/{ACCOUNT['account_sid']}"
@@ -162,7 +164,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._take("POST", self.rfile.read(length).decode())
 
     def _take(self, method: str, text: str) -> None:
-        values = dict(parse_qsl(text, keep_blank_values=True))
+        fields = parse_qsl(text, keep_blank_values=True)
+        values = dict(fields)
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.owner.requests.append((method, values, headers))
         path = urlsplit(self.path).path
@@ -174,7 +177,17 @@ class _Handler(BaseHTTPRequestHandler):
         elif looks_up:
             self._say(*self.owner._look_up(unquote(path.removeprefix(LOOKUP)), values))
         else:
-            self._say(*self.owner._answer(method, values))
+            self._say_as_described(method, path, fields)
+
+    def _say_as_described(self, method: str, path: str, fields: list[tuple[str, str]]) -> None:
+        """Answer; a request or an answer that Twilio does not describe is a refusal."""
+        try:
+            check_request(method, path, fields)
+            status, body = self.owner._answer(method, dict(fields))
+            check_answer(method, path, status, body)
+        except UnknownToTwilioError as error:
+            status, body = 400, {"code": 20001, "message": str(error), "status": 400}
+        self._say(status, body)
 
     def _misbehave(self, wrong: Misbehaviour, method: str, values: Mapping[str, str]) -> None:
         if wrong.after_effect:
