@@ -179,8 +179,12 @@ build: $(SAM) ## Build the deployment package in .aws-sam, with the Python of th
 proofs: $(DEVELOPMENT) $(FILES) $(SAM) ## Prove without an account what AWS would refuse: all expansions, SAM's parser (ten minutes)
 	@$(BIN)/python -m pytest -m slow $(or $(ARGS),-n 2 tests/architecture)
 
+.PHONY: runtime
+runtime: $(DEVELOPMENT) $(FILES) ## Run each function under AWS's runtime client with its memory and CPU (root; ten minutes)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.lambda_runtime $(ARGS)
+
 .PHONY: size
-size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 150 MB
+size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 150 MB or for a wrong binary
 	@$(BIN)/python -m tools.deployment.size
 
 .PHONY: deploy
@@ -260,7 +264,7 @@ lock: $(TOOLS) $(DEVELOPMENT) ## Pin all requirements (UPGRADE=1 for the newest 
 	@$(RESOLVE) $(DEPLOYED) --override requirements/overrides-layer.pip $(FOR_LAMBDA) requirements/layer.in -o requirements/layer.txt
 	@for list in run dev; do \
 		$(COMPILE) $(DEPLOYED) requirements/$$list.in -o requirements/$$list.txt || exit 1; done
-	@for list in bench deploy tools; do \
+	@for list in bench deploy tools lambda; do \
 		$(COMPILE) requirements/$$list.in -o requirements/$$list.txt || exit 1; done
 	@for list in data model; do \
 		$(COMPILE) --no-deps requirements/$$list.in -o requirements/$$list.txt || exit 1; done

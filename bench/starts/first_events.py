@@ -114,9 +114,14 @@ class _WrittenTable(MemoryTable):
         return [item for key in self.keys if (item := self.get(key)) is not None]
 
 
-def scene() -> Scene:
-    """Play the story up to the moment at which each function is called."""
-    story = _Story()
+def scene(begun: datetime = BEGUN, account: Mapping[str, str] = ACCOUNT) -> Scene:
+    """Play the story up to the moment at which each function is called.
+
+    Args:
+        begun: When the story begins.
+        account: The account at Twilio, which signs its requests.
+    """
+    story = _Story(begun, account)
     items, events = story.told()
     settings = {
         **SETTINGS.model_dump(include={"twilio_secret", "services_secret", "public_base_url"}),
@@ -131,8 +136,8 @@ def scene() -> Scene:
 
 
 class _Story:
-    def __init__(self) -> None:
-        self._clock = FixedClock(BEGUN)
+    def __init__(self, begun: datetime, account: Mapping[str, str]) -> None:
+        self._clock, self._account = FixedClock(begun), account
         self._table = _WrittenTable(self._clock)
         self._queues = MemoryQueues(self._clock)
         self._app: AllServices = build_services(
@@ -147,12 +152,12 @@ class _Story:
             ids=UlidIds(self._clock),
             model=Scripted(),
             tokens=Tokens(),
-            secrets=MemorySecrets(SECRETS),
+            secrets=MemorySecrets({**SECRETS, TWILIO: account}),
             metrics=MemoryMetrics(),
         )
         self._feed = TableFeed(self._table, self._clock)
         self._webhooks: list[Request] = []
-        self._twilio = TwilioWebhooks(ACCOUNT, base_url=BASE_URL, send=self._take)
+        self._twilio = TwilioWebhooks(account, base_url=BASE_URL, send=self._take)
 
     @property
     def now(self) -> datetime:
@@ -201,7 +206,7 @@ class _Story:
 
     def _receive(self, number: int) -> None:
         sms = InboundSms(
-            account_sid=ACCOUNT["account_sid"],
+            account_sid=self._account["account_sid"],
             message_sid=f"SM{number:032}",
             sender=PHONE,
             recipient=LINE,

@@ -275,6 +275,26 @@ def test_a_size_is_the_function_and_its_layers(tmp_path: Path) -> None:
     assert size.function_bytes(template) == {"F": 42}
 
 
+def binary(machine: int, *versions: str) -> bytes:
+    """The start of a binary for a processor, with the versions of the C library that it needs."""
+    header = b"\x7fELF" + bytes(14) + machine.to_bytes(2, "little")
+    return header + b"\0".join(f"GLIBC_{each}".encode() for each in versions)
+
+
+def test_binary_of_another_processor_or_a_newer_c_library_is_named(tmp_path: Path) -> None:
+    for name, content in {
+        "good.so": binary(183, "2.17", "2.34"),
+        "other.so": binary(62, "2.17"),
+        "newer.so": binary(183, "2.17", "2.38"),
+        "text.py": b"GLIBC_2.99",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    assert list(size.wrong_binaries(tmp_path)) == [
+        "newer.so needs glibc 2.38",
+        "other.so is for the processor 62, not arm64 (183)",
+    ]
+
+
 class FakeSam:
     """Deploys a stack with one API, as the SAM CLI would."""
 

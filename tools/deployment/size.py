@@ -1,11 +1,14 @@
-"""Check of the unzipped size of each function with its layer.
+"""Check of the unzipped size of each function with its layer, and of the layer's binaries.
 
 `python -m tools.deployment.size` measures the output of `sam build` in `.aws-sam/build` and fails
 above the limit. Lambda's own limit is 250 MB. Ours is lower, because larger code makes cold starts
-slower.
+slower. It also fails if a binary is for another processor, or needs a newer C library than Lambda
+has.
 """
 
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from local.template import Template
@@ -13,6 +16,8 @@ from local.template import Template
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
 LIMIT = 150_000_000
+ELF, AARCH64 = b"\x7fELF", 183  # the machine in the header of a binary
+GLIBC = (2, 34)  # of Amazon Linux 2023, on which Lambda's Python 3.13 runs
 
 
 def folder_bytes(folder: Path) -> int:
@@ -31,11 +36,26 @@ def function_bytes(template: Template) -> dict[str, int]:
     }
 
 
+def wrong_binaries(folder: Path) -> Iterator[str]:
+    """Yield what is wrong with the binaries of a folder for Lambda's arm64 and its C library."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        if not content.startswith(ELF):
+            continue
+        machine = int.from_bytes(content[18:20], "little")
+        if machine != AARCH64:
+            yield f"{path.name} is for the processor {machine}, not arm64 ({AARCH64})"
+        needed = [(int(a), int(b)) for a, b in re.findall(rb"GLIBC_(\d+)\.(\d+)", content)]
+        if max(needed, default=GLIBC) > GLIBC:
+            yield f"{path.name} needs glibc {'.'.join(map(str, max(needed)))}"
+
+
 def main() -> int:
     """Print the size of each built function.
 
     Returns:
-        The exit status: 0 if all sizes are below the limit, 1 if not, 2 if there is no build.
+        The exit status: 0 if all sizes are below the limit and all binaries fit, 1 if not, 2 if
+        there is no build.
     """
     if not BUILT.is_file():
         print("size: no build found; run `make build`", file=sys.stderr)
@@ -44,7 +64,9 @@ def main() -> int:
     for name, size in sizes.items():
         verdict = "" if size < LIMIT else f"  above {LIMIT / 1e6:.0f} MB"
         print(f"{name:<14}{size / 1e6:7.1f} MB with its layer{verdict}")
-    return int(any(size >= LIMIT for size in sizes.values()))
+    wrong = list(wrong_binaries(BUILT.parent))
+    print("\n".join(wrong) or "all binaries are for arm64 and Lambda's C library")
+    return int(bool(wrong) or any(size >= LIMIT for size in sizes.values()))
 
 
 if __name__ == "__main__":
