@@ -152,6 +152,11 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Print nothing for each request."""
 
+    def handle(self) -> None:
+        """Serve; the connection breaks when the function is killed."""
+        with contextlib.suppress(ConnectionError):
+            super().handle()
+
 
 @dataclass(frozen=True)
 class Bounds:
