@@ -43,7 +43,6 @@ CHOOSABLE = {
     "SKEIN_CONSOLE_AUDIENCE": "JwtAudience",
     "SKEIN_CONSOLE_CLIENT_ID": "ConsoleClientId",
     "SKEIN_CONSOLE_ORIGINS": "ConsoleOrigins",
-    "SKEIN_JWT_TENANT": "JwtTenant",
 }
 # These variables would point an SDK to other endpoints or credentials.
 MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from local.errors import BadTemplateError
@@ -43,11 +44,18 @@ class Resolver:
     Args:
         names: Values of `Ref` targets by logical id, and of attributes as `Id.Attribute`.
         conditions: The template's conditions, unresolved.
+        mappings: The template's mappings.
     """
 
-    def __init__(self, names: Mapping[str, Any], conditions: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        names: Mapping[str, Any],
+        conditions: Mapping[str, Any],
+        mappings: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self._names = {**PSEUDO_PARAMETERS, **names}
         self._conditions = conditions
+        self._mappings = mappings
 
     def of(self, value: Any) -> Any:
         """Evaluate all intrinsic functions in a value; lists lose elements without a value.
@@ -67,19 +75,23 @@ class Resolver:
 
     def _call(self, function: str, argument: Any) -> Any:
         match function:
-            case "Ref":
-                return self._named(argument)
-            case "Fn::GetAtt":
+            case "Ref" | "Fn::GetAtt":
                 return self._named(argument if isinstance(argument, str) else ".".join(argument))
             case "Fn::Sub":
                 return self._substitute(argument)
             case "Fn::Join" | "Fn::Split":
                 separator, value = str(argument[0]), self.of(argument[1])
                 return value.split(separator) if isinstance(value, str) else separator.join(value)
+            case "Fn::Select" | "Fn::FindInMap":
+                return self._looked_up(*map(self.of, argument))
             case "Fn::If":
                 return self.of(argument[1] if self._condition(argument[0]) else argument[2])
             case _:
                 return self._logical(function, argument)
+
+    def _looked_up(self, first: Any, second: Any, *third: Any) -> Any:
+        """Return an element of a list, by its index, or a value of a mapping."""
+        return self._mappings[first][second][third[0]] if third else second[int(first)]
 
     def _logical(self, function: str, argument: Any) -> bool:
         match function:

@@ -335,7 +335,8 @@ class Template:
             BadTemplateError: A reference has no local value, or a function is not supported.
         """
         conditions = self.document.get("Conditions", {})
-        return Resolver({**self.parameters(), **names}, conditions).of(value)
+        mappings = self.document.get("Mappings", {})
+        return Resolver({**self.parameters(), **names}, conditions, mappings).of(value)
 
 
 # The loader in C is ten times as fast. PyYAML's wheels contain it; builds without libyaml do not.

@@ -393,6 +393,8 @@ def run(chosen: Sequence[str]) -> None:
                 module = function.handler.removesuffix(".handler")
                 took = runtime.answer(function, stand.event(module))
                 print(f"ok  {function.logical_id:<20}{took}", flush=True)
+        if not chosen and not (model.calls and twilio.taken):
+            raise RuntimeCheckError("RunWorker asked no model, or SmsDelivery sent no SMS")
         if not Bounds(0).folders:
             print("not shown: memory and CPU, for which this machine has no control groups")
 

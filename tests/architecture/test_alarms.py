@@ -317,15 +317,12 @@ PAGES = {
 }
 
 
-def test_alarm_is_a_page_or_a_ticket_and_by_default_silent_when_it_ends() -> None:
+def test_alarm_is_a_page_or_a_ticket_and_silent_when_it_ends() -> None:
     assert ALARMS.keys() >= PAGES
     for name, alarm in ALARMS.items():
         actions = {kind: alarm[kind] for kind in ("AlarmActions", "OKActions") if kind in alarm}
         topic = [{"Ref": "PageTopic" if name in PAGES else "TicketTopic"}]
-        if_wanted = {"Fn::If": ["HasOkMails", topic, {"Ref": "AWS::NoValue"}]}
-        expected = {"AlarmActions": topic, "OKActions": if_wanted}
-        assert actions == ({} if name in GUARDS else expected), name
-    assert TEMPLATE.parameters()["OkMails"] == "off"
+        assert actions == ({} if name in GUARDS else {"AlarmActions": topic}), name
 
 
 def test_alarm_reads_at_most_ten_metrics() -> None:

@@ -365,7 +365,7 @@ def test_tables_stay_unprotected_only_if_the_deployment_says_so(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("given", "passed"),
     [
-        ("JwtTenant=acme", 'JwtTenant="acme"'),
+        ("JwtAudience=acme", 'JwtAudience="acme"'),
         ("CorsOrigins=", 'CorsOrigins=""'),
         ('ModelProviders={"a": "b"}', 'ModelProviders="{\\"a\\": \\"b\\"}"'),
     ],
@@ -376,11 +376,12 @@ def test_value_is_quoted_for_sam(tmp_path: Path, given: str, passed: str) -> Non
 
 def test_parameter_without_a_value_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     sam = FakeSam()
-    assert deploy.main(["sam", "JwtTenant=a", "b"], sam) == 1
+    assert deploy.main(["sam", "JwtAudience=a", "b"], sam) == 1
     assert not sam.deployed
     assert "'b' is not Name=value" in capsys.readouterr().err
 
 
+STREAM = "arn:aws:dynamodb:us-east-1:1:table/restored/stream/1"
 SAM_PYTHON = ROOT / ".cache" / "sam" / "bin" / "python"
 SAM_PARSER = """
 import json, sys
@@ -396,7 +397,7 @@ def test_every_value_comes_back_from_the_parser_of_sam() -> None:
         *OTHER.items(),
         *((name, "") for name in OTHER),
         ("ModelProviders", '{"a": "https://a.example/v1", "b": "https://b.example"}'),
-        ("JwtScopePrefix", "two words"),
+        ("JwtAudience", "two words"),
         ("ConsoleClientId", "it's"),
         ("CorsOrigins", "https://a.example,https://b.example"),
     ]
@@ -420,7 +421,7 @@ def test_stack_policy_is_lifted_for_a_restored_table_and_set_again(
 ) -> None:
     sam = FakeSam(base_url="https://texts.example", protection="on", fails=fails)
     with contextlib.suppress(subprocess.CalledProcessError):
-        deploy.deploy("sam", TARGET, ["ExistingTableName=restored"], sam, tmp_path)
+        deploy.deploy("sam", TARGET, [f"ExistingTable={STREAM}"], sam, tmp_path)
     lifted, deployed, again = sam.aws[:3]
     assert json.loads(lifted[-1]) == deploy.ANY_UPDATE
     assert deployed == ["deploy"]
@@ -430,7 +431,7 @@ def test_stack_policy_is_lifted_for_a_restored_table_and_set_again(
 def test_stack_policy_stays_if_the_table_is_not_the_stacks(tmp_path: Path) -> None:
     sam = FakeSam(base_url="https://texts.example", protection="on")
     sam.values["OwnTable"] = "off"
-    deploy.deploy("sam", TARGET, ["ExistingTableName=other"], sam, tmp_path)
+    deploy.deploy("sam", TARGET, [f"ExistingTable={STREAM}"], sam, tmp_path)
     assert sam.aws[0] == ["deploy"]
 
 

@@ -198,15 +198,26 @@ def test_account_with_ten_concurrent_executions_fails() -> None:
     finding = failures(account)["Quota"]
     assert "has 10 concurrent executions" in finding
     assert "L-B99A9384" in finding
-    assert "Lower parameters do not help" in finding
+    assert "Size=small does not help" in finding
 
 
 def test_workers_that_the_account_can_run_pass() -> None:
     account = Account()
-    names = [name for name in deployed_template().parameters() if name.endswith("Concurrency")]
-    account.concurrency = 3 * len(names) + deploy_checks.RESERVE
-    assert not failures(account, given=GIVEN | dict.fromkeys(names, "3"))
-    assert "Quota" in failures(account, given=GIVEN | dict.fromkeys(names, "4"))
+    account.concurrency = 50 + 10 + 25 + 30 + 10 + deploy_checks.RESERVE
+    assert not failures(account)
+    assert "Quota" in failures(account, given=GIVEN | {"Size": "large"})
+    account.concurrency = 1_110
+    assert not failures(account, given=GIVEN | {"Size": "large"})
+
+
+def test_workers_of_the_check_are_those_of_the_template() -> None:
+    sizes = deployed_template().document["Mappings"]["Sizes"]
+    gateway = {"Requests", "Burst"}
+    assert {
+        size: {name: most for name, most in values.items() if name not in gateway}
+        for size, values in sizes.items()
+    } == deploy_checks.WORKERS
+    assert [*sizes] == deployed_template().document["Parameters"]["Size"]["AllowedValues"]
 
 
 def test_small_profile_runs_within_ten_executions() -> None:
@@ -250,7 +261,7 @@ def test_document_that_is_not_fetched_by_https_fails() -> None:
         deploy_checks.fetch("http://issuer.example")
 
 
-RESTORED = GIVEN | {"ExistingTableName": "restored", "ExistingTableStreamArn": STREAM}
+RESTORED = GIVEN | {"ExistingTable": STREAM}
 
 
 def test_existing_table_like_that_of_the_template_passes() -> None:
@@ -305,8 +316,8 @@ def test_existing_table_that_lacks_something_fails(
 
 
 def test_existing_table_needs_the_arn_of_its_stream() -> None:
-    finding = failures(given=GIVEN | {"ExistingTableName": "restored"})["Table"]
-    assert finding == f"set ExistingTableStreamArn={STREAM}"
+    older = {"ExistingTable": STREAM.replace("stream/1", "stream/0")}
+    assert failures(given=GIVEN | older)["Table"] == f"set ExistingTable={STREAM}"
 
 
 def test_existing_table_without_a_stream_fails() -> None:

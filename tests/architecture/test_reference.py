@@ -44,8 +44,8 @@ def test_bill_follows_the_settings_and_parameters() -> None:
     assert Bills(Settings(user_tokens_per_day=1_000), parameters).person(1) < usual.person(1)
     longer = Settings(sms_answer_segments=12)
     assert Bills(longer, parameters).texter(1).segments == 2 * usual.texter(1).segments
-    slower = parameters | {"GatewayRequests": 25, "GatewayBurst": 50}
-    assert Bills(Settings(), slower).stranger(1).calls == usual.stranger(1).calls // 10
+    larger = parameters | {"Size": "large"}
+    assert Bills(Settings(), larger).stranger(1).calls == usual.stranger(1).calls * 10
 
 
 # ---------------------------------------------------------------------- calls

@@ -38,6 +38,7 @@ UNSET_ON_AWS = {"aws_endpoint_url"}
 LOCAL_DEFAULTS = {"table_name", "public_base_url"}
 
 
+STREAM = "arn:aws:dynamodb:eu-central-1:1:table/restored/stream/1"
 KEY = "arn:aws:kms:eu-central-1:1:key/1"
 
 
@@ -263,13 +264,13 @@ def test_stack_can_use_an_existing_table() -> None:
     name = GLOBALS["Environment"]["Variables"]["SKEIN_TABLE_NAME"]
     names = {"Table": "own"}
     assert TEMPLATE.resolve(name, names) == "own"
-    assert TEMPLATE.resolve(name, names | {"ExistingTableName": "restored"}) == "restored"
+    assert TEMPLATE.resolve(name, names | {"ExistingTable": STREAM}) == "restored"
 
 
 def test_roles_reach_an_existing_table_and_its_indexes() -> None:
     statements = properties("TickRole")["Policies"][0]["PolicyDocument"]["Statement"]
     [table, *indexes, _] = [statement["Resource"] for statement in statements]
-    names = {"ExistingTableName": "restored", "Table.Arn": "arn:own"}
+    names = {"ExistingTable": STREAM, "Table.Arn": "arn:own"}
     restored = TEMPLATE.resolve(table, names)
     assert restored.endswith(":table/restored")
     expected = [f"{restored}/index/gsi1", f"{restored}/index/gsi2"]
@@ -352,9 +353,9 @@ def test_cloudfront_is_optional_and_keeps_public_files_only() -> None:
         if any(fnmatch(r.path, each) for each in patterns)
     }
     assert covered <= set(public)
-    acl = {"EdgeWebAclArn": "arn:aws:wafv2:us-east-1:1:global/webacl/skein/1"}
-    assert TEMPLATE.resolve(config["WebACLId"], acl) == acl["EdgeWebAclArn"]
-    assert TEMPLATE.resolve(config["WebACLId"], {}) is None
+    acl = "arn:aws:wafv2:us-east-1:1:global/webacl/skein/1"
+    assert TEMPLATE.resolve(config["WebACLId"], {"Edge": acl}) == acl
+    assert TEMPLATE.resolve(config["WebACLId"], {"Edge": "on"}) is None
 
 
 @pytest.mark.parametrize(
@@ -446,9 +447,9 @@ def test_log_level_never_drops_the_lines_of_metrics() -> None:
 
 
 def table_with(vector_index: str) -> dict[str, Any]:
-    """The table's properties with the parameter `VectorIndex`."""
+    """The table's properties with the parameter `Recall`."""
     (_, found), *_ = TEMPLATE.resources("AWS::DynamoDB::Table")
-    resolved: dict[str, Any] = TEMPLATE.resolve(found, {"VectorIndex": vector_index})
+    resolved: dict[str, Any] = TEMPLATE.resolve(found, {"Recall": vector_index})
     return resolved
 
 
@@ -459,7 +460,7 @@ def used_attributes(table: Mapping[str, Any]) -> set[str]:
     return {attribute["AttributeName"] for schema in schemas for attribute in schema}
 
 
-@pytest.mark.parametrize("vector_index", ["on", "off"])
+@pytest.mark.parametrize("vector_index", ["on", "words"])
 def test_table_defines_exactly_the_attributes_that_its_indexes_use(vector_index: str) -> None:
     table = table_with(vector_index)
     defined = [definition["AttributeName"] for definition in table["AttributeDefinitions"]]
@@ -480,11 +481,11 @@ def test_vector_index_has_the_attributes_that_the_adapters_use() -> None:
 
 
 def test_vector_index_can_be_switched_off() -> None:
-    assert table_with("off")["VectorIndexes"] is None
+    assert table_with("words")["VectorIndexes"] is None
     name = GLOBALS["Environment"]["Variables"]["SKEIN_VECTOR_INDEX"]
-    assert TEMPLATE.resolve(name, {"VectorIndex": "off"}) == ""
+    assert TEMPLATE.resolve(name, {"Recall": "words"}) == ""
     [index] = table_with("on")["VectorIndexes"]
-    assert TEMPLATE.resolve(name, {"VectorIndex": "on"}) == index["IndexName"]
+    assert TEMPLATE.resolve(name, {"Recall": "on"}) == index["IndexName"]
 
 
 def test_only_functions_that_recall_may_search_the_vector_index() -> None:

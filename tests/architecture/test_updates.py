@@ -29,8 +29,8 @@ LASTING = (
     "AWS::Lambda::Url",
 )
 STREAM = "arn:aws:dynamodb:us-east-1:1:table/restored/stream/1"
-RESTORED = {"ExistingTableName": "restored", "ExistingTableStreamArn": STREAM}
-BACK = {"ExistingTableName": "skein-Table-1A", "ExistingTableStreamArn": STREAM}
+RESTORED = {"ExistingTable": STREAM}
+BACK = {"ExistingTable": STREAM.replace("restored", "skein-Table-1A")}
 DOMAINS = {
     "CertificateArn": "arn:aws:acm:us-east-1:1:certificate/1",
     "ApiDomain": "api.example",
@@ -48,7 +48,7 @@ PROCEDURES: Mapping[str, tuple[Mapping[str, str], Mapping[str, str], set[str]]] 
     "backups": ({}, {"BackupVaultArn": "arn:aws:backup:eu-west-1:2:backup-vault:a"}, set()),
     "SnapStart": ({}, {"SnapStart": "on"}, set()),
     "CloudFront": ({}, {"Edge": "on"}, set()),
-    "no vector index": ({}, {"VectorIndex": "off"}, set()),
+    "no vector index": ({}, {"Recall": "words"}, set()),
     "small to default": (deploy.PROFILES["small"], {}, set()),
     "default to small": (
         {},
@@ -112,7 +112,7 @@ def test_procedure_deletes_only_what_it_says_and_replaces_nothing(procedure: str
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_stack_policy_is_lifted_exactly_for_what_it_denies(procedure: str) -> None:
     before, after, deletes = PROCEDURES[procedure]
-    outputs = {"OwnTable": "off" if "ExistingTableName" in before else "on", **PROTECTED}
+    outputs = {"OwnTable": "off" if "ExistingTable" in before else "on", **PROTECTED}
     given = [f"{name}={each}" for name, each in after.items()]
     blocked = denied(resources(procedure, 0), deletes)
     assert deploy.leaves_table(given, outputs) is bool(blocked)

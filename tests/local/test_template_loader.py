@@ -12,6 +12,8 @@ AWSTemplateFormatVersion: 2010-09-09
 Parameters:
   Stage: {Type: String, Default: dev}
   Most: {Type: Number, Default: 7}
+Mappings:
+  Sizes: {dev: {Runs: 2}, prod: {Runs: 50}}
 Conditions:
   IsDev: !Equals [!Ref Stage, dev]
   IsLive: !Not [!Condition IsDev]
@@ -105,3 +107,16 @@ def test_a_reference_to_nothing_here_is_an_error(template: Template) -> None:
 def test_a_missing_template_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadTemplateError):
         Template.load(tmp_path / "template.yaml")
+
+
+@pytest.mark.parametrize(("stage", "runs"), [("dev", 2), ("prod", 50)])
+def test_value_of_a_mapping_is_that_of_the_parameter(
+    template: Template, stage: str, runs: int
+) -> None:
+    value = {"Fn::FindInMap": ["Sizes", {"Ref": "Stage"}, "Runs"]}
+    assert template.resolve(value, {"Stage": stage}) == runs
+
+
+def test_part_of_a_text_is_selected(template: Template) -> None:
+    value = {"Fn::Select": [1, {"Fn::Split": ["|", {"Ref": "Stage"}]}]}
+    assert template.resolve(value, {"Stage": "a|b|"}) == "b"

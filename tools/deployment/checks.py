@@ -25,10 +25,13 @@ FETCH_SECONDS = 10
 # of a small stack are rarely busy all at once, so it needs fewer.
 MIN_CONCURRENCY = 2  # that SQS accepts for the workers of one queue
 RESERVE, LEAST_RESERVE = 10, 2
-# The parameters of workers that a stack without the part does not have.
-OPTIONAL_WORKERS = {
-    "PushesConcurrency": ("Live", "off"),
-    "DeliveriesConcurrency": ("TwilioSecretArn", ""),
+# The kinds of workers that a stack without the part does not have.
+OPTIONAL_WORKERS = {"Pushes": ("Live", "off"), "Deliveries": ("TwilioSecretArn", "")}
+# The executions of each kind of worker, by the value of the parameter Size.
+WORKERS = {
+    "small": {"Turns": 2, "Deliveries": 2, "Upkeep": 2, "Background": 2, "Pushes": 2},
+    "standard": {"Turns": 50, "Deliveries": 10, "Upkeep": 25, "Background": 30, "Pushes": 10},
+    "large": {"Turns": 500, "Deliveries": 100, "Upkeep": 250, "Background": 150, "Pushes": 100},
 }
 WEBHOOKS = 3  # each has the executions of the parameter WebhookReserve
 CONCURRENCY_QUOTA = "L-B99A9384"
@@ -88,7 +91,7 @@ def fetch(url: str) -> Any:
 def template_parameters(template: str) -> dict[str, str | None]:
     """Return the template's parameters with their defaults; None for a required one."""
     _, _, rest = template.partition("\nParameters:\n")
-    section, _, _ = rest.partition("\nConditions:\n")
+    section, _, _ = rest.partition("\nMappings:\n")
     found: dict[str, str | None] = {}
     for block in re.split(r"(?m)^  (?=\w+:$)", section)[1:]:
         name = block.split(":", 1)[0]
@@ -133,7 +136,7 @@ class Checks:
                 yield from map(_result, (self._parameters, self._issuer))
                 return
         checks = [self._parameters, self._issuer, self._secrets, self._concurrency]
-        if self._values().get("ExistingTableName"):
+        if self._values().get("ExistingTable", "").startswith("arn:"):
             checks.append(self._table)
         for check in checks:
             yield _result(check)
@@ -223,7 +226,8 @@ class Checks:
 
     def _table(self) -> str:
         """Table: the existing one has the keys, indexes and settings of the template."""
-        name = self._values()["ExistingTableName"]
+        given = self._values()["ExistingTable"]
+        name = given.split("/")[1]
         found = json.loads(self.aws(["dynamodb", "describe-table", "--table-name", name]))["Table"]
         keys = [key["AttributeName"] for key in found["KeySchema"]]
         if keys != ["pk", "sk"]:
@@ -234,8 +238,8 @@ class Checks:
         stream, view = found.get("LatestStreamArn"), found.get("StreamSpecification", {})
         if view.get("StreamViewType") != STREAM_VIEW:
             raise FailedCheckError(f"{name} has no stream of the kind {STREAM_VIEW}: enable it")
-        if self._values()["ExistingTableStreamArn"] != stream:
-            raise FailedCheckError(f"set ExistingTableStreamArn={stream}")
+        if given != stream:
+            raise FailedCheckError(f"set ExistingTable={stream}")
         ttl = json.loads(self.aws(["dynamodb", "describe-time-to-live", "--table-name", name]))
         description = ttl["TimeToLiveDescription"]
         if description.get("AttributeName") != TTL_ATTRIBUTE:
@@ -258,9 +262,9 @@ class Checks:
         least = MIN_CONCURRENCY * workers + LEAST_RESERVE
         reserve = LEAST_RESERVE if wanted + LEAST_RESERVE == least else RESERVE
         advice = (
-            "Or lower the parameters named ...Concurrency and WebhookReserve (PROFILE=small does)"
+            "Or choose a smaller Size and WebhookReserve (PROFILE=small does)"
             if allowed >= least
-            else f"Lower parameters do not help: the least is {least}, or 10 with PROFILE=small"
+            else f"Size=small does not help: the least is {least}, or 10 with PROFILE=small"
         )
         if allowed < wanted + reserve:
             raise FailedCheckError(
@@ -273,14 +277,12 @@ class Checks:
 
     def _wanted(self, values: Mapping[str, str]) -> tuple[int, int]:
         """Return the executions that a stack may take, and how many kinds of workers it has."""
-        names = [
-            name
-            for name in values
-            if name.endswith("Concurrency")
-            and (name not in OPTIONAL_WORKERS or not self._lacks(*OPTIONAL_WORKERS[name]))
+        workers = [
+            most
+            for name, most in WORKERS[values["Size"]].items()
+            if name not in OPTIONAL_WORKERS or not self._lacks(*OPTIONAL_WORKERS[name])
         ]
-        wanted = sum(int(values[name]) for name in names)
-        return wanted + WEBHOOKS * int(values.get("WebhookReserve", 0)), len(names)
+        return sum(workers) + WEBHOOKS * int(values.get("WebhookReserve", 0)), len(workers)
 
     def _lacks(self, parameter: str, value: str) -> bool:
         return self._values().get(parameter) == value

@@ -23,17 +23,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".aws-sam" / "build"
 PROTECTION = "TableDeletionProtection"
-EXISTING = "ExistingTableName="
+EXISTING = "ExistingTable="
 UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
 # Parameters under one name; parameters that are given win. `small` runs in a new account, whose
 # quota may be 10 concurrent executions, and costs less than $2 a month while idle.
 PROFILES = {
     "small": {
-        "TurnsConcurrency": "2",
-        "DeliveriesConcurrency": "2",
-        "UpkeepConcurrency": "2",
-        "BackgroundConcurrency": "2",
-        "PushesConcurrency": "2",
+        "Size": "small",
         "Live": "off",
         "Services": "off",
         "Alarms": "off",
@@ -174,7 +170,7 @@ def leaves_table(parameters: Sequence[str], found: Mapping[str, str]) -> bool:
         parameters: The given parameters.
         found: The outputs of the stack before the deployment; none of a new stack.
     """
-    uses_another = any(each.startswith(EXISTING) and each != EXISTING for each in parameters)
+    uses_another = any(each.startswith(f"{EXISTING}arn:") for each in parameters)
     return uses_another and found.get(PROTECTION) == "on" and found.get("OwnTable") != "off"
 
 

@@ -73,7 +73,7 @@ def stack(template: Template, **parameters: str) -> dict[str, Any]:
             if on.get(each.get("Condition"), True)
         }
     document["Parameters"] = {
-        name: {**declared, "Default": values[name]}
+        name: {**declared, "Default": type(declared.get("Default", ""))(values[name])}
         for name, declared in document["Parameters"].items()
     }
     return document

@@ -39,8 +39,7 @@ class _Expansion:
             case {"Ref": str(name)} if name == self._identifier:
                 return self._member
             case {"Fn::FindInMap": path}:
-                mapping, key, name = (self.fill(each) for each in path)
-                return self._mappings[mapping][key][name]
+                return self._looked_up(*(self.fill(each) for each in path))
             case {"Fn::Sub": [str(text), dict() as variables]}:
                 filled = {str(k): str(self.fill(v)) for k, v in variables.items()}
                 return self._text(text, filled)
@@ -49,6 +48,12 @@ class _Expansion:
             case dict():
                 return {str(self._text(k, {})): self.fill(v) for k, v in part.items()}
         return [self.fill(each) for each in part] if isinstance(part, list) else part
+
+    def _looked_up(self, mapping: str, key: str, name: Any) -> Any:
+        """Return a value of a mapping, unless the deployment chooses its name."""
+        if isinstance(name, str):
+            return self._mappings[mapping][key][name]
+        return {"Fn::FindInMap": [mapping, key, name]}
 
     def _text(self, text: str, variables: Mapping[str, str]) -> Any:
         """Return a text as it is, or as `Fn::Sub` if the deployment has to fill in more."""

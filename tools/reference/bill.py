@@ -111,13 +111,13 @@ class Bills:
     def tenant(self, minutes: int) -> Bill:
         """All people and agents of a tenant, as after a mistake of an operator."""
         used = self._bucket(self.settings.tenant_tokens_per_day, minutes)
-        at_once = self.settings.tenant_concurrent_runs or self._at_once("TurnsConcurrency")
+        at_once = self.settings.tenant_concurrent_runs or self._at_once("Turns")
         used += at_once * self._answer
         segments = used // least_tokens() * self.settings.sms_answer_segments
         calls = self._calls(minutes) + self._turns(used)
         used += self.settings.background_tokens_per_day
-        used += self._at_once("BackgroundConcurrency") * self._chunk
-        used += self._at_once("UpkeepConcurrency") * self._summary
+        used += self._at_once("Background") * self._chunk
+        used += self._at_once("Upkeep") * self._summary
         return Bill(used, segments, calls)
 
     @property
@@ -138,8 +138,9 @@ class Bills:
         """The tokens of the largest request of a summary, at one for each character."""
         return self.settings.max_prompt_tokens + SummaryTask.answer_tokens
 
-    def _at_once(self, parameter: str) -> int:
-        return int(str(self.parameters[parameter]))
+    def _at_once(self, name: str) -> int:
+        sizes = Template.load().document["Mappings"]["Sizes"]
+        return int(sizes[str(self.parameters["Size"])][name])
 
     def _bucket(self, size: int, minutes: int) -> int:
         return _most(Rate(size, DAY), minutes)
@@ -149,7 +150,7 @@ class Bills:
 
     def _requests(self, minutes: int) -> int:
         """All that the gateway lets through, for the whole deployment."""
-        return self._at_once("GatewayBurst") + self._at_once("GatewayRequests") * 60 * minutes
+        return self._at_once("Burst") + self._at_once("Requests") * 60 * minutes
 
     def _calls(self, minutes: int) -> int:
         """Requests to the API; the dearest that no limit of a person counts is a read receipt."""

@@ -299,7 +299,7 @@ def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]
             + 3 / 1e6 * OPERATIONS["log_gb"]
         )
         found["metric of invocations"] = OPERATIONS["custom_metric"]  # others have no data
-        if values["Dashboard"] == "on":
+        if values["Alarms"] == "dashboard":
             found["dashboard"] = OPERATIONS["dashboard"]
     if metrics:
         found[f"alarms: {metrics} metrics"] = metrics * OPERATIONS["alarm_metric"]
@@ -316,7 +316,7 @@ def _metrics(alarm: Mapping[str, object]) -> int:
 
 SMS_ON = {"TwilioSecretArn": "arn"}
 STACKS: Mapping[str, tuple[Mapping[str, str], int]] = {
-    "all parts, with `Dashboard=on`": ({**SMS_ON, "Dashboard": "on"}, 2),
+    "all parts, with `Alarms=dashboard`": ({**SMS_ON, "Alarms": "dashboard"}, 2),
     "the defaults, with SMS": (SMS_ON, 2),
     "the defaults, without SMS": ({}, 1),
     "`PROFILE=small` with SMS, both keys in one secret": ({**PROFILES["small"], **SMS_ON}, 1),
