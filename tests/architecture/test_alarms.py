@@ -309,6 +309,7 @@ PAGES = {
     "SignaturesRefusedAlarm",
     "SmokeAlarm",
     "TableErrorsAlarm",
+    "TableIndexesAlarm",
     "TableThrottlesAlarm",
     "TextsFastBurnAlarm",
     "ThrottlesAlarm",

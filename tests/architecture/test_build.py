@@ -303,10 +303,13 @@ class FakeSam:
     ) -> None:
         self.values = {"PublicBaseUrl": base_url, deploy.PROTECTION: protection}
         self.fails = fails
+        self.subscriptions: dict[str, list[dict[str, str]]] = {}
         self.deployed: list[list[str]] = []
         self.aws: list[list[str]] = []
 
     def __call__(self, command: Sequence[str]) -> str:
+        if command[:3] == ["aws", "sns", "list-subscriptions-by-topic"]:
+            return json.dumps({"Subscriptions": self.subscriptions[command[-1]]})
         if command[0] == "aws":
             self.aws.append(list(command[2:]))
             return ""
@@ -372,6 +375,20 @@ def test_tables_stay_unprotected_only_if_the_deployment_says_so(tmp_path: Path) 
 )
 def test_value_is_quoted_for_sam(tmp_path: Path, given: str, passed: str) -> None:
     assert passed in deploy.overrides(tmp_path, [given])
+
+
+def test_address_whose_subscription_is_not_confirmed_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sam = FakeSam()
+    sam.values |= {"PageTopicArn": "arn:page", "TicketTopicArn": "arn:ticket"}
+    confirmed = {"Endpoint": "a@example.com", "SubscriptionArn": "arn:page:1"}
+    pending = {"Endpoint": "b@example.com", "SubscriptionArn": "PendingConfirmation"}
+    sam.subscriptions = {"arn:page": [confirmed], "arn:ticket": [pending]}
+    assert deploy.main(["sam"], sam) == 0
+    printed = capsys.readouterr().out
+    assert "b@example.com gets no alarms" in printed
+    assert "a@example.com" not in printed
 
 
 def test_parameter_without_a_value_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,7 +164,7 @@ OTHER_CALLS = (
     "UpdateTerminationProtection,ListStackResources,GetTemplateSummary,GetStackPolicy} "
     "s3:{CreateBucket,PutObject,GetObject,ListBucket,GetBucketLocation,PutBucketVersioning} "
     "sts:GetCallerIdentity lambda:GetAccountSettings secretsmanager:GetSecretValue "
-    "cloudwatch:DescribeAlarms "
+    "cloudwatch:DescribeAlarms sns:ListSubscriptionsByTopic "
     "dynamodb:{DescribeTable,DescribeTimeToLive,DescribeContinuousBackups,Scan}"
 )
 

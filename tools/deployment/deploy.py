@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".aws-sam" / "build"
 PROTECTION = "TableDeletionProtection"
 EXISTING = "ExistingTable="
+SUBSCRIPTIONS = ("aws", "sns", "list-subscriptions-by-topic", "--output", "json")
+PENDING = "PendingConfirmation"  # in place of the ARN of a subscription
 UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
 # Parameters under one name; parameters that are given win. `small` runs in a new account, whose
 # quota may be 10 concurrent executions, and costs less than $2 a month while idle.
@@ -92,13 +94,13 @@ def run(command: Sequence[str]) -> str:
     """Run a SAM command on the user's terminal.
 
     Returns:
-        The output of a `list` command; an empty string for any other command, which prints its
-        output.
+        The output of a command that lists; an empty string for any other command, which prints
+        its output.
 
     Raises:
         subprocess.CalledProcessError: The command failed and has printed the reason.
     """
-    listing = "list" in command
+    listing = any(part.startswith("list") for part in command)
     stdout = subprocess.PIPE if listing else None
     done = subprocess.run(command, check=True, text=True, stdout=stdout)
     return done.stdout or ""
@@ -179,6 +181,17 @@ def _outputs_if_deployed(sam: str, target: Target, run: Run) -> dict[str, str]:
         return outputs(sam, target, run)
     except subprocess.CalledProcessError:
         return {}  # SAM has printed that there is no such stack
+
+
+def unconfirmed(found: Mapping[str, str], run: Run) -> list[str]:
+    """Return the addresses that get no alarms, because their subscription is not confirmed."""
+    topics = [found[name] for name in ("PageTopicArn", "TicketTopicArn") if name in found]
+    listed = [
+        each
+        for topic in topics
+        for each in json.loads(run([*SUBSCRIPTIONS, "--topic-arn", topic]))["Subscriptions"]
+    ]
+    return sorted({each["Endpoint"] for each in listed if each["SubscriptionArn"] == PENDING})
 
 
 def protect(stack: str, run: Run) -> None:
@@ -263,8 +276,11 @@ def main(argv: Sequence[str], run: Run = run) -> int:
             stack=given.stack, environment=given.env, tags=given.tag, confirm=confirm
         )
         parameters = with_profile(given.profile, given.parameters)
-        for name, value in deploy(given.sam, target, parameters, run).items():
+        found = deploy(given.sam, target, parameters, run)
+        for name, value in found.items():
             print(f"{name:<28}{value}")
+        for address in unconfirmed(found, run):
+            print(f"{address} gets no alarms until somebody follows the link in AWS's mail")
     except BadNameError as error:
         print(f"deploy: {error}", file=sys.stderr)
         return 1
