@@ -114,7 +114,7 @@ class ErrandOrders:
         Raises:
             Forbidden: The run has no chat or no person who asks, or may not pass on what it holds.
             Unprocessable: The question is too long.
-            RateLimited: The person who asks was asked often enough.
+            AlreadyAsked, RateLimited: See `Asking.ask`.
             LostLease, ExtraWriteFailed: Another worker has taken the run over.
         """
         run = claim.run

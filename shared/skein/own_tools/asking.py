@@ -90,7 +90,7 @@ class Approvals:
 
         Raises:
             Correctable: The question would be too long.
-            Failed: There is nobody to ask, or the person was asked often enough.
+            Failed: There is nobody to ask, or the person is asked already.
             LostLease: Another worker has taken the run over.
         """
         run = call.activation.run
@@ -124,7 +124,7 @@ class Approvals:
 
         Raises:
             Correctable: The question cannot be asked in this chat.
-            Failed: There is nobody to ask, or the person was asked often enough.
+            Failed: There is nobody to ask, or the person is asked already.
             LostLease: Another worker has taken the run over.
         """
         run = call.activation.run

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from skein.channels.text_cuts import cut_text
 from skein.errors import (
+    AlreadyAsked,
     ConditionFailed,
     Conflict,
     ExtraWriteFailed,
@@ -97,7 +98,7 @@ class Forgettings:
         Raises:
             Failed: There is nobody to ask.
             Unprocessable: The query has no words to search for.
-            RateLimited: The person was asked often enough.
+            AlreadyAsked: A question about these messages is open.
             ReadersChanged: Someone joined the chat of the activation.
             ExtraWriteFailed: Another worker has taken the run over.
         """
@@ -205,7 +206,7 @@ class Forgettings:
                     self.asking.ask(new, extra_writes=extra_writes)
                     return
             except Rejected as error:
-                if soon:
+                if soon and not isinstance(error, AlreadyAsked):
                     self._look_again(request, now + ANOTHER_TRY)
                     return
                 extra = {"request_id": request.id, "why": type(error).__name__}

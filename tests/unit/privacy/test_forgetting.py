@@ -279,6 +279,18 @@ def test_person_who_was_asked_often_enough_is_asked_later_or_never(
     assert requests_of(world) == []
 
 
+def test_request_in_a_group_ends_if_the_person_is_asked_already() -> None:
+    world = told(ASKS, ASKS)
+    world.post("Forget my PIN", ZOE, chat_id=HOME)
+    settle(world)
+    indexed(world)
+    world.chat(ZOE, BEN, COACH, chat_id=GROUP, respond="mention", visibility="private")
+    world.post("@Coach forget my PIN", ZOE, chat_id=GROUP)
+    finish(world)
+    answer(world, NO)
+    assert question(world).choice is not None  # there is one only
+
+
 def test_request_ends_after_a_day_without_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     world = told(ASKS, "I ask you.")
     request_in_group(world)

@@ -132,7 +132,7 @@ class Proposals:
             NotFound: The agent is not a member of a chat, or the run may not write to it.
             Conflict: A chat is discarded.
             Unprocessable: The text or the list of chats is too long.
-            RateLimited: The person was asked often enough.
+            AlreadyAsked, RateLimited: See `Asking.ask`.
             ReadersChanged: Someone joined the chat of the activation.
             ExtraWriteFailed: Another worker has taken the run over.
         """
