@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 
 from skein.errors import RateLimited
+from skein.models.chats.chat import Message
 from skein.models.chats.choice import INVITATION
 from skein.models.chats.person_choices import (
     MAX_CONSENTS_A_DAY,
@@ -20,7 +21,7 @@ from skein.models.chats.person_choices import (
     OpenChoice,
     PersonChoices,
 )
-from skein.models.common.storage import Item, Key, Put, at_version
+from skein.models.common.storage import Item, Key, Put, Write, at_version
 from skein.ports import Table
 
 CODE_KEPT = timedelta(days=1)  # after its choice is over, so that a late SMS is told so
@@ -169,6 +170,13 @@ def stored_choices(choices: PersonChoices) -> Put:
     """Return the write that stores changed choices, if nobody changed them since they were read."""
     raised = choices.model_copy(update={"version": choices.version + 1})
     return Put(raised.key, raised.to_item(), at_version(choices.version))
+
+
+def expired(question: Message, now: datetime) -> list[Write]:
+    """Return the write by which an open question expires now; none if it is over already."""
+    if question.choice is None or question.choice.status(now) != "open":
+        return []
+    return [question.with_choice(question.choice.model_copy(update={"expires_at": now}))]
 
 
 def _others(choices: PersonChoices, asked: OpenChoice) -> list[OpenChoice]:

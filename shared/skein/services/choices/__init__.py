@@ -11,6 +11,5 @@ __all__ = [
     "open_choices",
     "proposals",
     "typed_answers",
-    "typed_words",
     "wording",
 ]

@@ -35,6 +35,7 @@ from skein.models.common.storage import Write
 from skein.models.config.sharing import SharingStamp
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.person_choices import (
+    expired,
     invitation_to,
     read_choices,
     stored_choices,
@@ -45,7 +46,6 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.choices.codes import could_answer, new_codes
 from skein.services.choices.effect import AnswerEffects
-from skein.services.choices.ending import expired
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import effective_in
 from skein.services.delivery.choice_text import choice_text

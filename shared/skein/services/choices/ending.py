@@ -1,11 +1,9 @@
-"""End open choices without answers: all of a person at once, or the oldest of a chat."""
-
-from datetime import datetime
+"""End all open choices of a person at once, without answers."""
 
 from skein.models.chats.chat import Message
 from skein.models.common.storage import Delete, Write, at_version
 from skein.ports import Clock, Table
-from skein.services.chat_state.person_choices import read_choices
+from skein.services.chat_state.person_choices import expired, read_choices
 from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.optimistic import optimistic
 
@@ -31,10 +29,3 @@ def _end_once(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
     writes: list[Write] = [Delete(choices.key, at_version(choices.version))]
     writes += [write for item in found.values() for write in expired(Message.from_item(item), now)]
     table.transact(writes)
-
-
-def expired(question: Message, now: datetime) -> list[Write]:
-    """Return the write by which an open question expires now; none if it is over already."""
-    if question.choice is None or question.choice.status(now) != "open":
-        return []
-    return [question.with_choice(question.choice.model_copy(update={"expires_at": now}))]
