@@ -10,8 +10,8 @@ from threading import Event, Thread
 import pytest
 
 from skein.adapters.outbound_http import OutboundHttpClient, is_public
-from skein.errors import Ambiguous, Failed, SkeinError, Unavailable
-from skein.models.common.http import HttpRequest
+from skein.errors import Ambiguous, Failed, Redirected, SkeinError, Unavailable
+from skein.models.common.http import HttpAnswer, HttpRequest
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -43,8 +43,9 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"]))
         shown = {"body": body.decode(), "key": self.headers["Idempotency-Key"]}
         answer = json.dumps(shown).encode()
-        self.send_response(307 if self.path == "/to/other" else 201)
-        if self.path == "/to/other":
+        redirects = {"/to/other": 307, "/see/other": 303}
+        self.send_response(redirects.get(self.path, 201))
+        if self.path in redirects:
             self.send_header("location", "/other")
         self.send_header("content-length", str(len(answer)))
         self.end_headers()
@@ -89,11 +90,28 @@ def test_body_and_headers_arrive_also_after_a_redirect_that_keeps_the_method(
 
 @pytest.mark.parametrize(
     ("path", "error"),
-    [("/loop", Failed), ("/away", Failed), ("/large", Ambiguous), ("/slow", Ambiguous)],
+    [("/loop", Redirected), ("/away", Redirected), ("/large", Ambiguous), ("/slow", Ambiguous)],
 )
 def test_limits_are_kept(url: str, path: str, error: type[SkeinError]) -> None:
     with pytest.raises(error):
         LOCAL.send(get(url + path), seconds=0.3 if path == "/slow" else 5)
+
+
+def test_post_whose_redirect_is_not_followed_may_have_been_done(url: str) -> None:
+    """A service may do a POST, and redirect to the page that shows what it did."""
+
+    class Gone(OutboundHttpClient):
+        """The service is out of reach after its first answer."""
+
+        def exchange(self, request: HttpRequest, until: float) -> tuple[HttpAnswer, str | None]:
+            if not request.url.endswith("/to/other"):
+                raise Unavailable("gone")
+            return OutboundHttpClient.exchange(self, request, until)
+
+    with pytest.raises(Redirected):
+        LOCAL.send(get(url + "/see/other", "POST", b"{}"), seconds=5)
+    with pytest.raises(Redirected):
+        Gone(loopback=True).send(get(url + "/to/other", "POST", b"{}"), seconds=5)
 
 
 def test_deployed_client_reaches_no_loopback(url: str) -> None:
