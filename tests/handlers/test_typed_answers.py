@@ -189,6 +189,18 @@ def test_question_that_gives_its_place_ends_with_its_repetition() -> None:
     assert [choice.repeated_seq for choice in choices_of(world).open] == [None] * MAX_OPEN
 
 
+def test_repetition_is_stored_in_attributes_that_older_code_ignores() -> None:
+    world, husam = booking()
+    typed(husam)
+    stored = world.table.get(last(world).key)
+    assert stored is not None
+    assert (stored["repeats"], "repeats" in stored["choice"]) == (2, False)
+    listed = world.table.get(choices_of(world).key)
+    assert listed is not None
+    assert listed["repeated"] == {"chat_1#2": 5}
+    assert all("repeated_seq" not in one for one in listed["open"])
+
+
 @pytest.mark.parametrize("seq", [2, 5])
 def test_press_on_the_question_or_the_repetition_counts_once(seq: int) -> None:
     world, husam = booking()

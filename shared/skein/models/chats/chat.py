@@ -601,7 +601,7 @@ class Message(Stored):
 
     def with_choice(self, choice: Choice) -> Update:
         """Return the write that replaces the choice, if it is still the one that was read."""
-        changed = choice.model_dump(mode="json", exclude_none=True)
+        changed = choice.model_dump(mode="json", exclude_none=True, exclude={"repeats"})
         unchanged = Is("choice", self.attributes().get("choice"))
         return Update(self.key, set={"choice": changed}, condition=unchanged)
 
@@ -618,15 +618,25 @@ class Message(Stored):
     @classmethod
     def from_item(cls, item: Item) -> "Message":
         """Build the message from table attributes."""
-        return cls.model_validate({**item, "media": item["files"]} if "files" in item else item)
+        if "files" in item:
+            item = {**item, "media": item["files"]}
+        if item.get("choice") is not None and "repeats" in item:
+            item = {**item, "choice": {**item["choice"], "repeats": item["repeats"]}}
+        return cls.model_validate(item)
 
     def attributes(self) -> Item:
         """Return the message as table attributes.
 
-        Its files have an attribute of their own, because release 0.2.0 wants a URL in `media`.
+        Its files have an attribute of their own, because release 0.2.0 wants a URL in `media`. So
+        does what a choice repeats, because release 0.3.0 knows no such attribute of a choice.
         """
         made = super().attributes()
-        return {**made, "media": [], "files": made["media"]} if self.media else made
+        if self.media:
+            made = {**made, "media": [], "files": made["media"]}
+        if self.choice is not None and self.choice.repeats is not None:
+            choice = {name: each for name, each in made["choice"].items() if name != "repeats"}
+            made = {**made, "choice": choice, "repeats": self.choice.repeats}
+        return made
 
     def to_item(self) -> Item:
         """Return the message as table attributes."""

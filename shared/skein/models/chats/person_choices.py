@@ -150,7 +150,34 @@ class PersonChoices(Stored):
         )
         return self.model_copy(update={"open": settled})
 
+    @classmethod
+    def from_item(cls, item: Item) -> Self:
+        """Build the choices from table attributes."""
+        repeated = item.get("repeated", {})
+        listed = [
+            {**one, "repeated_seq": repeated[where]} if (where := _place(one)) in repeated else one
+            for one in item.get("open", ())
+        ]
+        return super().from_item({**item, "open": listed})
+
+    def attributes(self) -> Item:
+        """Return the choices as table attributes.
+
+        The repetitions have an attribute of their own, because release 0.3.0 knows no such
+        attribute of an open choice.
+        """
+        made = super().attributes()
+        repeated = {
+            _place(one): one.pop("repeated_seq") for one in made["open"] if "repeated_seq" in one
+        }
+        return {**made, "repeated": repeated} if repeated else made
+
     def to_item(self) -> Item:
         """Return the choices as table attributes, due if the person is to be asked."""
         times = [choice.ask_at for choice in self.open if choice.ask_at is not None]
         return self.attributes() | (due_pointer("choice", self.key, min(times)) if times else {})
+
+
+def _place(listed: Item) -> str:
+    """Return where the question of a stored open choice stands."""
+    return f"{listed['chat_id']}#{listed.get('seq')}"
