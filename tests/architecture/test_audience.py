@@ -94,6 +94,8 @@ OTHERS = {
     "own_tools/ledger.py": "a recorded call; `calls.py` asks who may see its words",
     "own_tools/operator_approvals.py": "the call that waits, for operators",
     "services/choices/answering.py": "the question, for the person who answers it",
+    "services/choices/asking.py": "the person's open questions in the same chat, to ask once",
+    "services/choices/typed_answers.py": "the question, to repeat it in its chat",
     "services/choices/ending.py": "whether a question is open; no words",
     "services/choices/invitations.py": "the question of an invitation, to record its answer",
     "services/choices/open_choices.py": "for the person who may answer them",
