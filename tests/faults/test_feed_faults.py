@@ -1,6 +1,5 @@
 """Changes of the table that are repeated, late, out of order or lost, and deaths during a batch."""
 
-import json
 import random
 from collections.abc import Callable
 
@@ -9,14 +8,10 @@ import pytest
 import feed as feed_function
 from local.events import Event
 from skein.errors import Unavailable
-from skein.events.api import NewEndpoint
-from skein.events.endpoints import EventEndpoints
-from skein.events.queuing import CACHED_FOR
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.common.storage import Item, Key, Query, Update
 from skein.recall.models.stored import Posting, RecallPassage
 from tests.faults.deployment import FEED_SECONDS, Deployment, Strike, deaths
-from tests.faults.sampling import Share
 from tests.support.builders import TENANT, bot, person
 
 LINES = (
@@ -109,31 +104,6 @@ def test_death_at_any_call_during_a_batch_leads_to_the_same_index() -> None:
         world.live()
         assert world.deaths == 1
         assert index(world) == undisturbed()
-
-
-def listening() -> Deployment:
-    """A chat with a message whose endpoint is told of messages."""
-    world = deployment()
-    endpoint = NewEndpoint(url="https://shop.example/events", types=("message.created",))
-    world.app.get(EventEndpoints).create(TENANT, endpoint)
-    world.clock.advance(CACHED_FOR.total_seconds())
-    for text in LINES:
-        world.post(text, person())
-    return world
-
-
-def test_death_loses_no_event_and_keeps_their_order(share: Share) -> None:
-    world = listening()
-    world.fuse.arm(0, after=False)
-    world.live()
-    for strike in share.of(deaths(list(world.fuse.calls))):
-        world = listening()
-        world.plan(strike)
-        world.live()
-        events = [json.loads(request.body) for request in world.service.requests]
-        told = {event["id"]: event["data"]["seq"] for event in events}
-        assert [*told.values()] == [1, 2, 3, 4], strike
-        assert len(events) <= 2 * len(told), strike  # a batch that is read again is told again
 
 
 def test_queue_that_refuses_jobs_leaves_the_changes_unread() -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from skein.errors import Conflict, ExtraWriteFailed, NotFound, Unprocessable
+from skein.errors import Ambiguous, Conflict, ExtraWriteFailed, NotFound, Unprocessable
 from skein.models.common.address import Route
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
@@ -15,6 +15,7 @@ from skein.models.common.storage import Check, Exists, Key, Update, Write
 from skein.models.outbox.jobs import DeliveryJob, RunJob, UpkeepJob
 from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
+from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.routes import sms_route
 
@@ -167,6 +168,28 @@ def test_the_same_message_fifty_times_at_once_is_one_message() -> None:
     assert len({p.message.id for p in posted}) == 1
     assert sum(p.created for p in posted) == 1
     assert world.texts() == ["Hi"]
+
+
+@pytest.mark.parametrize("took_effect", [True, False])
+def test_post_whose_write_gets_no_answer_is_stored_once(took_effect: bool) -> None:
+    class Unclear(MemoryTable):
+        answers = True
+
+        def transact(self, writes: Sequence[Write]) -> None:
+            clear, self.answers = self.answers, True
+            if clear or took_effect:
+                super().transact(writes)
+            if not clear:
+                raise Ambiguous("no answer")
+
+    table = Unclear()
+    world = World(overrides={"table": table})
+    world.table = table
+    world.chat(HUSAM, bot())
+    table.answers = False
+    posted = world.post("Hello", HUSAM)
+    assert [message.id for message in world.messages()] == [posted.message.id]
+    assert [run.trigger.seq for run in world.runs()] == [1]
 
 
 def test_posting_moves_a_persons_own_mark_but_never_an_agents() -> None:

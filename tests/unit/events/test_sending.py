@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,11 +18,12 @@ from skein.events.queuing import CACHED_FOR, EventQueue
 from skein.feed.events import events_of
 from skein.models.common.http import HttpAnswer
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Put, Update
+from skein.models.common.storage import Page, Put, Query, Update, Write
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.outbox.changes import ItemChange
 from skein.settings import Settings
 from skein_client import verify_event
+from tests.fakes.table import MemoryTable
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.choices import answer, ask
 from tests.support.desk import Desk
@@ -126,6 +127,90 @@ def test_failing_event_holds_the_later_ones_of_its_chat_only() -> None:
     world.service.answer = lambda _: HttpAnswer(status=204)
     world.service.requests.clear()
     world.later(minutes=20)
+    assert world.seqs == [1, 2]
+
+
+def test_worker_that_was_overtaken_neither_sends_more_nor_holds_up_later_events() -> None:
+    world = Told()
+    world.chat(person(), bot(), respond="manual")
+    world.endpoint()
+
+    def answer(_: Any) -> HttpAnswer:
+        if len(world.service.requests) == 1:
+            world.later(minutes=2)  # the lease ends, and another worker takes over
+        return HttpAnswer(status=500 if world.seqs[-1] == 2 else 204)
+
+    world.service.answer = answer
+    for text in ("One", "Two"):
+        world.post(text, person())
+    world.drain()
+    assert world.seqs == [1, 1, 2]
+    world.service.answer = lambda _: HttpAnswer(status=204)
+    world.later(minutes=2)
+    assert world.seqs == [1, 1, 2, 2]
+    world.service.requests.clear()
+    world.post("Three", person())
+    world.run_ready()
+    assert world.seqs == [3]
+
+
+def test_event_that_cannot_be_queued_holds_the_later_ones() -> None:
+    class Refusing(MemoryTable):
+        refuses = False
+
+        def transact(self, writes: Sequence[Write]) -> None:
+            if self.refuses and any("#EVENTS#" in write.key.pk for write in writes):
+                self.refuses = False
+                raise Unavailable("throttled")
+            super().transact(writes)
+
+    class Throttled(Told):
+        def empty_table(self) -> Refusing:
+            return Refusing(self.clock)
+
+    world = Throttled()
+    world.chat(person(), bot(), respond="manual")
+    world.endpoint()
+    for text in ("One", "Two"):
+        world.post(text, person())
+    assert isinstance(world.table, Refusing)
+    world.table.refuses = True
+    world.run_ready()
+    assert world.seqs == []
+    world.drain()
+    assert world.seqs == [1, 2]
+
+
+def test_event_that_is_queued_while_its_lane_is_released_is_sent() -> None:
+    class Releasing(MemoryTable):
+        meanwhile: Callable[[], object] | None = None
+
+        def query(self, query: Query) -> Page:
+            page = super().query(query)
+            if not page.items and "#EVENTS#" in query.pk and self.meanwhile is not None:
+                happen, self.meanwhile = self.meanwhile, None
+                happen()
+            return page
+
+    class Meanwhile(Told):
+        def empty_table(self) -> Releasing:
+            return Releasing(self.clock)
+
+    world = Meanwhile()
+    world.chat(person(), bot(), respond="manual")
+    world.endpoint()
+    world.drain()
+    assert isinstance(world.table, Releasing)
+    world.service.requests.clear()
+
+    def another() -> None:
+        world.post("Two", person())
+        world.run_ready()
+
+    world.table.meanwhile = another
+    world.post("One", person())
+    world.drain()
+    world.later(minutes=2)
     assert world.seqs == [1, 2]
 
 

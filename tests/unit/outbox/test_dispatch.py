@@ -1,7 +1,10 @@
 """Dispatch: jobs get their hops, and a job beyond the limit is left to the tick."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from skein.errors import Unavailable
 from skein.hops import handling
 from skein.models.outbox.jobs import Job, RunJob, UpkeepJob
 from skein.services.outbox.dispatch import MAX_HOPS, Dispatch
@@ -47,6 +50,20 @@ def test_send_beyond_the_limit_leaves_the_jobs_to_the_tick(
     assert not outbox.hops
     assert outbox.metrics.counts == {"HopLimitReached": 2}
     assert caplog.messages == ["hop limit reached, jobs left to the tick"] * 2
+
+
+def test_send_to_queue_that_is_down_raises_nothing_and_is_counted() -> None:
+    class Down(MemoryQueues):
+        def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+            raise Unavailable("the queue is down")
+
+    outbox = Outbox()
+    dispatch = Dispatch(queues=Down(FixedClock(NOON)), metrics=outbox.metrics)
+    try:
+        dispatch.send([RUN, UPKEEP])
+    except Unavailable:
+        pytest.fail("the work is committed, so its caller must not fail")
+    assert outbox.metrics.counts == {"JobsNotSent": 2}
 
 
 def test_job_of_an_older_version_has_no_hops() -> None:
