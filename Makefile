@@ -108,6 +108,10 @@ coverage: $(DEVELOPMENT) $(FILES) ## Measure the tests' branch coverage by packa
 mutation: $(DEVELOPMENT) $(FILES) $(TOOLS) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
 	@nice .cache/tools/bin/python -m tools.quality.mutation $(ARGS)
 
+.PHONY: guards
+guards: $(DEVELOPMENT) $(FILES) ## Remove each guard of a guarantee in turn: its tests must fail (five minutes; ARGS="--quick", ARGS=events)
+	@$(BIN)/python -m tools.quality.guards $(ARGS)
+
 .PHONY: test-model
 test-model: $(DEVELOPMENT) $(SMALL_MODEL) $(FILES) ## Run the tests of the local model (two minutes)
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)

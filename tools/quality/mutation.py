@@ -10,7 +10,6 @@ import os
 import random
 import re
 import shlex
-import shutil
 import sys
 import tempfile
 import time
@@ -24,7 +23,8 @@ from cosmic_ray.testing import run_tests
 from cosmic_ray.work_db import use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome
 
-ROOT = Path(__file__).resolve().parents[2]
+from tools.quality.project_copy import ROOT, copy_project
+
 LAYER = Path("shared/skein")
 TESTS = Path("tests")
 
@@ -61,7 +61,6 @@ EQUIVALENT = re.compile(
 )
 SLOWER = 10  # a mutant whose tests take so many times as long counts as noticed
 MIN_MUTANT_SECONDS = 60.0
-LEFT_OUT = (".*", "build", "__pycache__")
 
 
 class Score(NamedTuple):
@@ -134,13 +133,6 @@ def score(
         else:
             killed += 1
     return Score(killed, timeouts, survivors)
-
-
-def copy_project(target: Path) -> None:
-    """Copy all that tests read into a folder, which mutants may change."""
-    shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
-    # The tokenizers' ranks and the embeddings, which no mutant changes.
-    (target / ".cache").symlink_to(ROOT / ".cache")
 
 
 def arguments(given: list[str]) -> argparse.Namespace:

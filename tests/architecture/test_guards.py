@@ -1,0 +1,26 @@
+"""The table of guards: each guarantee has one, and each entry matches the code and the tests."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.quality.guards import LAYER, TABLE, Guard, guards_in
+
+ROOT = Path(__file__).resolve().parents[2]
+GUARDS = guards_in(TABLE)
+
+
+def test_each_guarantee_of_the_docs_has_a_guard() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Guarantees\n")[2].partition("\n## ")[0]
+    guarantees = set(re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE))
+    assert guarantees == {guard.guarantee for guard in GUARDS}
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=[guard.name for guard in GUARDS])
+def test_guard_is_found_with_its_tests(guard: Guard) -> None:
+    source = (ROOT / LAYER / guard.file).read_text(encoding="utf-8")
+    assert guard.removed_from(source) != source
+    for file, _, name in (test.partition("::") for test in guard.tests):
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8")

@@ -1,0 +1,221 @@
+"""Guards of the guarantees: without any one of them, the tests that prove it must fail.
+
+`guards.toml` lists the guards. `make guards` removes one guard at a time from a copy of the
+project and runs its tests there. Each test must fail by an assertion. A guard whose code is not
+found exactly once, or whose tests fail with the guard in place, is an error, too.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import cache_from_source
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from tools.quality.project_copy import ROOT, copy_project
+
+TABLE = Path(__file__).with_suffix(".toml")
+LAYER = Path("shared/skein")
+SECONDS = 300  # for the tests of one guard, on a busy machine
+ASSERTIONS = ("AssertionError", "assert ", "Failed: ")
+TIMEOUT = "Failed: Timeout"  # of pytest-timeout
+
+
+class Guard(NamedTuple):
+    """Code that keeps a guarantee, and the tests that notice when it is gone.
+
+    Attributes:
+        name: What the guard prevents.
+        guarantee: The guarantee, as docs/operations.md words it.
+        file: The module, below `shared/skein`.
+        code: The code of the guard, which the module contains once.
+        without: The code in its place when the guard is removed.
+        tests: The tests, as `unit/chats/test_post_message.py::test_name`; each must fail.
+        quick: Whether the short form includes the guard.
+    """
+
+    name: str
+    guarantee: str
+    file: str
+    code: str
+    without: str
+    tests: tuple[str, ...]
+    quick: bool = False
+
+    def removed_from(self, source: str) -> str:
+        """Return the source of the module without the guard.
+
+        Raises:
+            ValueError: The module does not contain the guard's code exactly once.
+        """
+        count = source.count(self.code)
+        if count != 1:
+            raise ValueError(f"{self.file} contains the guard's code {count} times")
+        return source.replace(self.code, self.without)
+
+
+class Result(NamedTuple):
+    """What the tests of a guard showed; `problem` is None if all of them noticed its removal."""
+
+    guard: Guard
+    problem: str | None
+    seconds: float
+
+
+def guards_in(table: Path) -> tuple[Guard, ...]:
+    """Read the table of guards."""
+    rows = tomllib.loads(table.read_text(encoding="utf-8"))["guard"]
+    return tuple(Guard(**row | {"tests": tuple(row["tests"])}) for row in rows)
+
+
+def failures_in(report: Path) -> Iterator[tuple[str, str | None]]:
+    """Yield each test of a JUnit report, and the message of its failure."""
+    for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - by pytest
+        file = case.attrib["classname"].removeprefix("tests.").replace(".", "/")
+        name = case.attrib["name"].partition("[")[0]
+        broken = next((found for kind in ("failure", "error") for found in case.iter(kind)), None)
+        message = None if broken is None else broken.attrib.get("message", "")
+        yield f"{file}.py::{name}", message
+
+
+def outcomes(project: Path, tests: Iterable[str]) -> dict[str, list[str]]:
+    """Run tests in a copy of the project, and return the failures of each.
+
+    Raises:
+        RuntimeError: The tests took too long, or pytest could not run all of them.
+    """
+    report = project / ".guards.xml"
+    report.unlink(missing_ok=True)
+    options = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    chosen = list(dict.fromkeys(tests))
+    command = [sys.executable, "-m", "pytest", *options, *(f"tests/{name}" for name in chosen)]
+    try:
+        ran = subprocess.run(
+            command, cwd=project, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"the tests took more than {SECONDS} seconds") from error
+    if ran.returncode not in {0, 1}:
+        raise RuntimeError(f"pytest ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+    found: dict[str, list[str]] = {}
+    for name, message in failures_in(report):
+        found.setdefault(name, []).extend([message] if message is not None else [])
+    return found
+
+
+def problem_of(project: Path, guard: Guard) -> str | None:
+    """Run the tests of a guard without it, and say what they should have noticed."""
+    module = project / LAYER / guard.file
+    source = module.read_text(encoding="utf-8")
+    try:
+        _write(module, guard.removed_from(source))
+        found = outcomes(project, guard.tests)
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    finally:
+        _write(module, source)
+    silent = [name for name in guard.tests if not found.get(name)]
+    if silent:
+        return f"these tests pass without it: {', '.join(silent)}"
+    others = [text for texts in found.values() for text in texts if not _asserts(text)]
+    return f"a test fails by no assertion: {others[0]}" if others else None
+
+
+def _asserts(message: str) -> bool:
+    return message.startswith(ASSERTIONS) and not message.startswith(TIMEOUT)
+
+
+def _write(module: Path, source: str) -> None:
+    """Write a module; two versions of one size and second would share their compiled code."""
+    module.write_text(source, encoding="utf-8")
+    Path(cache_from_source(str(module))).unlink(missing_ok=True)
+
+
+def check(guards: Sequence[Guard], workers: int) -> Iterator[Result]:
+    """Remove each guard once, several side by side, each in a copy of the project.
+
+    Raises:
+        RuntimeError: Tests fail with all guards in place.
+    """
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
+        free: SimpleQueue[Path] = SimpleQueue()
+        for number in range(workers):
+            project = Path(folder) / str(number)
+            copy_project(project)
+            free.put(project)
+
+        def unchanged() -> dict[str, list[str]]:
+            project = free.get()
+            try:
+                return outcomes(project, (name for guard in guards for name in guard.tests))
+            finally:
+                free.put(project)
+
+        def remove(guard: Guard) -> Result:
+            project, began = free.get(), time.monotonic()
+            try:
+                return Result(guard, problem_of(project, guard), time.monotonic() - began)
+            finally:
+                free.put(project)
+
+        before = pool.submit(unchanged)
+        yield from pool.map(remove, guards)
+        failed = [name for name, failures in before.result().items() if failures]
+        if failed:
+            raise RuntimeError(f"with all guards in place, these fail: {', '.join(failed)}")
+
+
+def arguments(given: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tools.quality.guards")
+    parser.add_argument("only", nargs="*", help="parts of guards' names; without any, all")
+    parser.add_argument("--quick", action="store_true", help="only a few guards")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    return parser.parse_args(given)
+
+
+def main(given: list[str]) -> int:
+    """Print a line for each guard.
+
+    Returns:
+        The exit status: 0, or 1 if a guard can be removed unnoticed or its entry is wrong.
+    """
+    options, guards = arguments(given), guards_in(TABLE)
+    stale = False
+    for guard in guards:
+        try:
+            guard.removed_from((ROOT / LAYER / guard.file).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            print(f"guards: {guard.name}: {error}")
+            stale = True
+    chosen = [
+        guard
+        for guard in guards
+        if (guard.quick or not options.quick)
+        and (not options.only or any(part in guard.name for part in options.only))
+    ]
+    if stale or not chosen:
+        return 1
+    unnoticed = 0
+    try:
+        for result in check(chosen, options.workers):
+            unnoticed += result.problem is not None
+            told = f"NOT NOTICED: {result.problem}" if result.problem else "noticed"
+            print(f"{result.seconds:5.1f} s  {result.guard.name}: {told}", flush=True)
+    except RuntimeError as error:
+        print(f"guards: {error}")
+        return 1
+    print(f"guards: {len(chosen) - unnoticed} of {len(chosen)} removals noticed")
+    return int(unnoticed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
