@@ -24,7 +24,7 @@ from tools.quality.project_copy import ROOT, copy_project
 
 TABLE = Path(__file__).with_suffix(".toml")
 LAYER = Path("shared/skein")
-SECONDS = 300  # for the tests of one guard, on a busy machine
+SECONDS = 180  # for the tests of one guard, on a busy machine
 ASSERTIONS = ("AssertionError", "assert ", "Failed: ")
 TIMEOUT = "Failed: Timeout"  # of pytest-timeout
 

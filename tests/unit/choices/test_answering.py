@@ -135,6 +135,15 @@ def test_an_answer_survives_another_change_of_the_persons_choices() -> None:
     assert [choice.seq for choice in choices_of(world).open] == [2]
 
 
+def test_an_answer_and_a_question_of_another_chat_at_once_both_count() -> None:
+    world = direct_world()
+    world.chat(HUSAM, COACH, chat_id="chat_2")
+    ask(world)
+    interrupted(world, lambda: ask(world, chat_id="chat_2", client_id="ask-2"))
+    answer(world, 1)
+    assert [choice.chat_id for choice in choices_of(world).open] == ["chat_2"]
+
+
 def test_another_member_may_not_answer() -> None:
     world = team()
     ask(world)

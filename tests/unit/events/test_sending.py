@@ -135,10 +135,10 @@ def test_worker_that_was_overtaken_neither_sends_more_nor_holds_up_later_events(
     world.chat(person(), bot(), respond="manual")
     world.endpoint()
 
-    def answer(_: Any) -> HttpAnswer:
+    def answer(request: Any) -> HttpAnswer:
         if len(world.service.requests) == 1:
             world.later(minutes=2)  # the lease ends, and another worker takes over
-        return HttpAnswer(status=500 if world.seqs[-1] == 2 else 204)
+        return HttpAnswer(status=500 if json.loads(request.body)["data"]["seq"] == 2 else 204)
 
     world.service.answer = answer
     for text in ("One", "Two"):
