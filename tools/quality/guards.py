@@ -76,18 +76,16 @@ def guards_in(table: Path) -> tuple[Guard, ...]:
     return tuple(Guard(**row | {"tests": tuple(row["tests"])}) for row in rows)
 
 
-def failures_in(report: Path) -> Iterator[tuple[str, str | None]]:
-    """Yield each test of a JUnit report, and the message of its failure."""
+def failures_in(report: Path) -> Iterator[tuple[str, str]]:
+    """Yield each failed test of a JUnit report, and the message of its failure."""
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - by pytest
         file = case.attrib["classname"].removeprefix("tests.").replace(".", "/")
-        name = case.attrib["name"].partition("[")[0]
-        broken = next((found for kind in ("failure", "error") for found in case.iter(kind)), None)
-        message = None if broken is None else broken.attrib.get("message", "")
-        yield f"{file}.py::{name}", message
+        for broken in (*case.iter("failure"), *case.iter("error")):
+            yield f"{file}.py::{case.attrib['name']}", broken.attrib.get("message", "")
 
 
-def outcomes(project: Path, tests: Iterable[str]) -> dict[str, list[str]]:
-    """Run tests in a copy of the project, and return the failures of each.
+def failures(project: Path, tests: Iterable[str]) -> dict[str, str]:
+    """Run tests in a copy of the project, and return the messages of those that failed.
 
     Raises:
         RuntimeError: The tests took too long, or pytest could not run all of them.
@@ -105,10 +103,7 @@ def outcomes(project: Path, tests: Iterable[str]) -> dict[str, list[str]]:
         raise RuntimeError(f"the tests took more than {SECONDS} seconds") from error
     if ran.returncode not in {0, 1}:
         raise RuntimeError(f"pytest ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
-    found: dict[str, list[str]] = {}
-    for name, message in failures_in(report):
-        found.setdefault(name, []).extend([message] if message is not None else [])
-    return found
+    return dict(failures_in(report))
 
 
 def problem_of(project: Path, guard: Guard) -> str | None:
@@ -117,16 +112,21 @@ def problem_of(project: Path, guard: Guard) -> str | None:
     source = module.read_text(encoding="utf-8")
     try:
         _write(module, guard.removed_from(source))
-        found = outcomes(project, guard.tests)
+        found = failures(project, guard.tests)
     except (RuntimeError, ValueError) as error:
         return str(error)
     finally:
         _write(module, source)
-    silent = [name for name in guard.tests if not found.get(name)]
+    silent = [name for name in guard.tests if not any(_is_of(name, each) for each in found)]
     if silent:
         return f"these tests pass without it: {', '.join(silent)}"
-    others = [text for texts in found.values() for text in texts if not _asserts(text)]
+    others = [message for message in found.values() if not _asserts(message)]
     return f"a test fails by no assertion: {others[0]}" if others else None
+
+
+def _is_of(test: str, case: str) -> bool:
+    """Tell whether a case is a test, or one of its parameters."""
+    return case == test or case.startswith(f"{test}[")
 
 
 def _asserts(message: str) -> bool:
@@ -152,10 +152,10 @@ def check(guards: Sequence[Guard], workers: int) -> Iterator[Result]:
             copy_project(project)
             free.put(project)
 
-        def unchanged() -> dict[str, list[str]]:
+        def unchanged() -> dict[str, str]:
             project = free.get()
             try:
-                return outcomes(project, (name for guard in guards for name in guard.tests))
+                return failures(project, (name for guard in guards for name in guard.tests))
             finally:
                 free.put(project)
 
@@ -168,8 +168,7 @@ def check(guards: Sequence[Guard], workers: int) -> Iterator[Result]:
 
         before = pool.submit(unchanged)
         yield from pool.map(remove, guards)
-        failed = [name for name, failures in before.result().items() if failures]
-        if failed:
+        if failed := before.result():
             raise RuntimeError(f"with all guards in place, these fail: {', '.join(failed)}")
 
 

@@ -130,6 +130,23 @@ def test_failing_event_holds_the_later_ones_of_its_chat_only() -> None:
     assert world.seqs == [1, 2]
 
 
+def test_job_of_a_lane_that_a_worker_has_sends_nothing() -> None:
+    world = Told()
+    world.chat(person(), bot(), respond="manual")
+    world.endpoint()
+
+    def answer(_: Any) -> HttpAnswer:
+        if len(world.service.requests) == 1:
+            world.post("Two", person())
+            world.run_ready()
+        return HttpAnswer(status=204)
+
+    world.service.answer = answer
+    world.post("One", person())
+    world.run_ready()
+    assert world.seqs == [1, 2]
+
+
 def test_worker_that_was_overtaken_neither_sends_more_nor_holds_up_later_events() -> None:
     world = Told()
     world.chat(person(), bot(), respond="manual")
