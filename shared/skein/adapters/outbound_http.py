@@ -3,39 +3,55 @@
 A host is resolved once, each of its addresses is checked, and the connection goes to the address
 that was checked. So a name that resolves to another address later changes nothing. The library of
 the model's client resolves names itself, out of reach of such a check.
+
+The time-out of a socket holds for each read of a few bytes, so a slow service could make a request
+last for hours. Therefore a timer ends the connection when the time of the whole request is over.
 """
 
 import http.client
 import ipaddress
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from threading import Event, Timer
 from time import monotonic
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
+from skein.adapters.system import done_within
 from skein.errors import Ambiguous, AnswerTooLong, Failed, Redirected, Unavailable
 from skein.models.common.http import HttpAnswer, HttpRequest
 
 CONNECT_SECONDS = 5.0
 MAX_REDIRECTS = 3
+TOO_LONG = "it took too long"
 MAX_BYTES = 1_000_000
 CHUNK = 64 * 1024
 KEEP_METHOD = frozenset({307, 308})
 FOLLOWED = frozenset({301, 302, 303, 307, 308})
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Not for public services, whatever `ipaddress` says, which differs between versions of Python.
+SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "192.0.0.0/24",  # protocol assignments
+            "192.88.99.0/24",  # relays of 6to4
+            "224.0.0.0/4",  # multicast
+            *("::/3", "4000::/2", "8000::/1"),  # all that is not global unicast, e.g. NAT64
+            "2001::/23",  # protocol assignments, e.g. Teredo
+            "2002::/16",  # 6to4
+            "3fff::/20",  # documentation
+        ),
+    )
+)
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_public(address: IpAddress) -> bool:
-    """Tell whether an address is one of the public internet, also behind an IPv6 translation."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if inner is not None:
-            return is_public(inner)
-        if address in NAT64 or address.teredo is not None:
-            return False
-    return address.is_global and not address.is_multicast
+    """Tell whether an address is one of the public internet, and translates to no other one."""
+    return address.is_global and not any(address in network for network in SPECIAL)
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
@@ -89,37 +105,72 @@ class OutboundHttpClient:
             until: The end of the time-out, by `time.monotonic`.
         """
         parts = urlsplit(request.url)
-        host = parts.hostname or ""
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        address = self._address(parts.scheme, host, port)
-        connection = _connection(parts.scheme, host, port, address, until)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        try:
-            try:
-                connection.connect()
-            except (OSError, http.client.HTTPException) as error:
-                raise Unavailable(f"the service is out of reach: {type(error).__name__}") from None
+        with self._connection(parts, until) as (connection, over):
             try:
                 connection.request(
                     request.method, target, body=request.body or None, headers=request.headers
                 )
-                return self._read(connection, until)
+                read = self._read(connection)
             except (OSError, http.client.HTTPException) as error:
-                raise Ambiguous(f"the service did not answer: {type(error).__name__}") from None
-        finally:
-            connection.close()
+                why = TOO_LONG if over.is_set() else type(error).__name__
+                raise Ambiguous(f"the service did not answer: {why}") from None
+            if over.is_set():  # what was read may have been cut off
+                raise Ambiguous(f"the service did not answer: {TOO_LONG}")
+            return read
 
-    def _address(self, scheme: str, host: str, port: int) -> str:
+    @contextmanager
+    def _connection(
+        self, parts: SplitResult, until: float
+    ) -> Iterator[tuple[http.client.HTTPConnection, Event]]:
+        """Connect to the host of a URL; the yielded event tells whether the time is over.
+
+        Raises:
+            Failed: The address is not allowed.
+            Unavailable: The host was not reached.
+        """
+        host = parts.hostname or ""
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        address = self._address(parts.scheme, host, port, until)
+        tls = ssl.create_default_context() if parts.scheme == "https" else None
+        connection = (
+            http.client.HTTPConnection(host, port)
+            if tls is None
+            else http.client.HTTPSConnection(host, port, context=tls)
+        )
+        with closing(connection):
+            try:
+                sock = socket.create_connection((address, port), _left(until))
+                sock.settimeout(None)
+                if tls is not None:
+                    sock = tls.wrap_socket(
+                        sock, server_hostname=host, do_handshake_on_connect=False
+                    )
+            except OSError as error:
+                raise Unavailable(f"the service is out of reach: {type(error).__name__}") from None
+            connection.sock = sock
+            with _ended_at(until, sock) as over:
+                try:
+                    if isinstance(sock, ssl.SSLSocket):
+                        sock.do_handshake()
+                except OSError as error:
+                    why = TOO_LONG if over.is_set() else type(error).__name__
+                    raise Unavailable(f"the service is out of reach: {why}") from None
+                yield connection, over
+
+    def _address(self, scheme: str, host: str, port: int, until: float) -> str:
         """Return the address of a host, if all of its addresses are allowed.
 
         Raises:
             Failed: The address is not allowed.
-            Unavailable: The host has none.
+            Unavailable: The host has none, or its name was not resolved in time.
         """
         if self.hosts and host not in self.hosts:
             raise Failed("this deployment does not allow calls to this host")
         try:
-            found = self.resolve(host, port)
+            found = done_within(_left(until), partial(self.resolve, host, port))
+        except TimeoutError:
+            raise Unavailable("the address of the service took too long to find") from None
         except (OSError, UnicodeError):
             raise Unavailable("the host of the service has no address") from None
         addresses = [ipaddress.ip_address(each.partition("%")[0]) for each in found]
@@ -132,47 +183,48 @@ class OutboundHttpClient:
             raise Failed("the service must be called by https")
         return str(addresses[0])
 
-    def _read(
-        self, connection: http.client.HTTPConnection, until: float
-    ) -> tuple[HttpAnswer, str | None]:
-        """Read an answer that is not too long, within the time."""
-        response = connection.getresponse()
-        body = bytearray()
-        while chunk := response.read1(CHUNK):
-            body += chunk
-            if len(body) > self.max_bytes:
-                raise AnswerTooLong(f"its answer has more than {self.max_bytes // 1_000_000} MB")
-            left = until - monotonic()
-            if left <= 0:
-                raise TimeoutError
-            if connection.sock is not None:
-                connection.sock.settimeout(left)
-        kind = response.getheader("content-type", "")
-        answer = HttpAnswer(
-            status=response.status,
-            content_type=kind[:200],
-            mcp_session=response.getheader("mcp-session-id", "")[:200],
-            body=bytes(body),
-        )
-        location = response.getheader("location") if response.status in FOLLOWED else None
-        return answer, location
+    def _read(self, connection: http.client.HTTPConnection) -> tuple[HttpAnswer, str | None]:
+        """Read an answer that is complete and not too long."""
+        with connection.getresponse() as response:
+            body = bytearray()
+            while chunk := response.read1(CHUNK):
+                body += chunk
+                if len(body) > self.max_bytes:
+                    raise AnswerTooLong(
+                        f"its answer has more than {self.max_bytes // 1_000_000} MB"
+                    )
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
+            answer = HttpAnswer(
+                status=response.status,
+                content_type=response.getheader("content-type", "")[:200],
+                mcp_session=response.getheader("mcp-session-id", "")[:200],
+                body=bytes(body),
+            )
+            location = response.getheader("location") if response.status in FOLLOWED else None
+            return answer, location
 
 
-def _connection(
-    scheme: str, host: str, port: int, address: str, until: float
-) -> http.client.HTTPConnection:
-    """Return a connection to an address, which asks for the host by name."""
-    left = max(until - monotonic(), 0.001)
+def _left(until: float) -> float:
+    """Return the seconds that resolving a name, or connecting, may take."""
+    return max(min(CONNECT_SECONDS, until - monotonic()), 0.001)
 
-    def connect(*_: object) -> socket.socket:
-        sock = socket.create_connection((address, port), min(CONNECT_SECONDS, left))
-        sock.settimeout(max(until - monotonic(), 0.001))
-        return sock
 
-    connection = (
-        http.client.HTTPSConnection(host, port, context=ssl.create_default_context())
-        if scheme == "https"
-        else http.client.HTTPConnection(host, port)
-    )
-    vars(connection)["_create_connection"] = connect
-    return connection
+@contextmanager
+def _ended_at(until: float, sock: socket.socket) -> Iterator[Event]:
+    """End the connection of a socket at a time; the yielded event tells that it was ended."""
+    over = Event()
+
+    def end() -> None:
+        over.set()
+        with suppress(OSError):  # the service was faster
+            # Not the method of a TLS socket, which would read on without decrypting.
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    timer = Timer(max(until - monotonic(), 0), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield over
+    finally:
+        timer.cancel()

@@ -19,7 +19,10 @@ def test_arguments_are_parsed_as_object(text: str, value: dict[str, object]) -> 
 
 @pytest.mark.parametrize(
     "text",
-    ["[1]", "null", '"a"', "{", '{"a": NaN}', '{"a": 1, "a": 2}', '{"a": {"b": 1, "b": 2}}'],
+    [
+        *("[1]", "null", '"a"', "{", '{"a": 1, "a": 2}', '{"a": {"b": 1, "b": 2}}'),
+        *('{"a": NaN}', '{"a": Infinity}', '{"a": 1e999}', '{"a": [{"b": -1e999}]}'),
+    ],
 )
 def test_arguments_of_another_form_are_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the messages are the parser's

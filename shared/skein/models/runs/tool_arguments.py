@@ -1,6 +1,7 @@
 """Arguments of tool calls as JSON: strict parsing, and a form that providers accept."""
 
 import json
+from math import isfinite
 from typing import Any
 
 from pydantic_core import from_json
@@ -14,12 +15,13 @@ def json_object(text: str) -> dict[str, Any]:
 
     Raises:
         ValueError: The text is not a JSON object, names a member twice, or is nested too deep. NaN,
-            infinity and lone surrogates are not JSON. The message does not quote the text.
+            infinity, numbers as large as 1e999 and lone surrogates are refused. The message does
+            not quote the text.
     """
     text = text.strip() or "{}"
     try:
         value = from_json(text, allow_inf_nan=False)
-        json.loads(text, object_pairs_hook=_named_once)
+        json.loads(text, object_pairs_hook=_named_once, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deep") from None
     if not isinstance(value, dict):
@@ -54,6 +56,12 @@ def _shortened(value: Any) -> Any:
         return value
     missing = len(value) - MAX_REPEATED_TEXT
     return f"{value[:MAX_REPEATED_TEXT]} [{missing:,} characters are not repeated]"
+
+
+def _finite(number: str) -> float:
+    if not isfinite(value := float(number)):
+        raise ValueError("a number is too large")
+    return value
 
 
 def _named_once(members: list[tuple[str, Any]]) -> None:
