@@ -35,6 +35,9 @@ class _Language(NamedTuple):
 
 
 _TEXTS = "(?:texts?|text messages?|messages?|msgs?|sms)"
+_THESE = "(?: all)?(?: of)?(?: this| the| these| those| your)?"
+_MORE = "(?: any)?(?: more)?(?: of)?(?: the| these| those| your)?"
+_ANY_MORE = "(?: from you)?(?: any ?more| any longer| ever again| again)?"
 _MENSAJES = "(?:mensajes?|textos?|sms)"
 _MESSAGES = "(?:messages?|textos?|sms)"
 _NACHRICHTEN = "(?:nachrichten?|texte|sms)"
@@ -46,12 +49,14 @@ _ENGLISH = _Language(
     words="stop|stopall|stop all|unsubscribe|cancel|end|quit|revoke|optout|no more",
     phrases=rf"opt(?: me)? out(?: of (?:all |these |your )?{_TEXTS})?"
     rf"|unsubscribe(?: me)?(?: from (?:all|this|these|your|the)(?: {_TEXTS}| lists?)?)?"
-    rf"|(?:stop|no more|end|cancel)(?: all)?(?: the| these| your)? {_TEXTS}"
-    rf"|stop (?:texting|messaging|contacting)(?: me)?"
-    rf"|stop sending(?: me)?(?: any)?(?: more)?(?: these| your)? {_TEXTS}"
-    rf"|(?:do not|don ?t|never) (?:text|message|contact)(?: me)?(?: any ?more| again)?"
-    rf"|(?:do not|don ?t) send(?: me)?(?: any)?(?: more)? {_TEXTS}"
-    rf"|(?:i )?(?:do not|don ?t) want(?: any)?(?: more)?(?: of)?(?: these| your)? {_TEXTS}"
+    rf"|(?:stop|no more|end|cancel){_THESE} {_TEXTS}|want{_THESE} {_TEXTS} to stop"
+    r"|(?:stop|no more of)(?: all)? (?:this|these|those)|make (?:this|these|them|it) stop"
+    rf"|(?:stop|quit) (?:texting|messaging|contacting|spamming)(?: me)?{_ANY_MORE}"
+    rf"|(?:stop|quit) sending(?: me)?(?: this| these| those| anything|{_MORE} {_TEXTS}){_ANY_MORE}"
+    rf"|(?:do not|don ?t|never) (?:text|message|contact)(?: me)?{_ANY_MORE}"
+    rf"|(?:do not|don ?t|never) send(?: me)?(?: anything|{_MORE} {_TEXTS}){_ANY_MORE}"
+    rf"|(?:do not|don ?t|no longer) want(?: to (?:get|receive))?{_MORE} {_TEXTS}{_ANY_MORE}"
+    rf"|(?:do not|don ?t|no longer) want to be (?:texted|messaged|contacted){_ANY_MORE}"
     r"|(?:remove me|take me off)(?: from)?(?: this| the| your| all)?(?: lists?)?"
     r"|(?:remove|delete) my (?:phone )?number|leave me alone",
     openings="i want to|i want you to|i would like to|i d like to|id like to|i wish to|can you"
@@ -63,7 +68,8 @@ _SPANISH = _Language(
     words="alto|baja|parar|pare|detener|cancelar|basta|no mas",
     phrases=rf"(?:dar|dame|denme|deme|darme|darse) de baja|no mas {_MENSAJES}"
     rf"|no (?:me )?(?:envies|envie|envien|mandes|mande|manden) mas(?: {_MENSAJES})?"
-    rf"|no me (?:escribas|escriba|escriban) mas|no quiero(?: recibir)? mas {_MENSAJES}"
+    rf"|no me (?:escribas|escriba|escriban) mas"
+    rf"|(?:ya )?no quiero(?: recibir)?(?: mas)?(?: estos| esos| sus| tus)? {_MENSAJES}"
     rf"|(?:deja|deje|dejen) de (?:escribirme|enviarme {_MENSAJES}|mandarme {_MENSAJES})",
     openings="quiero|quisiera|me gustaria|deseo|puedes|puede|pueden",
     politeness="por favor|porfavor|porfa|gracias|muchas gracias|hola|ya|ahora",
@@ -75,7 +81,8 @@ _FRENCH = _Language(
     rf"|(?:arret|arreter|arretez|arrete)(?: de)?(?: les| vos| ces)? {_MESSAGES}"
     rf"|(?:arretez|arrete) de m (?:envoyer (?:des|vos) {_MESSAGES}|ecrire)"
     rf"|ne m (?:envoyez|envoie) plus(?: rien| de {_MESSAGES})?|ne m (?:ecrivez|ecris) plus"
-    rf"|je ne veux plus de {_MESSAGES}",
+    rf"|je ne veux plus(?: recevoir)?(?: de)?(?: ces| vos| tes)? {_MESSAGES}"
+    r"|(?:arretez|arrete) (?:ca|cela|tout ca)",
     openings="je veux|je voudrais|je souhaite|veuillez|merci de",
     politeness="s il vous plait|s il te plait|svp|stp|merci|merci beaucoup|bonjour|salut"
     "|maintenant",
@@ -86,7 +93,9 @@ _GERMAN = _Language(
     rf"|(?:trag|trage|tragen sie) mich(?: bitte)? aus|keine {_NACHRICHTEN} mehr"
     rf"|keine weiteren {_NACHRICHTEN}|{_NACHRICHTEN} (?:abbestellen|stoppen)"
     rf"|(?:schreib|schreibe|schreiben sie) mir(?: bitte)? nicht mehr|nicht mehr schreiben"
-    rf"|(?:ich )?(?:will|mochte|moechte) keine {_NACHRICHTEN} mehr",
+    rf"|(?:ich )?(?:will|mochte|moechte) keine {_NACHRICHTEN} mehr"
+    rf"|(?:ich )?(?:will|mochte|moechte) (?:diese|eure|deine|ihre) {_NACHRICHTEN} nicht mehr"
+    r"|(?:hort|hor|horen sie)(?: bitte)? (?:damit auf|auf damit)",
     openings="ich will|ich mochte|ich moechte",
     politeness="bitte|danke|vielen dank|hallo|jetzt|sofort",
 )
@@ -95,13 +104,15 @@ _ITALIAN = _Language(
     phrases=rf"(?:basta|niente|niente piu|stop) {_MESSAGGI}|disiscrivermi|cancellarmi"
     r"|non (?:scrivermi|scrivetemi) piu"
     rf"|non (?:mandarmi|inviarmi|mandatemi|inviatemi) piu {_MESSAGGI}"
-    rf"|non voglio piu {_MESSAGGI}|(?:smettila|smettete) di scrivermi",
+    rf"|non voglio(?: piu)?(?: ricevere)?(?: questi| i vostri| i tuoi)? {_MESSAGGI}"
+    r"|(?:smettila|smettete) di scrivermi",
     openings="voglio|vorrei|puoi|potete",
     politeness="per favore|per piacere|grazie|ciao|ora|adesso|subito",
 )
 _PORTUGUESE = _Language(
     words="parar|pare|sair|cancelar|descadastrar",
-    phrases=rf"(?:chega de|sem mais|nao quero(?: receber)? mais) {_MENSAGENS}"
+    phrases=rf"(?:chega de|sem mais) {_MENSAGENS}"
+    rf"|nao quero(?: mais)?(?: receber)?(?: mais)?(?: estas| essas| suas)? {_MENSAGENS}"
     rf"|nao (?:me )?(?:envie|mande|enviem|mandem) mais(?: {_MENSAGENS})?"
     rf"|(?:pare|parem) de (?:me )?(?:enviar|mandar) {_MENSAGENS}|cancelar (?:inscricao|subscricao)"
     "|me (?:descadastrar|descadastre|remova)",
@@ -111,7 +122,8 @@ _PORTUGUESE = _Language(
 _DUTCH = _Language(
     words="stoppen|afmelden|afmelding|uitschrijven",
     phrases=rf"geen {_BERICHTEN} meer|(?:schrijf|meld) me(?: aub)? (?:uit|af)"
-    rf"|(?:me|mij) (?:afmelden|uitschrijven)|ik wil geen {_BERICHTEN} meer|niet meer sturen",
+    rf"|(?:me|mij) (?:afmelden|uitschrijven)|ik wil geen {_BERICHTEN} meer|niet meer sturen"
+    rf"|ik wil (?:deze|die|jullie) {_BERICHTEN} niet meer",
     openings="ik wil|ik wil graag|ik zou graag",
     politeness="alstublieft|alsjeblieft|aub|a u b|graag|bedankt|dank u|dank je|hallo|nu",
 )
@@ -126,7 +138,7 @@ _BY_LANGUAGE = {
 _HINTS = re.compile(
     r"\b(?:stop|unsubscribe|optout|opt(?: me)? out|arreter|arretez|desabonner|desinscrire"
     r"|de baja|abmelden|abbestellen|disiscrivimi|descadastrar|afmelden|uitschrijven"
-    rf"|(?:no more|don ?t want|do not want) (?:more )?{_TEXTS})\b"
+    rf"|(?:no more|don ?t want|do not want|no longer want){_MORE} {_TEXTS})\b"
 )
 
 
