@@ -183,7 +183,7 @@ class Files(Protocol):
 
 
 class MediaReader(Protocol):
-    """The libraries that read pictures and documents."""
+    """The libraries that read pictures and documents, each in limited time and memory."""
 
     def check(self, content: bytes, claimed: str) -> CheckedFile:
         """Check what a file really is, and remove what it should not reveal.
@@ -192,7 +192,7 @@ class MediaReader(Protocol):
             claimed: The media type that the sender claims, which only tells texts from pictures.
 
         Raises:
-            MediaRefused: The file is too large, damaged or of no allowed type.
+            MediaRefused: The file is too large, damaged, of no allowed type, or takes too long.
         """
         ...
 
@@ -200,7 +200,7 @@ class MediaReader(Protocol):
         """Return a checked picture as a JPEG of at most so many bytes; None if that is too small.
 
         Raises:
-            MediaRefused: The content is no picture.
+            MediaRefused: The content is no picture, or takes too long.
         """
         ...
 

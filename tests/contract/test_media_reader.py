@@ -2,14 +2,25 @@
 
 import base64
 import io
+import sys
+from pathlib import Path
 
 import pytest
 from PIL import Image, ImageCms
 
+from local.template import ROOT
 from skein.adapters.media_reader import LibraryMediaReader
 from skein.errors import MediaRefused
 from skein.models.chats.media import MAX_BYTES, MAX_TEXT_CHARACTERS
-from tests.support.pictures import HTML, PLACE, bomb, document, picture, with_place
+from tests.support.pictures import (
+    HTML,
+    PLACE,
+    bomb,
+    document,
+    picture,
+    with_place,
+    with_scans,
+)
 
 READER = LibraryMediaReader()
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script/></svg>'
@@ -98,6 +109,7 @@ def test_picture_of_a_phone_becomes_a_jpeg() -> None:
         pytest.param(b"", "image/jpeg", "type_refused", id="empty"),
         pytest.param(picture()[:200], "image/jpeg", "unreadable", id="truncated JPEG"),
         pytest.param(picture("PNG")[:60], "image/png", "unreadable", id="truncated PNG"),
+        pytest.param(with_scans(101), "image/jpeg", "unreadable", id="JPEG of 101 scans"),
         pytest.param(b"%PDF-1.7 nothing", "application/pdf", "unreadable", id="damaged PDF"),
     ],
 )
@@ -148,3 +160,53 @@ def test_picture_is_shrunk_to_a_length_or_not_at_all() -> None:
     assert len(small) <= 200_000
     assert opened(small).format == "JPEG"
     assert READER.shrunk(noise.getvalue(), 100) is None
+
+
+def test_jpeg_of_many_scans_is_refused_before_it_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert READER.check(with_scans(100), "image/jpeg").width == 64
+    monkeypatch.setattr(sys, "executable", "/nonexistent")
+    with pytest.raises(MediaRefused):
+        READER.check(with_scans(60_000), "image/jpeg")
+
+
+def test_markers_that_belong_to_no_scan_are_not_counted() -> None:
+    scans = b"\xff\xda" * 200
+    inside = picture("JPEG", comment=scans)
+    assert READER.check(inside + scans, "image/jpeg").width == 64
+
+
+def test_file_that_takes_too_much_time_of_a_processor_is_refused() -> None:
+    busy = document(f"Rest) Tj {'q Q ' * 500_000} (Run")
+    with pytest.raises(MediaRefused, match="unreadable"):
+        LibraryMediaReader(cpu_seconds=1).check(busy, "application/pdf")
+
+
+def test_picture_that_takes_too_much_memory_is_too_large() -> None:
+    reader, large = LibraryMediaReader(memory=100_000_000), picture("JPEG", (4_000, 4_000))
+    with pytest.raises(MediaRefused, match="too_large"):
+        reader.check(large, "image/jpeg")
+    with pytest.raises(MediaRefused, match="too_large"):
+        reader.shrunk(large, 600_000)
+
+
+def test_largest_picture_fits_into_the_memory() -> None:
+    assert READER.check(picture("JPEG", (5_000, 5_000)), "image/jpeg").width == 5_000
+
+
+def test_decoder_that_does_not_work_refuses_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "shared")])  # without Pillow
+    with pytest.raises(RuntimeError, match="No module named 'PIL'"):
+        READER.check(picture(), "image/jpeg")
+
+
+def test_decoder_gets_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "skein" / "adapters"
+    folder.mkdir(parents=True)
+    (folder / "media_decoding.py").write_text("import os, sys; sys.exit(str(dict(os.environ)))")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    with pytest.raises(RuntimeError, match="PYTHONPATH") as failed:
+        READER.check(picture(), "image/jpeg")
+    assert "AWS" not in str(failed.value)

@@ -45,6 +45,14 @@ def bomb(width: int = 20_000, height: int = 20_000) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
 
 
+def with_scans(scans: int, size: tuple[int, int] = (64, 48)) -> bytes:
+    """A progressive JPEG that repeats its last scan, so that it has so many."""
+    progressive = picture(size=size, progressive=True)
+    last = progressive.rindex(b"\xff\xda")
+    more = scans - progressive.count(b"\xff\xda")
+    return progressive[:last] + progressive[last:-2] * (more + 1) + progressive[-2:]
+
+
 def document(*pages: str, encrypted: bool = False) -> bytes:
     """A PDF with a line of text on each page."""
     writer = PdfWriter()

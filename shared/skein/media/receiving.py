@@ -35,7 +35,6 @@ from skein.services.outbox.dispatch import Dispatch
 
 GIVE_UP_AFTER = timedelta(days=1)
 MMS_TYPES = frozenset({"image/jpeg", "image/png"})
-CHECK_SECONDS = 60.0
 MAX_TRIES = 8  # of the tick; a file that ends its worker each time is given up
 
 logger = logging.getLogger(__name__)
@@ -83,14 +82,9 @@ class MediaReceiver:
         if tries >= MAX_TRIES:
             return _failed(file, "unreadable")
         try:
-            content, reader = self._content(file), self.reader()
-            checked = self.clock.within(
-                CHECK_SECONDS, lambda: reader.check(content, file.content_type)
-            )
+            checked = self.reader().check(self._content(file), file.content_type)
         except MediaRefused as refused:
             return _failed(file, refused.reason)
-        except TimeoutError:  # a file that is made to keep its reader busy
-            return _failed(file, "unreadable")
         self.files.put(file.file_name, checked.content, checked.content_type)
         if checked.text:
             self.files.put(file.text_name, checked.text.encode(), "text/plain; charset=utf-8")
@@ -101,7 +95,10 @@ class MediaReceiver:
         carried = checked.content_type in MMS_TYPES and len(checked.content) <= SMALL_BYTES
         if checked.width is None or carried:
             return None
-        small = self.reader().shrunk(checked.content, SMALL_BYTES)
+        try:
+            small = self.reader().shrunk(checked.content, SMALL_BYTES)
+        except MediaRefused:  # it takes more time or memory than a file may take
+            small = None
         if small is not None:
             self.files.put(file.small_name, small, SMALL_TYPE)
         return len(small) if small is not None else None

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from skein.adapters.media_reader import LibraryMediaReader
-from skein.errors import Unavailable
+from skein.errors import MediaRefused, Unavailable
 from skein.media.deleting import MediaDeletion
-from skein.media.receiving import CHECK_SECONDS, MAX_TRIES
+from skein.media.receiving import MAX_TRIES
 from skein.models.chats.chat import Media, chat_partition
 from skein.models.chats.media import MediaFile
 from skein.models.common.reason import Reason
@@ -169,14 +169,17 @@ def test_file_that_ends_each_worker_is_given_up() -> None:
     assert [file.reason for file in files_in(world, chat_id)] == ["unreadable"]
 
 
-def test_file_that_keeps_its_reader_busy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = world_of(document("Rest"))
+def test_picture_whose_smaller_copy_takes_too_long_is_received_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise MediaRefused("unreadable")
+
+    monkeypatch.setattr(LibraryMediaReader, "shrunk", refuse)
+    world = world_of(picture("WEBP"))  # which an MMS does not carry
     chat_id = text(world)
-    monkeypatch.setattr(
-        LibraryMediaReader, "check", lambda *_: world.clock.advance(CHECK_SECONDS + 1)
-    )
     world.drain()
-    assert [file.reason for file in files_in(world, chat_id)] == ["unreadable"]
+    assert [(file.state, file.small_size) for file in files_in(world, chat_id)] == [("ready", 0)]
 
 
 def test_redelivered_sms_brings_its_picture_once() -> None:

@@ -1,0 +1,220 @@
+"""Decode one picture or PDF: the program that `media_reader.py` runs for each hostile file.
+
+It reads the file from its input, and writes a line of JSON and the content to its output. It
+imports no more than it needs, since it starts for each file, and has no secrets in its environment.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import resource
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from skein.errors import MediaRefused
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+OPENED = ("JPEG", "PNG", "WEBP", "HEIF")  # the formats that Pillow may open
+# How each format is stored. A JPEG may have several pictures (MPO); the first one is taken.
+FORMATS = {"JPEG": "JPEG", "MPO": "JPEG", "PNG": "PNG", "WEBP": "WEBP", "HEIF": "JPEG"}
+TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
+QUALITY = 88
+PLAIN_MODES = {
+    "JPEG": frozenset({"L", "RGB"}),
+    "PNG": frozenset({"1", "L", "LA", "P", "RGB", "RGBA"}),
+    "WEBP": frozenset({"RGB", "RGBA"}),
+}
+MAX_PAGES = 200
+SMALLEST_SIDE = 320  # pixels, to which a picture is shrunk at most
+
+Made = tuple[dict[str, Any], bytes]
+
+
+def main(cpu_seconds: str, memory: str, task: str, *numbers: str) -> None:
+    """Carry out a task on the file of the input, within limits of this process.
+
+    Args:
+        cpu_seconds: The seconds of a processor.
+        memory: The bytes of addresses.
+        task: One of `_TASKS`.
+        numbers: What the task takes.
+    """
+    work, libraries = _TASKS[task]
+    for library in libraries:  # before the limits hold
+        import_module(library)
+    _limit_this_process(int(cpu_seconds), int(memory))
+    try:
+        described, content = work(sys.stdin.buffer.read(), *map(int, numbers))
+    except MediaRefused as refused:
+        described, content = {"refused": refused.reason}, b""
+    except MemoryError:
+        described, content = {"refused": "too_large"}, b""
+    sys.stdout.buffer.write(json.dumps(described).encode() + b"\n" + content)
+
+
+def _limit_this_process(cpu_seconds: int, memory: int) -> None:
+    limits = (
+        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CORE, 0),
+    )
+    for kind, most in limits:
+        with suppress(ValueError, OSError):  # macOS does not limit addresses
+            resource.setrlimit(kind, (most, most))
+
+
+def checked_picture(content: bytes, max_pixels: int) -> Made:
+    """Return a picture without anything but its pixels."""
+    image = _decoded(content, max_pixels)
+    stored_as = FORMATS[image.format or ""]
+    image = _upright(image)  # the memory of what was decoded is free from here on
+    image = _in_srgb(image)
+    shown = {"content_type": TYPES[stored_as], "width": image.width, "height": image.height}
+    return shown, _encoded(image, stored_as)
+
+
+def small_picture(content: bytes, max_pixels: int, max_bytes: int) -> Made:
+    """Return a picture as a JPEG of at most so many bytes; nothing if that is too small."""
+    image = _decoded(content, max_pixels)
+    side = max(image.size)
+    while True:
+        smaller = image.copy()
+        smaller.thumbnail((side, side))
+        made = _encoded(smaller, "JPEG")
+        if len(made) <= max_bytes:
+            return {}, made
+        side = side * 3 // 4
+        if side < SMALLEST_SIDE:
+            return {}, b""
+
+
+def _decoded(content: bytes, max_pixels: int) -> Image:
+    """Decode a picture.
+
+    Raises:
+        MediaRefused: The content is no picture of an allowed format, is damaged or has too many
+            pixels. These are compared before anything is decoded.
+    """
+    import pi_heif
+    from PIL import Image, UnidentifiedImageError
+
+    pi_heif.register_heif_opener()
+    try:
+        image = Image.open(io.BytesIO(content), formats=OPENED)
+    except UnidentifiedImageError:
+        raise MediaRefused("type_refused") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise MediaRefused("too_large") from error
+    except Exception as error:
+        raise MediaRefused("unreadable") from error
+    if image.width * image.height > max_pixels:
+        raise MediaRefused("too_large")
+    try:
+        image.load()
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise MediaRefused("unreadable") from error
+    return image
+
+
+def _upright(image: Image) -> Image:
+    """Return the picture as its metadata say that it is to be shown."""
+    from PIL import ImageOps
+
+    try:
+        return ImageOps.exif_transpose(image)
+    except MemoryError:
+        raise
+    except Exception:  # damaged metadata, which are removed anyway
+        return image
+
+
+def _in_srgb(image: Image) -> Image:
+    """Return the picture with the colours that it has without its colour profile."""
+    from PIL import ImageCms
+
+    profile = image.info.get("icc_profile")
+    if not profile or image.mode not in {"RGB", "RGBA", "CMYK"}:
+        return image
+    mode = "RGBA" if image.mode == "RGBA" else "RGB"
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        converted = ImageCms.profileToProfile(
+            image, source, ImageCms.createProfile("sRGB"), outputMode=mode
+        )
+    except MemoryError:
+        raise
+    except Exception:  # a damaged or unusual profile
+        return image
+    return converted or image
+
+
+def _encoded(image: Image, stored_as: str) -> bytes:
+    """Encode a picture, without anything but its pixels."""
+    if image.mode not in PLAIN_MODES[stored_as]:
+        clear = stored_as != "JPEG" and (
+            "A" in image.mode or "transparency" in image.info or image.mode == "PA"
+        )
+        image = image.convert("RGBA" if clear else "RGB")
+    transparency = image.info.get("transparency") if stored_as == "PNG" else None
+    image.info.clear()
+    more: dict[str, Any] = {"transparency": transparency} if transparency is not None else {}
+    made = io.BytesIO()
+    try:
+        image.save(made, stored_as, quality=QUALITY, **more)
+    except (OSError, ValueError) as error:  # as encoders say that memory is short
+        raise MediaRefused("too_large") from error
+    return made.getvalue()
+
+
+def text_of_document(content: bytes, max_characters: int) -> Made:
+    """Return the beginning of the text of a PDF; an encrypted one or one without text has none.
+
+    Raises:
+        MediaRefused: The PDF is damaged.
+    """
+    from pypdf import PdfReader
+
+    pages, length = list[str](), 0
+    try:
+        reader = PdfReader(io.BytesIO(content), strict=False)
+        for page in () if reader.is_encrypted else reader.pages[:MAX_PAGES]:
+            pages.append(_read_page(page.extract_text))
+            length += len(pages[-1])
+            if length > max_characters:
+                break
+    except Exception as error:  # a library of damaged files raises whatever it finds
+        raise MediaRefused("unreadable") from error
+    text = "\n\n".join(page for page in pages if page)
+    return {}, text[:max_characters].encode()
+
+
+def _read_page(extract: Callable[[], str]) -> str:
+    """Return the text of a page; a page that cannot be read has none."""
+    try:
+        text = extract()
+    except Exception:
+        return ""
+    return text.encode("utf-8", "ignore").decode().replace("\x00", "").strip()
+
+
+# What each task calls, and the libraries that it imports before the limits hold.
+_PICTURES = (
+    *("PIL.ImageCms", "PIL.ImageOps", "pi_heif"),
+    *("PIL.JpegImagePlugin", "PIL.PngImagePlugin", "PIL.WebPImagePlugin"),
+)
+_TASKS: dict[str, tuple[Callable[..., Made], tuple[str, ...]]] = {
+    "picture": (checked_picture, _PICTURES),
+    "small": (small_picture, _PICTURES),
+    "document": (text_of_document, ("pypdf",)),
+}
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
