@@ -1,4 +1,4 @@
-"""Handler of the queue of upkeep jobs: short work on what is derived from a chat's messages."""
+"""Handler of the queues of upkeep jobs and events: short work on what follows from messages."""
 
 from datetime import datetime
 

@@ -22,6 +22,7 @@ from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
+    EventJob,
     ForgettingJob,
     InvitationJob,
     Job,
@@ -48,6 +49,7 @@ KINDS: dict[QueueName, tuple[type[Job], ...]] = {
     "turns": (RunJob, ConsentJob, InvitationJob),
     "deliveries": (DeliveryJob,),
     "upkeep": (UpkeepJob, SummaryJob, RecallJob),
+    "events": (EventJob,),
     "background": (ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob),
     "pushes": (PushJob,),
 }
@@ -172,6 +174,7 @@ def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
             SummaryJob(tenant="demo", chat_id="chat_1", agent_id=None),
             RecallJob(tenant="demo", chat_id="chat_1", first_seq=8, last_seq=9),
         ],
+        "events": [EventJob(tenant="demo", endpoint_id="evp_1", lane="chat_1")],
         "background": [
             ConsolidationJob(tenant="demo", chat_id="chat_1"),
             ErasureJob(tenant="demo", erasure_id="era_1"),

@@ -1,6 +1,7 @@
 """Tell services of operators what has happened, by signed events."""
 
 __all__ = [
+    "admission",
     "api",
     "endpoints",
     "erasing",

@@ -9,8 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from skein.errors import ConditionFailed, ToolError, Transient
+from skein.events.admission import LEASE, LaneAdmission
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
+from skein.events.models.work import EndpointWork
 from skein.models.common.base import rfc3339
 from skein.models.common.http import HttpRequest
 from skein.models.common.storage import Delete, Is, Put, Query, Update, Write, all_of
@@ -25,7 +27,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 CALL_SECONDS = 10.0
-LEASE = timedelta(seconds=60)  # renewed with each event
+TURN = timedelta(seconds=60)  # after which a lane with more events waits for its next turn
 MARGIN = timedelta(seconds=CALL_SECONDS + 5)
 PARKED_AFTER = timedelta(days=1)
 BACKOFF_MINUTES = (1, 2, 4, 8, 15, 30, 60)
@@ -35,12 +37,25 @@ PAGE = 50
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Sent:
+    """What a worker knows while it sends the events of a lane.
+
+    Attributes:
+        failed: Whether the last call failed; None if that was recorded, or there was none.
+    """
+
+    work: EndpointWork
+    failed: bool | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSender:
     """The service that sends events."""
 
     table: Table
     clock: Clock
+    admission: LaneAdmission
     dispatch: Dispatch
     metrics: Metrics
     http: Callable[[], OutboundHttp]
@@ -55,48 +70,76 @@ class EventSender:
         """
         lane_key = EventLane.key_of(job.tenant, job.endpoint_id, job.lane)
         endpoint_key = EventEndpoint.key_of(job.tenant, job.endpoint_id)
-        found = self.table.get_many([lane_key, endpoint_key])
+        work = EndpointWork(tenant=job.tenant, endpoint_id=job.endpoint_id)
+        found = self.table.get_many([lane_key, endpoint_key, work.key])
         if lane_key not in found:
             return
         lane = EventLane.from_item(found[lane_key])
         endpoint = EventEndpoint.from_item(found[endpoint_key]) if endpoint_key in found else None
+        work = EndpointWork.from_item(found[work.key]) if work.key in found else work
         try:
             if endpoint is None or not endpoint.enabled:
                 self._drop(lane)
-            elif (claimed := self._claimed(lane)) is not None:
-                self._send_all(claimed, endpoint, job, deadline)
+            elif self._is_due(lane):
+                self._take(lane, endpoint, work, job, deadline)
         except ConditionFailed:
             logger.info("lane of events was taken over")
 
-    def _claimed(self, lane: EventLane) -> EventLane | None:
-        """Claim a lane; return None while another worker has it, or its retry is not due."""
+    def _is_due(self, lane: EventLane) -> bool:
+        """Tell whether no other worker has a lane, and its retry is due."""
         now = self.clock.now()
         if lane.busy(now):
-            return None
-        if lane.retry_at is not None and lane.retry_at > now:
-            self.table.write(
-                Update(lane.key, set=lane.due(lane.retry_at), condition=lane.as_claimed)
-            )
-            return None
+            return False
+        if lane.retry_at is None or lane.retry_at <= now:
+            return True
+        self.table.write(Update(lane.key, set=lane.due(lane.retry_at), condition=lane.as_claimed))
+        return False
+
+    def _take(
+        self,
+        lane: EventLane,
+        endpoint: EventEndpoint,
+        work: EndpointWork,
+        job: EventJob,
+        deadline: datetime,
+    ) -> None:
+        """Claim a lane, if its endpoint has a place for it, and send its events.
+
+        Raises:
+            ConditionFailed: Another worker has claimed the lane.
+        """
+        now = self.clock.now()
         claimed = lane.claimed(now + LEASE)
-        changes = {"fence": claimed.fence, **self._lease(claimed)}
-        self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))
-        return claimed
+        admitted = self.admission.admit(claimed, work)
+        if admitted is None:
+            return
+        sent = _Sent(admitted)
+        try:
+            changes = {"fence": claimed.fence, **self._lease(claimed)}
+            self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))
+            more = self._send_all(claimed, endpoint, sent, min(deadline, now + TURN + MARGIN))
+        except ConditionFailed:
+            self.admission.leave(claimed, sent.work, failed=sent.failed)
+            raise
+        self.admission.leave(claimed, sent.work, failed=sent.failed)
+        if more:
+            self.dispatch.send([job])
 
     def _send_all(
-        self, lane: EventLane, endpoint: EventEndpoint, job: EventJob, deadline: datetime
-    ) -> None:
-        """Send the events of a claimed lane, oldest first."""
+        self, lane: EventLane, endpoint: EventEndpoint, sent: "_Sent", deadline: datetime
+    ) -> bool:
+        """Send the events of a claimed lane, oldest first; return whether more can be sent now."""
         while self.clock.now() + MARGIN < deadline:
             page = self.table.query(Query.under(lane.key.pk, QueuedEvent.PREFIX, limit=1))
             if not page.items:
                 if self._released(lane):
-                    return
+                    return False
                 lane = self._again(lane)
                 continue
             queued = QueuedEvent.from_item(page.items[0])
             error = self._error_of(endpoint, queued)
             now = self.clock.now()
+            sent.failed = error is not None
             if error is None:
                 self._finish(lane, queued)
             elif now - queued.queued_at >= PARKED_AFTER:
@@ -109,9 +152,11 @@ class EventSender:
                 )
             else:
                 self._retry_later(lane, now)
-                return
+                return False
+            sent.work = self.admission.renew(lane, sent.work, failed=sent.failed)
+            sent.failed = None if sent.failed else False  # a failure was counted
         self._update(lane, lane.due(self.clock.now()) | {"busy_until": None})
-        self.dispatch.send([job])
+        return True
 
     def _finish(self, lane: EventLane, queued: QueuedEvent, *more: Write) -> None:
         """Record that an event was sent or parked, and renew the lease."""

@@ -3,4 +3,5 @@
 __all__ = [
     "endpoint",
     "event",
+    "work",
 ]

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field
 
 from skein.models.common.base import E164, Identifier, MemberRef, Tenant, Value
 
-QueueName = Literal["turns", "deliveries", "upkeep", "background", "pushes"]
+QueueName = Literal["turns", "deliveries", "upkeep", "events", "background", "pushes"]
 
 
 MAX_LIVE_EVENTS = 25  # of one job; more changes of a chat are one `resync`
@@ -191,7 +191,7 @@ class EventJob(Job):
         lane: What the events are about, e.g. a chat.
     """
 
-    queue = "upkeep"
+    queue = "events"
 
     kind: Literal["event"] = "event"
     endpoint_id: Identifier
