@@ -57,7 +57,7 @@ def properties(logical_id: str) -> dict[str, Any]:
 
 def test_all_queues_of_work_share_one_for_dead_letters_and_each_stream_has_its_own() -> None:
     dead = {queue.dead_letters for queue in WORK_QUEUES}
-    assert len(WORK_QUEUES) == 5
+    assert len(WORK_QUEUES) == 6
     assert dead == {"DeadLetters"}
     given_up = {source.failures for source in STREAMS}
     assert len(given_up) == len(STREAMS)

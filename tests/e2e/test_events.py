@@ -1,9 +1,10 @@
-"""The page docs/events.md on a running stack: a service is told what has happened."""
+"""Events on a running stack: a service is told what has happened, also beside a slow one."""
 
 import re
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -90,3 +91,47 @@ def test_service_is_told_of_a_chat_in_order_by_signed_events_without_words(
     assert client.ok("GET", "/v1/event-endpoints", token=token)["items"] == [
         {name: value for name, value in endpoint.items() if name != "secret"}
     ]
+
+
+def test_slow_service_of_one_tenant_delays_no_event_of_another(
+    start: StartStack, service: Service
+) -> None:
+    client, over = start(), Event()
+    open_calls, most = set[int](), [0]
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            """Answer byte by byte, as long as the caller waits."""
+            open_calls.add(id(self))
+            most[0] = max(most[0], len(open_calls))
+            try:
+                while not over.wait(0.1):
+                    self.wfile.write(b"x")
+            except OSError:  # the caller has closed the connection
+                open_calls.remove(id(self))
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    def chats(tenant: str, url: str, count: int) -> None:
+        """Let an endpoint wait for messages, and write in so many chats."""
+        token = client.token("ann", "chat admin", tenant)
+        endpoint = {"url": url, "types": ["message.created"]}
+        service.secret = client.ok("POST", "/v1/event-endpoints", endpoint, token=token)["secret"]
+        for _ in range(count):
+            chat = client.ok("POST", "/v1/chats", {"kind": "group"}, token=token)["id"]
+            said = {"text": "Hello", "client_id": chat}
+            client.ok("POST", f"/v1/chats/{chat}/messages", said, token=token)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as slow:
+        slow.daemon_threads = True
+        Thread(target=slow.serve_forever, args=(0.05,)).start()
+        chats("slow", f"http://127.0.0.1:{slow.server_port}/events", 8)
+        chats("told", service.url, 1)
+        until = time.monotonic() + 30
+        while not service.told and time.monotonic() < until:
+            time.sleep(0.05)
+        over.set()
+        slow.shutdown()
+    assert service.told
+    assert most == [2], "the other workers are free"

@@ -26,12 +26,30 @@ FETCH_SECONDS = 10
 MIN_CONCURRENCY = 2  # that SQS accepts for the workers of one queue
 RESERVE, LEAST_RESERVE = 10, 2
 # The kinds of workers that a stack without the part does not have.
-OPTIONAL_WORKERS = {"Pushes": ("Live", "off"), "Deliveries": ("TwilioSecretArn", "")}
+OPTIONAL_WORKERS = {
+    "Pushes": ("Live", "off"),
+    "Deliveries": ("TwilioSecretArn", ""),
+    "Events": ("Services", "off"),
+}
 # The executions of each kind of worker, by the value of the parameter Size.
 WORKERS = {
-    "small": {"Turns": 2, "Deliveries": 2, "Upkeep": 2, "Background": 2, "Pushes": 2},
-    "standard": {"Turns": 50, "Deliveries": 10, "Upkeep": 25, "Background": 30, "Pushes": 10},
-    "large": {"Turns": 500, "Deliveries": 100, "Upkeep": 250, "Background": 150, "Pushes": 100},
+    "small": {"Turns": 2, "Deliveries": 2, "Upkeep": 2, "Events": 2, "Background": 2, "Pushes": 2},
+    "standard": {
+        "Turns": 50,
+        "Deliveries": 10,
+        "Upkeep": 25,
+        "Events": 25,
+        "Background": 30,
+        "Pushes": 10,
+    },
+    "large": {
+        "Turns": 500,
+        "Deliveries": 100,
+        "Upkeep": 250,
+        "Events": 100,
+        "Background": 150,
+        "Pushes": 100,
+    },
 }
 WEBHOOKS = 3  # each has the executions of the parameter WebhookReserve
 CONCURRENCY_QUOTA = "L-B99A9384"

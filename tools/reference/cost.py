@@ -268,7 +268,14 @@ def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]
         for function in template.functions
         if on(document["Resources"][function.logical_id].get("Condition"))
     ]
-    queues = sum(len(function.queues) for function in functions)
+    queues = sum(
+        bool(template.resolve(event["Properties"].get("Enabled", True), values))
+        for function in functions
+        for event in document["Resources"][function.logical_id]["Properties"]
+        .get("Events", {})
+        .values()
+        if event["Type"] == "SQS"
+    )
     tick = next(function for function in functions if function.logical_id == "Tick")
     reads = units("a tick with nothing due").reads
     ticks = MONTH_MINUTES * (

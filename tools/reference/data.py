@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
 from skein.events.models import endpoint, event
+from skein.events.models.lanes import EndpointLanes
 from skein.identity.models import api_key, user_token
 from skein.live.models import connection, device
 from skein.memory.models import memory, records
@@ -296,6 +297,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         ),
         "`ApiKey`": Row(api_key.ApiKey.key_of(TENANT, "{key}"), api_key.ApiKey),
         "`EventLane`": Row(event.EventLane.key_of(TENANT, "{endpoint}", "{chat}"), event.EventLane),
+        "`EndpointLanes`": Row(EndpointLanes.key_of(TENANT, "{endpoint}"), EndpointLanes),
         "`QueuedEvent`": Row(QUEUED.key, event.QueuedEvent),
         "`ParkedEvent`": Row(event.ParkedEvent.of(QUEUED, "", NOON).key, event.ParkedEvent),
         "`ToolApproval`": Row(

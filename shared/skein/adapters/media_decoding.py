@@ -45,12 +45,12 @@ def main(cpu_seconds: str, memory: str, task: str, *numbers: str) -> None:
         task: One of `_TASKS`.
         numbers: What the task takes.
     """
-    work, libraries = _TASKS[task]
+    decode, libraries = _TASKS[task]
     for library in libraries:  # before the limits hold
         import_module(library)
     _limit_this_process(int(cpu_seconds), int(memory))
     try:
-        described, content = work(sys.stdin.buffer.read(), *map(int, numbers))
+        described, content = decode(sys.stdin.buffer.read(), *map(int, numbers))
     except MediaRefused as refused:
         described, content = {"refused": refused.reason}, b""
     except MemoryError:

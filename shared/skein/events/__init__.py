@@ -1,7 +1,6 @@
 """Tell services of operators what has happened, by signed events."""
 
 __all__ = [
-    "admission",
     "api",
     "endpoints",
     "erasing",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skein.errors import ConditionFailed, Conflict, NotFound
 from skein.events.models.endpoint import MAX_ENDPOINTS, EventEndpoint, endpoints_partition
 from skein.events.models.event import ParkedEvent, QueuedEvent
-from skein.events.models.work import EndpointWork
+from skein.events.models.lanes import EndpointLanes
 from skein.models.common.storage import Delete, Exists, Missing, Put, Query, at_version
 from skein.models.outbox.jobs import EventJob
 from skein.own_tools.http_requests import check_address
@@ -121,10 +121,8 @@ class EventEndpoints:
 
         def attempt() -> None:
             endpoint = self.get(tenant, endpoint_id)
-            work = EndpointWork.key_of(tenant, endpoint_id)
-            self.table.transact(
-                [Delete(endpoint.key, at_version(endpoint.version)), Delete(work)]
-            )
+            lanes = EndpointLanes.key_of(tenant, endpoint_id)
+            self.table.transact([Delete(endpoint.key, at_version(endpoint.version)), Delete(lanes)])
 
         optimistic(self.clock, attempt)
         partition = ParkedEvent.partition(tenant, endpoint_id)

@@ -12,7 +12,7 @@ from skein.errors import ConditionFailed, ToolError, Transient
 from skein.events.admission import LEASE, LaneAdmission
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
-from skein.events.models.work import EndpointWork
+from skein.events.models.lanes import EndpointLanes
 from skein.models.common.base import rfc3339
 from skein.models.common.http import HttpRequest
 from skein.models.common.storage import Delete, Is, Put, Query, Update, Write, all_of
@@ -45,7 +45,7 @@ class _Sent:
         failed: Whether the last call failed; None if that was recorded, or there was none.
     """
 
-    work: EndpointWork
+    lanes: EndpointLanes
     failed: bool | None = None
 
 
@@ -70,18 +70,18 @@ class EventSender:
         """
         lane_key = EventLane.key_of(job.tenant, job.endpoint_id, job.lane)
         endpoint_key = EventEndpoint.key_of(job.tenant, job.endpoint_id)
-        work = EndpointWork(tenant=job.tenant, endpoint_id=job.endpoint_id)
-        found = self.table.get_many([lane_key, endpoint_key, work.key])
+        lanes = EndpointLanes(tenant=job.tenant, endpoint_id=job.endpoint_id)
+        found = self.table.get_many([lane_key, endpoint_key, lanes.key])
         if lane_key not in found:
             return
         lane = EventLane.from_item(found[lane_key])
         endpoint = EventEndpoint.from_item(found[endpoint_key]) if endpoint_key in found else None
-        work = EndpointWork.from_item(found[work.key]) if work.key in found else work
+        lanes = EndpointLanes.from_item(found[lanes.key]) if lanes.key in found else lanes
         try:
             if endpoint is None or not endpoint.enabled:
                 self._drop(lane)
             elif self._is_due(lane):
-                self._take(lane, endpoint, work, job, deadline)
+                self._take(lane, endpoint, lanes, job, deadline)
         except ConditionFailed:
             logger.info("lane of events was taken over")
 
@@ -99,7 +99,7 @@ class EventSender:
         self,
         lane: EventLane,
         endpoint: EventEndpoint,
-        work: EndpointWork,
+        lanes: EndpointLanes,
         job: EventJob,
         deadline: datetime,
     ) -> None:
@@ -110,7 +110,7 @@ class EventSender:
         """
         now = self.clock.now()
         claimed = lane.claimed(now + LEASE)
-        admitted = self.admission.admit(claimed, work)
+        admitted = self.admission.admit(claimed, lanes)
         if admitted is None:
             return
         sent = _Sent(admitted)
@@ -119,9 +119,9 @@ class EventSender:
             self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))
             more = self._send_all(claimed, endpoint, sent, min(deadline, now + TURN + MARGIN))
         except ConditionFailed:
-            self.admission.leave(claimed, sent.work, failed=sent.failed)
+            self.admission.leave(claimed, sent.lanes, failed=sent.failed)
             raise
-        self.admission.leave(claimed, sent.work, failed=sent.failed)
+        self.admission.leave(claimed, sent.lanes, failed=sent.failed)
         if more:
             self.dispatch.send([job])
 
@@ -153,7 +153,7 @@ class EventSender:
             else:
                 self._retry_later(lane, now)
                 return False
-            sent.work = self.admission.renew(lane, sent.work, failed=sent.failed)
+            sent.lanes = self.admission.renew(lane, sent.lanes, failed=sent.failed)
             sent.failed = None if sent.failed else False  # a failure was counted
         self._update(lane, lane.due(self.clock.now()) | {"busy_until": None})
         return True

@@ -9,7 +9,7 @@ from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import Event
-from skein.events.models.work import MAX_LANES, MAX_WAITING, EndpointWork
+from skein.events.models.lanes import MAX_LANES, MAX_WAITING, EndpointLanes
 from skein.events.queuing import CACHED_FOR, EventQueue
 from skein.events.sending import CALL_SECONDS
 from skein.models.common.breaker import CLOSED, MAX_FAILURES, PAUSE
@@ -65,10 +65,10 @@ class Crowd(World):
             if request.url == url
         ]
 
-    def work_of(self, endpoint: EventEndpoint) -> EndpointWork:
-        item = self.table.get(EndpointWork.key_of(TENANT, endpoint.id))
+    def lanes_of(self, endpoint: EventEndpoint) -> EndpointLanes:
+        item = self.table.get(EndpointLanes.key_of(TENANT, endpoint.id))
         assert item is not None
-        return EndpointWork.from_item(item)
+        return EndpointLanes.from_item(item)
 
     def play(self, most: int = 1_000) -> None:
         """Play jobs of events, one after the other; an answer may call this, as more workers."""
@@ -94,7 +94,7 @@ def test_slow_endpoint_keeps_two_workers_while_others_are_told_at_once() -> None
             world.play()  # other workers look at all jobs while this call lasts
             assert world.told(QUICK) == ["chat_x"]
             if at_work[SLOW] == MAX_LANES:
-                assert len(world.work_of(slow).waiting) == len(CHATS) - MAX_LANES
+                assert len(world.lanes_of(slow).waiting) == len(CHATS) - MAX_LANES
             world.clock.advance(CALL_SECONDS)
         at_work[request.url] -= 1
         return json_answer({})
@@ -103,7 +103,7 @@ def test_slow_endpoint_keeps_two_workers_while_others_are_told_at_once() -> None
     world.play()
     assert most == {SLOW: MAX_LANES, QUICK: 1}
     assert sorted(world.told(SLOW)) == list(CHATS)
-    assert world.work_of(slow).held == {}
+    assert world.lanes_of(slow).held == {}
 
 
 def test_failing_endpoint_is_left_alone_until_a_probe_succeeds() -> None:
@@ -126,7 +126,7 @@ def test_failing_endpoint_is_left_alone_until_a_probe_succeeds() -> None:
     told = world.told(SLOW)
     assert told[:3] == [CHATS[-1]] * 3, "the probe tells what waited, in order"
     assert {*told} == {*CHATS[MAX_FAILURES:]}, "the lanes that never failed follow"
-    assert world.work_of(endpoint).breaker == CLOSED
+    assert world.lanes_of(endpoint).breaker == CLOSED
     world.clock.advance(120)
     world.tick()
     world.play()
@@ -144,17 +144,17 @@ def test_one_worker_probes_and_a_failed_probe_makes_the_pause_longer() -> None:
     world.happen(chats=CHATS[-3:], number=2)
     world.play()
     assert len(world.told(SLOW)) == 1
-    assert world.work_of(endpoint).breaker.open_until == world.clock.now() + 2 * PAUSE
+    assert world.lanes_of(endpoint).breaker.open_until == world.clock.now() + 2 * PAUSE
 
 
 def test_place_of_a_dead_worker_is_free_after_its_lease() -> None:
     world = Crowd()
     endpoint = world.endpoint(SLOW)
-    work = EndpointWork(tenant=TENANT, endpoint_id=endpoint.id, version=1)
+    lanes = EndpointLanes(tenant=TENANT, endpoint_id=endpoint.id, version=1)
     for number in range(MAX_LANES):
         lease = Lease(fence=1, until=world.clock.now() + LEASE)
-        work = work.begun(f"chat_dead_{number}", lease, world.clock.now())
-    world.table.write(Put(work.key, work.to_item()))
+        lanes = lanes.begun(f"chat_dead_{number}", lease, world.clock.now())
+    world.table.write(Put(lanes.key, lanes.to_item()))
     world.happen(chats=CHATS[:1])
     world.play()
     assert world.told(SLOW) == []
@@ -189,16 +189,16 @@ def test_lane_with_many_events_lets_others_have_their_turn() -> None:
 
 
 def test_lanes_that_wait_are_bounded_and_keep_their_order() -> None:
-    work = EndpointWork(tenant=TENANT, endpoint_id="evp_1")
+    lanes = EndpointLanes(tenant=TENANT, endpoint_id="evp_1")
     for number in range(MAX_LANES + MAX_WAITING + 5):
         for _ in range(2):  # also if a job comes twice
-            work = work.begun(f"chat_{number}", Lease(fence=1, until=NOON + LEASE), NOON)
-    assert list(work.held) == ["chat_0", "chat_1"]
-    assert work.waiting == tuple(f"chat_{number}" for number in range(2, 2 + MAX_WAITING))
-    left, lanes = work.ended("chat_1", 1, NOON, failed=False).wakened(NOON)
-    assert (lanes, left.waiting[0]) == (("chat_2",), "chat_3")
-    other = work.ended("chat_1", 2, NOON, failed=None)
-    assert other == work, "another worker has claimed the lane"
+            lanes = lanes.begun(f"chat_{number}", Lease(fence=1, until=NOON + LEASE), NOON)
+    assert list(lanes.held) == ["chat_0", "chat_1"]
+    assert lanes.waiting == tuple(f"chat_{number}" for number in range(2, 2 + MAX_WAITING))
+    left, woken = lanes.ended("chat_1", 1, NOON, failed=False).wakened(NOON)
+    assert (woken, left.waiting[0]) == (("chat_2",), "chat_3")
+    other = lanes.ended("chat_1", 2, NOON, failed=None)
+    assert other == lanes, "another worker has claimed the lane"
 
 
 def test_deleted_endpoint_leaves_no_work() -> None:
@@ -207,4 +207,4 @@ def test_deleted_endpoint_leaves_no_work() -> None:
     world.happen()
     world.play()
     world.app.get(EventEndpoints).delete(TENANT, endpoint.id)
-    assert world.table.get(EndpointWork.key_of(TENANT, endpoint.id)) is None
+    assert world.table.get(EndpointLanes.key_of(TENANT, endpoint.id)) is None

@@ -3,5 +3,5 @@
 __all__ = [
     "endpoint",
     "event",
-    "work",
+    "lanes",
 ]

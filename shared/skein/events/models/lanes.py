@@ -1,4 +1,4 @@
-"""The work for one event endpoint: which lanes are sent, which wait, and the circuit breaker.
+"""The lanes of one event endpoint: which are sent, which wait, and the circuit breaker.
 
 At most two workers send to one endpoint, so that a slow one does not hold the workers of all. A
 lease ends with its dead worker, so its place becomes free without any cleanup.
@@ -18,18 +18,18 @@ from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 MAX_LANES = 2  # that are sent at the same time
 MAX_WAITING = 50  # lanes; the tick sends the jobs of further ones again
-LONGEST_PAUSE = timedelta(minutes=15)  # of the breaker
+MAX_PAUSE = timedelta(minutes=15)  # of the breaker
 
 
-class EndpointWork(Stored):
-    """The work for one endpoint.
+class EndpointLanes(Stored):
+    """The lanes of one endpoint, as far as they are sent or wait.
 
     Attributes:
         held: The leases of the lanes that are sent.
         waiting: The lanes that wait for a place, in the order in which they came.
     """
 
-    PREFIX: ClassVar = SortKeyPrefix("WORK#")
+    PREFIX: ClassVar = SortKeyPrefix("LANES#")
 
     tenant: Tenant
     endpoint_id: Identifier
@@ -40,68 +40,70 @@ class EndpointWork(Stored):
 
     @staticmethod
     def key_of(tenant: str, endpoint_id: str) -> Key:
-        """Return the key of the work for an endpoint."""
-        return Key(endpoints_partition(tenant), f"{EndpointWork.PREFIX}{key_part(endpoint_id)}")
+        """Return the key of the lanes of an endpoint."""
+        return Key(endpoints_partition(tenant), f"{EndpointLanes.PREFIX}{key_part(endpoint_id)}")
 
     @property
     def key(self) -> Key:
-        """The key of this work."""
+        """The key of these lanes."""
         return self.key_of(self.tenant, self.endpoint_id)
 
-    def begun(self, lane: str, lease: Lease, now: datetime) -> "EndpointWork":
-        """Return the work with a lane that has a place, if one is free, and else waits."""
-        work = self._without(lane, now)
+    def begun(self, lane: str, lease: Lease, now: datetime) -> "EndpointLanes":
+        """Return the lanes with one more that is sent if there is a place, and else waits."""
+        lanes = self._without(lane, now)
         state = self.breaker.state(now)
-        if state == "open" or len(work.held) == MAX_LANES:
+        if state == "open" or len(lanes.held) == MAX_LANES:
             listed = lane in self.waiting
             waiting = self.waiting if listed else (*self.waiting, lane)[:MAX_WAITING]
-            return work._replaced(waiting=waiting)
+            return lanes._replaced(waiting=waiting)
         breaker = self.breaker.probed(lease.until) if state == "half_open" else self.breaker
-        return work._replaced(held={**work.held, lane: lease}, breaker=breaker)
+        return lanes._replaced(held={**lanes.held, lane: lease}, breaker=breaker)
 
-    def renewed(self, lane: str, lease: Lease, now: datetime, *, failed: bool) -> "EndpointWork":
-        """Return the work after a call for a lane, whose lease begins again."""
-        work = self._called(now, failed=failed)
+    def renewed(self, lane: str, lease: Lease, now: datetime, *, failed: bool) -> "EndpointLanes":
+        """Return the lanes after a call for one of them, whose lease begins again."""
+        lanes = self._called(now, failed=failed)
         current = self.held.get(lane)
         if current is None or current.fence != lease.fence:
-            return work
-        return work._replaced(held={**self.held, lane: lease})
+            return lanes
+        return lanes._replaced(held={**self.held, lane: lease})
 
-    def ended(self, lane: str, fence: int, now: datetime, *, failed: bool | None) -> "EndpointWork":
-        """Return the work after a worker has left a lane.
+    def ended(
+        self, lane: str, fence: int, now: datetime, *, failed: bool | None
+    ) -> "EndpointLanes":
+        """Return the lanes after a worker has left one of them.
 
         Args:
             fence: That of the worker's lease.
             failed: Whether its last call failed; None if it made none.
         """
-        work = self if failed is None else self._called(now, failed=failed)
+        lanes = self if failed is None else self._called(now, failed=failed)
         if failed is None and self.breaker.probing:
-            work = work._replaced(breaker=self.breaker.unprobed(now))
+            lanes = lanes._replaced(breaker=self.breaker.unprobed(now))
         current = self.held.get(lane)
         if current is None or current.fence != fence:
-            return work
+            return lanes
         left = {name: lease for name, lease in self.held.items() if name != lane}
-        return work._replaced(held=left)
+        return lanes._replaced(held=left)
 
-    def wakened(self, now: datetime) -> tuple["EndpointWork", tuple[str, ...]]:
-        """Return the work without the first lanes that need not wait any longer, and these."""
-        places = {"closed": MAX_LANES, "half_open": 1, "open": 0}[self.breaker.state(now)]
-        free = max(places - sum(lease.held(now) for lease in self.held.values()), 0)
+    def wakened(self, now: datetime) -> tuple["EndpointLanes", tuple[str, ...]]:
+        """Return the lanes without the first ones that need not wait any longer, and these."""
+        allowed = {"closed": MAX_LANES, "half_open": 1, "open": 0}[self.breaker.state(now)]
+        free = max(allowed - sum(lease.held(now) for lease in self.held.values()), 0)
         return self._replaced(waiting=self.waiting[free:]), self.waiting[:free]
 
     def to_item(self) -> Item:
-        """Return the work as table attributes."""
+        """Return the lanes as table attributes."""
         return self.attributes()
 
-    def _called(self, now: datetime, *, failed: bool) -> "EndpointWork":
-        breaker = self.breaker.failed(now, longest=LONGEST_PAUSE) if failed else CLOSED
+    def _called(self, now: datetime, *, failed: bool) -> "EndpointLanes":
+        breaker = self.breaker.failed(now, longest=MAX_PAUSE) if failed else CLOSED
         return self._replaced(breaker=breaker)
 
-    def _without(self, lane: str, now: datetime) -> "EndpointWork":
+    def _without(self, lane: str, now: datetime) -> "EndpointLanes":
         live = {name: each for name, each in self.held.items() if name != lane and each.held(now)}
         return self._replaced(
             held=live, waiting=tuple(each for each in self.waiting if each != lane)
         )
 
-    def _replaced(self, **changes: Any) -> "EndpointWork":
+    def _replaced(self, **changes: Any) -> "EndpointLanes":
         return self.model_copy(update=changes)
