@@ -49,6 +49,7 @@ from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
 from skein.outreach.models import outreach
 from skein.own_tools.models import approval, recorded_call, tool
+from skein.own_tools.models.breaker import ToolBreaker
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
 from skein.recall.models import own_words, stored
@@ -289,6 +290,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`Skill`": Row(skill.Skill.key_of(TENANT, "{skill}"), skill.Skill),
         "`SkillCatalog`": Row(skill.SkillCatalog.key_of(TENANT), skill.SkillCatalog),
         "`OwnTool`": Row(tool.OwnTool.key_of(TENANT, "{tool}"), tool.OwnTool),
+        "`ToolBreaker`": Row(ToolBreaker.key_of(TENANT, "{tool}"), ToolBreaker),
         "`OwnToolVersion`": Row(
             tool.OwnToolVersion.key_of(TENANT, "{tool}", 7), tool.OwnToolVersion
         ),

@@ -1,7 +1,7 @@
 """The tools of a tenant that an agent may call, as they are read with its prompt."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from skein.models.runs.step import Step
 from skein.models.runs.strict_schema import closed_if_strict
 from skein.models.runs.tool_arguments import json_object
 from skein.own_tools.functions import installed_functions
+from skein.own_tools.models.breaker import ToolBreaker
 from skein.own_tools.models.server_tool import OF_SERVER
 from skein.own_tools.models.tool import NO_PARAMETERS, OwnTool
 from skein.own_tools.schema import fault_of_value
@@ -30,15 +31,23 @@ class CallableTool:
     Attributes:
         tool: The tool.
         function: The installed function, for a tool in Python.
+        known_breaker: The circuit breaker of its service, if it was read.
     """
 
     tool: OwnTool
     function: Tool | None = None
+    known_breaker: ToolBreaker | None = None
 
     @property
     def name(self) -> str:
         """The name of the tool."""
         return self.tool.name
+
+    @property
+    def breaker(self) -> ToolBreaker:
+        """The circuit breaker of the service; a closed one if it was not read."""
+        tenant, service = self.tool.tenant, self.tool.service
+        return self.known_breaker or ToolBreaker(tenant=tenant, service=service)
 
     @cached_property
     def spec(self) -> ToolSpec:
@@ -99,6 +108,12 @@ def callable_tool(tool: OwnTool) -> CallableTool | None:
     return CallableTool(tool, function) if function is not None else None
 
 
+def _with_breaker(tool: CallableTool, found: Mapping[Key, Item]) -> CallableTool:
+    """Return a tool with the circuit breaker of its service, if that was read."""
+    item = found.get(tool.breaker.key)
+    return tool if item is None else replace(tool, known_breaker=ToolBreaker.from_item(item))
+
+
 def tools_named(names: Iterable[str], stored: Iterable[OwnTool]) -> tuple[OwnTool, ...]:
     """Return the tools of these names; a tool of an MCP server has a name below the server's."""
     wanted = set(names)
@@ -113,10 +128,13 @@ def own_names(agent: Agent) -> tuple[str, ...]:
 
 
 def keys_of_tools(tenant: str, agent: Item | None) -> list[Key]:
-    """Return the keys of the tenant's tools that an agent's item enables."""
+    """Return the keys of the tenant's tools that an agent's item enables, and of their breakers."""
     if agent is None:
         return []
-    return keys_named(tenant, own_names(Agent.from_item(agent)))
+    names = own_names(Agent.from_item(agent))
+    services = dict.fromkeys(name.partition(OF_SERVER)[0] for name in names)
+    breakers = [ToolBreaker.key_of(tenant, service) for service in services]
+    return [*keys_named(tenant, names), *breakers]
 
 
 def keys_named(tenant: str, names: Iterable[str]) -> list[Key]:
@@ -153,7 +171,8 @@ class OwnToolItems(SectionItems):
         names = own_names(agent)
         items = (found[key] for key in keys_named(agent.tenant, names) if key in found)
         tools = map(callable_tool, tools_named(names, map(OwnTool.from_item, items)))
-        return cls(tuple(sorted(filter(None, tools), key=lambda each: each.name)))
+        known = [_with_breaker(tool, found) for tool in tools if tool is not None]
+        return cls(tuple(sorted(known, key=lambda each: each.name)))
 
     def authors(self) -> Iterable[Authors]:
         """Return nobody: operators write tools."""

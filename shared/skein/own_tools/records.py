@@ -21,6 +21,7 @@ from skein.own_tools.functions import installed_functions
 from skein.own_tools.http_requests import check_address
 from skein.own_tools.items import MAX_OF_AGENT, keys_named, own_names, tools_named
 from skein.own_tools.mcp_servers import McpServers
+from skein.own_tools.models.breaker import ToolBreaker
 from skein.own_tools.models.server_tool import OF_SERVER, ServerTool
 from skein.own_tools.models.tool import (
     MAX_TOOL_VERSIONS,
@@ -223,7 +224,8 @@ class OwnTools:
             tool = self.get(tenant, name)
             newest = range(max(1, tool.version - MAX_TOOL_VERSIONS), tool.version + 1)
             versions = [Delete(OwnToolVersion.key_of(tenant, name, each)) for each in newest]
-            self.table.transact([Delete(tool.key, at_version(tool.version)), *versions])
+            breaker = Delete(ToolBreaker.key_of(tenant, name))
+            self.table.transact([Delete(tool.key, at_version(tool.version)), breaker, *versions])
 
         optimistic(self.clock, attempt)
 

@@ -7,11 +7,9 @@ refusal of a later try changes that.
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from threading import Lock
-from typing import Any
 
 from skein.errors import (
     Ambiguous,
@@ -27,6 +25,7 @@ from skein.errors import (
 from skein.models.common.http import HttpAnswer, McpQuestion, McpReply
 from skein.models.quotas.prices import DIGITS
 from skein.models.runs.step import CallUsage, ToolStatus
+from skein.own_tools.breakers import ToolBreakers
 from skein.own_tools.http_requests import request_of, text_of
 from skein.own_tools.items import CallableTool
 from skein.own_tools.mcp_servers import McpServers
@@ -34,7 +33,6 @@ from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.signed_context import CallContext
 from skein.own_tools.signed_sending import SignedSender
 from skein.ports import Clock, Metrics, ModelTokens
-from skein.services.common.circuit_breaker import CircuitBreaker
 from skein.services.common.quoting import behind_bars
 
 TRIES = 2
@@ -104,8 +102,7 @@ class CallSender:
     tokens: Callable[[], ModelTokens]
     clock: Clock
     metrics: Metrics
-    breakers: dict[str, CircuitBreaker] = field(default_factory=dict)
-    lock: Any = field(default_factory=Lock)
+    breakers: ToolBreakers
 
     def send(
         self,
@@ -177,7 +174,6 @@ class CallSender:
         usage: _Usage,
     ) -> str:
         """Make a call, at most twice, and return the text of the answer behind bars."""
-        breaker = self._breaker(tool.tool)
         while True:
             left = (until - self.clock.now()).total_seconds()
             seconds = min(float(tool.tool.timeout_seconds), left)
@@ -187,7 +183,9 @@ class CallSender:
             once = self._by_function if tool.function is not None else self._by_http
             once = self._by_mcp if tool.tool.mcp is not None else once
             try:
-                return breaker.call(partial(once, tool, arguments, context, seconds, usage))
+                return self.breakers.call(
+                    tool.breaker, partial(once, tool, arguments, context, seconds, usage)
+                )
             except CircuitOpen:
                 usage.tries -= 1
                 raise
@@ -296,16 +294,6 @@ class CallSender:
         kept = tokens.cut(text, tool.max_result_tokens)
         shown = behind_bars(kept) or "| (an empty answer)"
         return shown if len(kept) == len(text) else f"{shown}\n[cut: the answer is longer]"
-
-    def _breaker(self, tool: OwnTool) -> CircuitBreaker:
-        """Return the breaker of a service in this container."""
-        with self.lock:
-            key = f"{tool.tenant}#{tool.service}"
-            if key not in self.breakers:
-                self.breakers[key] = CircuitBreaker(
-                    f"tool {tool.service}", clock=self.clock, metrics=self.metrics
-                )
-            return self.breakers[key]
 
 
 class _AskedByService(SkeinError):

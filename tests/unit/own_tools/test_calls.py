@@ -533,6 +533,7 @@ def test_service_that_fails_often_is_left_alone_for_a_while() -> None:
         world.drain()
     assert len(world.service.requests) == 5  # the breaker opens at the fifth failure
     assert "circuit breaker is open" in results(world)[-1].content
+    assert world.metrics.counts["CircuitsOpened"] == 1
 
 
 def test_preview_shows_what_a_tool_adds_in_tokens() -> None:

@@ -1,3 +1,3 @@
 """The stored tools of tenants."""
 
-__all__ = ["approval", "recorded_call", "server_tool", "tool"]
+__all__ = ["approval", "breaker", "recorded_call", "server_tool", "tool"]

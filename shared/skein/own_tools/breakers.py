@@ -1,0 +1,128 @@
+"""Call services through circuit breakers that all workers share.
+
+A breaker is read with its tool, and written only if a call fails, probes, or ends an outage. So a
+service that works costs no call, and one that fails is left alone by all workers.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from skein.errors import Ambiguous, CircuitOpen, ConditionFailed, SkeinError
+from skein.models.common.breaker import CLOSED, WINDOW, Breaker
+from skein.models.common.storage import Delete, Key, Put, Write, at_version
+from skein.own_tools.models.breaker import ToolBreaker
+from skein.ports import Clock, Metrics, Table
+from skein.services.common.circuit_breaker import FAILURES
+from skein.services.common.optimistic import optimistic
+
+PROBE = timedelta(minutes=2)  # the longest time of a worker; a longer probe is lost
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolBreakers:
+    """The service that guards calls of tools by their circuit breakers.
+
+    Attributes:
+        failed_at: When calls of this container failed last, by the keys of their breakers. What was
+            read with the tool may be older, so such a breaker is read again.
+    """
+
+    table: Table
+    clock: Clock
+    metrics: Metrics
+    failed_at: dict[Key, datetime] = field(default_factory=dict)
+
+    def call(self, known: ToolBreaker, function: Callable[[], T]) -> T:
+        """Call `function`, unless the breaker is open.
+
+        Exceptions of `function` propagate. `FAILURES` count as failures, and any other `SkeinError`
+        is an answer of the service. Other exceptions say nothing about the service.
+
+        Args:
+            known: The breaker, as it was read with the tool.
+
+        Raises:
+            CircuitOpen: The breaker is open; `function` was not called.
+        """
+        probed = self._entered(known)
+        try:
+            result = function()
+        except FAILURES:
+            self.failed_at[known.key] = self.clock.now()
+            self._record(probed, lambda each: each.failed(self.clock.now()))
+            raise
+        except SkeinError:
+            self._succeeded(probed)
+            raise
+        except Exception:
+            if probed.breaker.probing:
+                self._record(probed, lambda each: each.unprobed(self.clock.now()))
+            raise
+        self._succeeded(probed)
+        return result
+
+    def _again(self, known: ToolBreaker) -> ToolBreaker:
+        return ToolBreaker.from_optional(self.table.get(known.key), known.tenant, known.service)
+
+    def _entered(self, known: ToolBreaker) -> ToolBreaker:
+        """Let a call pass, as the probe if the breaker is half open.
+
+        Raises:
+            CircuitOpen: The breaker is open, or another worker probes.
+        """
+        now = self.clock.now()
+        failed_at = self.failed_at.get(known.key)
+        if failed_at is not None and now - failed_at < WINDOW:
+            known = self._again(known)
+        state = known.breaker.state(now)
+        if state == "closed":
+            return known
+        if state == "open":
+            raise CircuitOpen(f"tool {known.service}")
+        probed, write = self._changed(known, known.breaker.probed(now + PROBE))
+        try:
+            self.table.write(write)
+        except (ConditionFailed, Ambiguous):
+            raise CircuitOpen(f"tool {known.service}") from None
+        return probed
+
+    def _succeeded(self, known: ToolBreaker) -> None:
+        self.failed_at.pop(known.key, None)
+        if known.breaker != CLOSED:
+            self._record(known, lambda _: CLOSED)
+
+    def _record(self, known: ToolBreaker, change: Callable[[Breaker], Breaker]) -> None:
+        """Write what a call says of its service; a failed write changes nothing for the call."""
+        try:
+            opened = optimistic(self.clock, lambda: self._recorded(known, change))
+        except SkeinError as error:
+            logger.warning("breaker not written", extra={"tool": known.service}, exc_info=error)
+            return
+        if opened:
+            named = {"tenant": known.tenant, "tool": known.service}
+            logger.warning("circuit breaker of a tool opened", extra=named)
+            self.metrics.count("CircuitsOpened")
+
+    def _recorded(self, known: ToolBreaker, change: Callable[[Breaker], Breaker]) -> bool:
+        """Write a change of a breaker; return whether that opened it."""
+        current = self._again(known)
+        after = change(current.breaker)
+        if after == current.breaker:
+            return False
+        self.table.write(self._changed(current, after)[1])
+        return current.breaker.open_until is None and after.open_until is not None
+
+    def _changed(self, known: ToolBreaker, breaker: Breaker) -> tuple[ToolBreaker, Write]:
+        """Return a changed breaker, and the write that stores it (optimistic lock)."""
+        unchanged = at_version(known.version)
+        changed = known.model_copy(update={"breaker": breaker, "version": known.version + 1})
+        if breaker == CLOSED:
+            return changed, Delete(known.key, unchanged)
+        return changed, Put(changed.key, changed.to_item(), unchanged)
