@@ -1,14 +1,12 @@
-"""Let at most two woken of an endpoint be sent at the same time, and none to one that fails."""
+"""Let at most two lanes of an endpoint be sent at the same time, and none to one that fails."""
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from skein.events.models.event import EventLane
 from skein.events.models.lanes import EndpointLanes
 from skein.models.common.breaker import CLOSED
-from skein.models.common.lease import Lease
 from skein.models.common.storage import Put, at_version
 from skein.models.outbox.jobs import EventJob
 from skein.ports import Clock, Metrics, Table
@@ -20,6 +18,22 @@ LEASE = timedelta(seconds=60)  # renewed before each call, which takes ten secon
 logger = logging.getLogger(__name__)
 
 Step = Callable[[EndpointLanes], EndpointLanes]
+
+
+@dataclass(slots=True)
+class Place:
+    """The place of a lane among those that are sent to its endpoint.
+
+    Attributes:
+        lanes: The lanes of the endpoint, as they were written last.
+        fence: That of the lane's lease.
+        failed: Whether the last call failed; None if that was recorded, or there was none.
+    """
+
+    lane: str
+    lanes: EndpointLanes
+    fence: int
+    failed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,40 +48,59 @@ class LaneAdmission:
     dispatch: Dispatch
     metrics: Metrics
 
-    def admit(self, lane: EventLane, lanes: EndpointLanes) -> EndpointLanes | None:
-        """Give a claimed lane a place until its lease ends; return None if it must wait.
+    def admit(self, lane: str, lanes: EndpointLanes) -> Place | None:
+        """Give a lane a place for the time of a lease; return None if it must wait.
 
         Args:
-            lane: The lane as its claim would write it.
+            lane: What its events are about.
             lanes: The lanes of its endpoint, as they were read.
+
+        Raises:
+            Ambiguous: Whether it has the place is unknown. The lease ends by itself.
         """
         now = self.clock.now()
-        changed = self._write(lanes, lambda known: known.begun(lane.lane, _lease(lane), now))
-        return changed if lane.lane in changed.held else None
+        before, after = self._write(lanes, lambda known: known.begun(lane, now + LEASE, now))
+        lease = after.held.get(lane)
+        if lease is None or lease.fence != before.version + 1:
+            return None
+        return Place(lane, after, lease.fence)
 
-    def renew(self, lane: EventLane, lanes: EndpointLanes, *, failed: bool) -> EndpointLanes:
+    def renew(self, place: Place) -> None:
         """Record a call for a lane, and renew its lease if half of that has passed."""
-        now = self.clock.now()
-        lease = lanes.held.get(lane.lane)
+        now, failed = self.clock.now(), place.failed
+        if failed is None:
+            return
+        lease = place.lanes.held.get(place.lane)
         fresh = lease is not None and lease.until - now > LEASE / 2
-        if fresh and not failed and lanes.breaker == CLOSED:
-            return lanes
-        longer = Lease(fence=lane.fence, until=now + LEASE)
-        return self._write(
-            lanes, lambda known: known.renewed(lane.lane, longer, now, failed=failed)
+        if fresh and not failed and place.lanes.breaker == CLOSED:
+            return  # a success is recorded when the worker leaves
+        _, place.lanes = self._write(
+            place.lanes,
+            lambda known: known.called(failed=failed, now=now).renewed(
+                place.lane, place.fence, now + LEASE
+            ),
+            finds_own_write=True,
         )
+        place.failed = None if failed else False
 
-    def leave(self, lane: EventLane, lanes: EndpointLanes, *, failed: bool | None) -> None:
-        """Free the place of a lane for the lanes that wait.
+    def leave(self, place: Place) -> None:
+        """Free the place of a lane for the lanes that wait."""
+        now, failed = self.clock.now(), place.failed
 
-        Args:
-            failed: Whether its last call failed; None if it made none.
+        def left(known: EndpointLanes) -> EndpointLanes:
+            after = known if failed is None else known.called(failed=failed, now=now)
+            return after.ended(place.lane, place.fence, now)
+
+        self._write(place.lanes, left, finds_own_write=True)
+
+    def _write(
+        self, lanes: EndpointLanes, step: Step, *, finds_own_write: bool = False
+    ) -> tuple[EndpointLanes, EndpointLanes]:
+        """Change which lanes are sent, and send the jobs of those that need not wait any longer.
+
+        Returns:
+            The lanes before and after the change.
         """
-        now = self.clock.now()
-        self._write(lanes, lambda known: known.ended(lane.lane, lane.fence, now, failed=failed))
-
-    def _write(self, lanes: EndpointLanes, step: Step) -> EndpointLanes:
-        """Change which lanes are sent, and send the jobs of those that need not wait any longer."""
         read = known_first(lanes, lambda: self._read(lanes))
 
         def attempt() -> tuple[EndpointLanes, EndpointLanes, tuple[str, ...]]:
@@ -78,7 +111,7 @@ class LaneAdmission:
                 self.table.write(Put(changed.key, changed.to_item(), at_version(known.version)))
             return known, changed, woken
 
-        known, changed, woken = optimistic(self.clock, attempt, finds_own_write=True)
+        known, changed, woken = optimistic(self.clock, attempt, finds_own_write=finds_own_write)
         if known.breaker.open_until is None and changed.breaker.open_until is not None:
             named = {"tenant": changed.tenant, "endpoint": changed.endpoint_id}
             logger.warning("circuit breaker of an endpoint opened", extra=named)
@@ -90,17 +123,10 @@ class LaneAdmission:
                     for lane in woken
                 ]
             )
-        return changed
+        return known, changed
 
     def _read(self, lanes: EndpointLanes) -> EndpointLanes:
         item = self.table.get(lanes.key)
         if item is None:
             return EndpointLanes(tenant=lanes.tenant, endpoint_id=lanes.endpoint_id)
         return EndpointLanes.from_item(item)
-
-
-def _lease(lane: EventLane) -> Lease:
-    """Return the lease of a lane that was claimed."""
-    if lane.busy_until is None:
-        raise ValueError("the lane is not claimed")
-    return Lease(fence=lane.fence, until=lane.busy_until)

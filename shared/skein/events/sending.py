@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from skein.errors import ConditionFailed, ToolError, Transient
-from skein.events.admission import LEASE, LaneAdmission
+from skein.events.admission import LEASE, LaneAdmission, Place
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
 from skein.events.models.lanes import EndpointLanes
@@ -35,18 +35,6 @@ OK = range(200, 300)
 PAGE = 50
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Sent:
-    """What a worker knows while it sends the events of a lane.
-
-    Attributes:
-        failed: Whether the last call failed; None if that was recorded, or there was none.
-    """
-
-    lanes: EndpointLanes
-    failed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,25 +96,24 @@ class EventSender:
         Raises:
             ConditionFailed: Another worker has claimed the lane.
         """
+        place = self.admission.admit(lane.lane, lanes)
+        if place is None:
+            return
         now = self.clock.now()
         claimed = lane.claimed(now + LEASE)
-        admitted = self.admission.admit(claimed, lanes)
-        if admitted is None:
-            return
-        sent = _Sent(admitted)
         try:
             changes = {"fence": claimed.fence, **self._lease(claimed)}
             self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))
-            more = self._send_all(claimed, endpoint, sent, min(deadline, now + TURN + MARGIN))
+            more = self._send_all(claimed, endpoint, place, min(deadline, now + TURN + MARGIN))
         except ConditionFailed:
-            self.admission.leave(claimed, sent.lanes, failed=sent.failed)
+            self.admission.leave(place)
             raise
-        self.admission.leave(claimed, sent.lanes, failed=sent.failed)
+        self.admission.leave(place)
         if more:
             self.dispatch.send([job])
 
     def _send_all(
-        self, lane: EventLane, endpoint: EventEndpoint, sent: "_Sent", deadline: datetime
+        self, lane: EventLane, endpoint: EventEndpoint, place: Place, deadline: datetime
     ) -> bool:
         """Send the events of a claimed lane, oldest first; return whether more can be sent now."""
         while self.clock.now() + MARGIN < deadline:
@@ -139,7 +126,7 @@ class EventSender:
             queued = QueuedEvent.from_item(page.items[0])
             error = self._error_of(endpoint, queued)
             now = self.clock.now()
-            sent.failed = error is not None
+            place.failed = error is not None
             if error is None:
                 self._finish(lane, queued)
             elif now - queued.queued_at >= PARKED_AFTER:
@@ -153,8 +140,7 @@ class EventSender:
             else:
                 self._retry_later(lane, now)
                 return False
-            sent.lanes = self.admission.renew(lane, sent.lanes, failed=sent.failed)
-            sent.failed = None if sent.failed else False  # a failure was counted
+            self.admission.renew(place)
         self._update(lane, lane.due(self.clock.now()) | {"busy_until": None})
         return True
 

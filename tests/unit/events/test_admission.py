@@ -4,17 +4,18 @@ import json
 from collections import Counter, deque
 from datetime import timedelta
 
+import pytest
+
 from skein.events.admission import LEASE
 from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.models.endpoint import EventEndpoint
-from skein.events.models.event import Event
+from skein.events.models.event import Event, EventLane
 from skein.events.models.lanes import MAX_LANES, MAX_WAITING, EndpointLanes
 from skein.events.queuing import CACHED_FOR, EventQueue
 from skein.events.sending import CALL_SECONDS
 from skein.models.common.breaker import CLOSED, MAX_FAILURES, PAUSE
 from skein.models.common.http import HttpAnswer, HttpRequest
-from skein.models.common.lease import Lease
 from skein.models.common.storage import Put
 from skein.models.outbox.jobs import EventJob
 from tests.fakes.outbound_http import json_answer
@@ -152,8 +153,8 @@ def test_place_of_a_dead_worker_is_free_after_its_lease() -> None:
     endpoint = world.endpoint(SLOW)
     lanes = EndpointLanes(tenant=TENANT, endpoint_id=endpoint.id, version=1)
     for number in range(MAX_LANES):
-        lease = Lease(fence=1, until=world.clock.now() + LEASE)
-        lanes = lanes.begun(f"chat_dead_{number}", lease, world.clock.now())
+        now = world.clock.now()
+        lanes = lanes.begun(f"chat_dead_{number}", now + LEASE, now)
     world.table.write(Put(lanes.key, lanes.to_item()))
     world.happen(chats=CHATS[:1])
     world.play()
@@ -162,6 +163,29 @@ def test_place_of_a_dead_worker_is_free_after_its_lease() -> None:
     world.tick()
     world.play()
     assert world.told(SLOW) == [*CHATS[:1]]
+
+
+def test_second_worker_for_a_lane_takes_no_place_from_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = Crowd()
+    endpoint = world.endpoint(SLOW)
+    world.happen(chats=CHATS[:1])
+    [job] = world.queues.take(EventJob)
+    lane = EventLane.key_of(TENANT, endpoint.id, CHATS[0])
+    read = world.table.get_many([lane, endpoint.key])
+
+    def answer(_: HttpRequest) -> HttpAnswer:
+        with monkeypatch.context() as before:  # the second worker has read before the claim
+            before.setattr(world.table, "get_many", lambda _: read)
+            world.handle(job)
+        assert list(world.lanes_of(endpoint).held) == [CHATS[0]]
+        return json_answer({})
+
+    world.service.answer = answer
+    world.handle(job)
+    assert world.told(SLOW) == [CHATS[0]]
+    assert world.lanes_of(endpoint).held == {}
 
 
 def test_lease_is_longer_than_a_call() -> None:
@@ -192,12 +216,12 @@ def test_lanes_that_wait_are_bounded_and_keep_their_order() -> None:
     lanes = EndpointLanes(tenant=TENANT, endpoint_id="evp_1")
     for number in range(MAX_LANES + MAX_WAITING + 5):
         for _ in range(2):  # also if a job comes twice
-            lanes = lanes.begun(f"chat_{number}", Lease(fence=1, until=NOON + LEASE), NOON)
+            lanes = lanes.begun(f"chat_{number}", NOON + LEASE, NOON)
     assert list(lanes.held) == ["chat_0", "chat_1"]
     assert lanes.waiting == tuple(f"chat_{number}" for number in range(2, 2 + MAX_WAITING))
-    left, woken = lanes.ended("chat_1", 1, NOON, failed=False).wakened(NOON)
+    left, woken = lanes.ended("chat_1", 1, NOON).wakened(NOON)
     assert (woken, left.waiting[0]) == (("chat_2",), "chat_3")
-    other = lanes.ended("chat_1", 2, NOON, failed=None)
+    other = lanes.ended("chat_1", 2, NOON)
     assert other == lanes, "another worker has claimed the lane"
 
 

@@ -48,39 +48,43 @@ class EndpointLanes(Stored):
         """The key of these lanes."""
         return self.key_of(self.tenant, self.endpoint_id)
 
-    def begun(self, lane: str, lease: Lease, now: datetime) -> "EndpointLanes":
-        """Return the lanes with one more that is sent if there is a place, and else waits."""
-        lanes = self._without(lane, now)
+    def begun(self, lane: str, until: datetime, now: datetime) -> "EndpointLanes":
+        """Return the lanes with one more that is sent if there is a place, and else waits.
+
+        A lane that another worker sends stays as it is. The version of the item is the fence, so
+        that each claim of a lane has another one.
+        """
+        live = {name: lease for name, lease in self.held.items() if lease.held(now)}
+        if lane in live:
+            return self
         state = self.breaker.state(now)
-        if state == "open" or len(lanes.held) == MAX_LANES:
+        if state == "open" or len(live) == MAX_LANES:
             listed = lane in self.waiting
             waiting = self.waiting if listed else (*self.waiting, lane)[:MAX_WAITING]
-            return lanes._replaced(waiting=waiting)
-        breaker = self.breaker.probed(lease.until) if state == "half_open" else self.breaker
-        return lanes._replaced(held={**lanes.held, lane: lease}, breaker=breaker)
+            return self._replaced(held=live, waiting=waiting)
+        return self._replaced(
+            held={**live, lane: Lease(fence=self.version + 1, until=until)},
+            waiting=tuple(each for each in self.waiting if each != lane),
+            breaker=self.breaker.probed(until) if state == "half_open" else self.breaker,
+        )
 
-    def renewed(self, lane: str, lease: Lease, now: datetime, *, failed: bool) -> "EndpointLanes":
-        """Return the lanes after a call for one of them, whose lease begins again."""
-        lanes = self._called(now, failed=failed)
-        current = self.held.get(lane)
-        if current is None or current.fence != lease.fence:
-            return lanes
-        return lanes._replaced(held={**self.held, lane: lease})
+    def called(self, *, failed: bool, now: datetime) -> "EndpointLanes":
+        """Return the lanes after a call for one of them."""
+        breaker = self.breaker.failed(now, longest=MAX_PAUSE) if failed else CLOSED
+        return self._replaced(breaker=breaker)
 
-    def ended(
-        self, lane: str, fence: int, now: datetime, *, failed: bool | None
-    ) -> "EndpointLanes":
-        """Return the lanes after a worker has left one of them.
+    def renewed(self, lane: str, fence: int, until: datetime) -> "EndpointLanes":
+        """Return the lanes with a longer lease, if its worker still has the lane."""
+        if not self._has(lane, fence):
+            return self
+        return self._replaced(held={**self.held, lane: Lease(fence=fence, until=until)})
 
-        Args:
-            fence: That of the worker's lease.
-            failed: Whether its last call failed; None if it made none.
-        """
-        lanes = self if failed is None else self._called(now, failed=failed)
-        if failed is None and self.breaker.probing:
+    def ended(self, lane: str, fence: int, now: datetime) -> "EndpointLanes":
+        """Return the lanes after a worker has left one of them, also without a call."""
+        lanes = self
+        if self.breaker.probing:
             lanes = lanes._replaced(breaker=self.breaker.unprobed(now))
-        current = self.held.get(lane)
-        if current is None or current.fence != fence:
+        if not self._has(lane, fence):
             return lanes
         left = {name: lease for name, lease in self.held.items() if name != lane}
         return lanes._replaced(held=left)
@@ -95,15 +99,9 @@ class EndpointLanes(Stored):
         """Return the lanes as table attributes."""
         return self.attributes()
 
-    def _called(self, now: datetime, *, failed: bool) -> "EndpointLanes":
-        breaker = self.breaker.failed(now, longest=MAX_PAUSE) if failed else CLOSED
-        return self._replaced(breaker=breaker)
-
-    def _without(self, lane: str, now: datetime) -> "EndpointLanes":
-        live = {name: each for name, each in self.held.items() if name != lane and each.held(now)}
-        return self._replaced(
-            held=live, waiting=tuple(each for each in self.waiting if each != lane)
-        )
+    def _has(self, lane: str, fence: int) -> bool:
+        lease = self.held.get(lane)
+        return lease is not None and lease.fence == fence
 
     def _replaced(self, **changes: Any) -> "EndpointLanes":
         return self.model_copy(update=changes)
