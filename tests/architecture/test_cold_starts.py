@@ -50,7 +50,7 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 149,
+    "admin_api": 152,
     "api_docs": 412,
     "authorizer": 80,
     "console": 60,
@@ -62,13 +62,13 @@ MOST = {
     "live_frames": 92,
     "mobile_api": 152,
     "push_worker": 96,
-    "run_worker": 353,
+    "run_worker": 358,
     "service_webhook": 92,
     "sms_delivery": 115,
     "sms_status": 112,
     "sms_webhook": 157,
     "tick": 139,
-    "upkeep_worker": 148,
+    "upkeep_worker": 158,
 }
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

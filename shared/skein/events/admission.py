@@ -21,12 +21,12 @@ Step = Callable[[EndpointLanes], EndpointLanes]
 
 
 @dataclass(slots=True)
-class Place:
-    """The place of a lane among those that are sent to its endpoint.
+class LaneLease:
+    """The lease of a worker that sends a lane to its endpoint.
 
     Attributes:
         lanes: The lanes of the endpoint, as they were written last.
-        fence: That of the lane's lease.
+        fence: The fencing token of the lease.
         failed: Whether the last call failed; None if that was recorded, or there was none.
     """
 
@@ -48,7 +48,7 @@ class LaneAdmission:
     dispatch: Dispatch
     metrics: Metrics
 
-    def admit(self, lane: str, lanes: EndpointLanes) -> Place | None:
+    def admit(self, lane: str, lanes: EndpointLanes) -> LaneLease | None:
         """Give a lane a place for the time of a lease; return None if it must wait.
 
         Args:
@@ -56,42 +56,42 @@ class LaneAdmission:
             lanes: The lanes of its endpoint, as they were read.
 
         Raises:
-            Ambiguous: Whether it has the place is unknown. The lease ends by itself.
+            Ambiguous: The outcome of the write is unknown. A lease that it gave ends unused.
         """
         now = self.clock.now()
         before, after = self._write(lanes, lambda known: known.begun(lane, now + LEASE, now))
-        lease = after.held.get(lane)
-        if lease is None or lease.fence != before.version + 1:
+        current = after.held.get(lane)
+        if current is None or current.fence != before.version + 1:
             return None
-        return Place(lane, after, lease.fence)
+        return LaneLease(lane, after, current.fence)
 
-    def renew(self, place: Place) -> None:
+    def renew(self, lease: LaneLease) -> None:
         """Record a call for a lane, and renew its lease if half of that has passed."""
-        now, failed = self.clock.now(), place.failed
+        now, failed = self.clock.now(), lease.failed
         if failed is None:
             return
-        lease = place.lanes.held.get(place.lane)
-        fresh = lease is not None and lease.until - now > LEASE / 2
-        if fresh and not failed and place.lanes.breaker == CLOSED:
+        current = lease.lanes.held.get(lease.lane)
+        fresh = current is not None and current.until - now > LEASE / 2
+        if fresh and not failed and lease.lanes.breaker == CLOSED:
             return  # a success is recorded when the worker leaves
-        _, place.lanes = self._write(
-            place.lanes,
+        _, lease.lanes = self._write(
+            lease.lanes,
             lambda known: known.called(failed=failed, now=now).renewed(
-                place.lane, place.fence, now + LEASE
+                lease.lane, lease.fence, now + LEASE
             ),
             finds_own_write=True,
         )
-        place.failed = None if failed else False
+        lease.failed = None if failed else False
 
-    def leave(self, place: Place) -> None:
+    def leave(self, lease: LaneLease) -> None:
         """Free the place of a lane for the lanes that wait."""
-        now, failed = self.clock.now(), place.failed
+        now, failed = self.clock.now(), lease.failed
 
         def left(known: EndpointLanes) -> EndpointLanes:
             after = known if failed is None else known.called(failed=failed, now=now)
-            return after.ended(place.lane, place.fence, now)
+            return after.ended(lease.lane, lease.fence, now)
 
-        self._write(place.lanes, left, finds_own_write=True)
+        self._write(lease.lanes, left, finds_own_write=True)
 
     def _write(
         self, lanes: EndpointLanes, step: Step, *, finds_own_write: bool = False

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from skein.errors import ConditionFailed, ToolError, Transient
-from skein.events.admission import LEASE, LaneAdmission, Place
+from skein.events.admission import LEASE, LaneAdmission, LaneLease
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
 from skein.events.models.lanes import EndpointLanes
@@ -96,24 +96,24 @@ class EventSender:
         Raises:
             ConditionFailed: Another worker has claimed the lane.
         """
-        place = self.admission.admit(lane.lane, lanes)
-        if place is None:
+        lease = self.admission.admit(lane.lane, lanes)
+        if lease is None:
             return
         now = self.clock.now()
         claimed = lane.claimed(now + LEASE)
         try:
             changes = {"fence": claimed.fence, **self._lease(claimed)}
             self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))
-            more = self._send_all(claimed, endpoint, place, min(deadline, now + TURN + MARGIN))
+            more = self._send_all(claimed, endpoint, lease, min(deadline, now + TURN + MARGIN))
         except ConditionFailed:
-            self.admission.leave(place)
+            self.admission.leave(lease)
             raise
-        self.admission.leave(place)
+        self.admission.leave(lease)
         if more:
             self.dispatch.send([job])
 
     def _send_all(
-        self, lane: EventLane, endpoint: EventEndpoint, place: Place, deadline: datetime
+        self, lane: EventLane, endpoint: EventEndpoint, lease: LaneLease, deadline: datetime
     ) -> bool:
         """Send the events of a claimed lane, oldest first; return whether more can be sent now."""
         while self.clock.now() + MARGIN < deadline:
@@ -126,7 +126,7 @@ class EventSender:
             queued = QueuedEvent.from_item(page.items[0])
             error = self._error_of(endpoint, queued)
             now = self.clock.now()
-            place.failed = error is not None
+            lease.failed = error is not None
             if error is None:
                 self._finish(lane, queued)
             elif now - queued.queued_at >= PARKED_AFTER:
@@ -140,7 +140,7 @@ class EventSender:
             else:
                 self._retry_later(lane, now)
                 return False
-            self.admission.renew(place)
+            self.admission.renew(lease)
         self._update(lane, lane.due(self.clock.now()) | {"busy_until": None})
         return True
 
