@@ -3181,7 +3181,7 @@ export interface components {
          * @description A question to one person, which code matches with its answer.
          */
         ChoiceResource: {
-            /** @description The question, without its options. */
+            /** @description The question, without its options: plain text that each client shows as it is. */
             question: string;
             /** @description The fixed answers; empty for an answer in words. */
             options: components["schemas"]["Option"][];
@@ -3198,6 +3198,8 @@ export interface components {
             status: components["schemas"]["ChoiceStatus"];
             /** @description Null without an answer. */
             answer: components["schemas"]["ChoiceAnswerResource"] | null;
+            /** @description For a repetition, the `seq` of the question; an answer to either counts. */
+            repeats: number | null;
         };
         /**
          * ConsentPage
@@ -3852,7 +3854,7 @@ export interface components {
             agent_id: string | null;
             /** @description Who asks, and why. */
             purpose: components["schemas"]["ChoicePurpose"];
-            /** @description The question, without its options. */
+            /** @description The question, without its options: plain text that each client shows as it is. */
             question: string;
             /** @description The fixed answers; empty for an answer in words. */
             options: components["schemas"]["Option"][];
@@ -4101,7 +4103,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "media_pending" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "file_pending" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "typed_answer" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "media_pending" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "file_pending" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -6230,8 +6232,6 @@ export interface components {
          * @description A new agent.
          */
         NewAgent: {
-            /** @description The name. */
-            name: string;
             /** @description The instructions for the agent, which each prompt contains. Default: `""`. */
             system_prompt?: string;
             /** @description The model; null: the deployment's default model. */
@@ -6260,6 +6260,8 @@ export interface components {
             listed?: boolean;
             /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
             who_may_add?: components["schemas"]["WhoMayAdd"] | null;
+            /** @description The name. */
+            name: string;
             /** @description Settings of its own. Null in a field removes the setting. */
             settings?: components["schemas"]["ChatOverridesChange"];
         };
@@ -6315,7 +6317,7 @@ export interface components {
              * @constant
              */
             holder: "me";
-            /** @description The name that people see; omitted: the name of the caller's token. */
+            /** @description The name that people see; omitted: the name of the caller's token. A name like that of a member gets ` (team)` behind it. */
             name?: string | null;
         };
         /**

@@ -251,7 +251,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'media_pending', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'file_pending', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'typed_answer', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'media_pending', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'file_pending', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -1535,6 +1535,7 @@ class ChoiceResource(TypedDict):
     expires_at: str
     status: ChoiceStatus
     answer: ChoiceAnswerResource | None
+    repeats: int | None
 
 
 class ConsentPostResource(TypedDict):
@@ -2446,7 +2447,6 @@ class NewAgent(TypedDict):
     A new agent.
     """
 
-    name: str
     system_prompt: NotRequired[str]
     model: NotRequired[str | None]
     reply_mode: NotRequired[ReplyMode | None]
@@ -2461,6 +2461,7 @@ class NewAgent(TypedDict):
     description: NotRequired[str | None]
     listed: NotRequired[bool]
     who_may_add: NotRequired[WhoMayAdd | None]
+    name: str
     settings: NotRequired[ChatOverridesChange]
 
 
