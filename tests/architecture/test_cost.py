@@ -17,7 +17,7 @@ SMALL = PROFILES["small"]
 @pytest.mark.parametrize(
     ("parameters", "secrets", "most"),
     [
-        (SMS_ON, 2, 8.5),
+        (SMS_ON, 2, 8.7),
         ({}, 1, 8),
         ({**SMALL, **SMS_ON}, 1, 2),  # both keys are in one secret
         (SMALL, 1, 2),
