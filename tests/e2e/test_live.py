@@ -71,6 +71,6 @@ def test_words_reach_the_app_within_200_milliseconds_of_the_first_token(
             words = [frame for frame in frames if frame["type"] == "delta"]
             assert [frame["n"] for frame in words] == list(range(1, len(words) + 1))
             assert answer.startswith("".join(frame["text"] for frame in words))
-            assert len(words) > 3
+            assert len(words) > 1  # an answer of two seconds has frames at 0, 1 and 2 seconds
     client.drain()
     assert min(delays) < 0.2, delays

@@ -56,7 +56,7 @@ class Streaming(Deployment):
         return self.answers[-1]
 
     def _passes(self, _: str) -> None:
-        self.clock.advance(0.3)
+        self.clock.advance(4.5)  # longer than the longest pause between frames
         self.background.finish(0)
 
     def play(self) -> None:

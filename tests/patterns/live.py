@@ -51,7 +51,7 @@ def _stream(meter: Meter) -> None:
     def passes(said: str) -> None:
         if said == "Rest on Monday":
             with meter(world):
-                world.clock.advance(0.3)
+                world.clock.advance(1)  # the pause after the first frame
                 world.background.finish(0)
 
     world.model.between = passes

@@ -33,7 +33,7 @@ WRITES = frozenset({"write", "transact"})
 VOLUMES = (1_000, 100_000, 10_000_000)
 
 MODEL_SECONDS, CALL_SECONDS, WORK_SECONDS = 3.0, 0.05, 0.1
-FRAMES, LOG_KB, STORED_KB = 16, 6.0, 3.8
+FRAMES, LOG_KB, STORED_KB = 4, 6.0, 3.8
 VECTOR_KB, SEARCHED_KB = 1.5, 100 * 1.5
 ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. A request takes {CALL_SECONDS:g} s,
   as does `Feed` for each commit, and a job {WORK_SECONDS:g} s. `Feed` asks for event endpoints each

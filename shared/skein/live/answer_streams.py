@@ -20,7 +20,9 @@ from skein.services.runs.claim import Claim
 if TYPE_CHECKING:  # only for somebody who listens
     from skein.live.answer_frames import AnswerFrames, ListenerFinder
 
-PAUSE = timedelta(milliseconds=250)  # between the frames of an answer
+# Between the frames of an answer: 0, 1, 2, 4, 8, 12 ... seconds after the first one. Each frame to
+# each reader is billed, and what matters to people is that words come at once.
+PAUSES = tuple(timedelta(seconds=seconds) for seconds in (1, 1, 2, 4))
 MAX_FAILURES = 5  # after which a stream is given up
 RETRACT_SECONDS = 1.0  # that the end of a turn waits for a retract
 
@@ -124,10 +126,11 @@ class AnswerStream:
         self._posted = False  # the message replaces the words: no retract either
         self._waiting = False  # a task waits for the pause
         self._next_at = streams.clock.now()
+        self._sent = 0  # frames with words
         self._failures = 0  # in a row
 
     def show(self, text: str) -> None:
-        """Send the words of an answer that are new and certain, at most 4 times a second.
+        """Send the words of an answer that are new and certain, after the pauses of `PAUSES`.
 
         Args:
             text: The whole text of the model so far.
@@ -197,7 +200,7 @@ class AnswerStream:
             self._streams.metrics.count("StreamsFailed")
             with self._lock:
                 self._failures += 1
-                self._next_at = self._streams.clock.now() + PAUSE
+                self._next_at = self._streams.clock.now() + PAUSES[0]
                 again = self._failures < MAX_FAILURES
         else:
             with self._lock:
@@ -220,7 +223,9 @@ class AnswerStream:
             if words and self._stopped:
                 return
             self._shown = words
-            self._next_at = self._streams.clock.now() + PAUSE
+            pause = PAUSES[min(self._sent, len(PAUSES) - 1)]
+            self._next_at = self._streams.clock.now() + pause
+            self._sent += 1
         self._frames.send(listeners, words)
         if words and self._posted:  # the words may have come after the message
             self._frames.send(listeners, "")

@@ -15,6 +15,7 @@ from tests.support.fakes import Killed, calls, faulty
 from tests.support.live import connect
 
 DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
+SLOW = 4.5  # seconds of each word of a slow model, longer than the longest pause
 ANSWER = "Rest on Monday, and run on Tuesday."
 
 
@@ -31,7 +32,7 @@ def group(**agent: Any) -> World:
     made.chat(DANA, TOM, bot(), visibility="private")
     for who in (DANA, TOM, LENA):
         connect(made, who.id, who.name)
-    made.model.between = lambda _: passes(made, 0.3)
+    made.model.between = lambda _: passes(made, SLOW)
     made.model.default = ANSWER
     return made
 
@@ -93,11 +94,14 @@ def test_answer_is_streamed_to_the_readers_word_by_word(world: World) -> None:
     }
 
 
-def test_quick_words_are_sent_four_times_a_second(world: World) -> None:
+@pytest.mark.parametrize(("seconds", "frames"), [(0.9, 1), (3, 3), (7.9, 4), (19, 7)])
+def test_pauses_between_frames_grow_with_the_answer(
+    world: World, seconds: float, frames: int
+) -> None:
     world.model.default = " ".join(str(n) for n in range(100))
-    world.model.between = lambda _: passes(world, 0.01)  # one second in all
+    world.model.between = lambda _: passes(world, seconds / 100)
     ask(world)
-    assert 3 <= len(words(world, "Dana")) <= 5
+    assert len(words(world, "Dana")) == frames
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_nobody_listens_costs_no_call_and_a_listener_one_read_for_each_frame() -
         if listens:
             connect(world, DANA.id, "Dana")
         world.model.default = ANSWER
-        world.model.between = lambda _: passes(world, 0.3)
+        world.model.between = lambda _: passes(world, SLOW)
         world.table.log.clear()
         ask(world)
         return Counter(call.method for call in world.table.log), len(words(world, "Dana"))
@@ -167,7 +171,7 @@ def test_nobody_listens_costs_no_call_and_a_listener_one_read_for_each_frame() -
 
 def test_person_who_leaves_receives_nothing_more(world: World) -> None:
     def between(said: str) -> None:
-        passes(world, 0.3)
+        passes(world, SLOW)
         if said.endswith("Monday, "):
             world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
 
@@ -183,7 +187,7 @@ def test_person_who_joins_receives_nothing_and_the_dropped_answer_is_retracted(
     joined: list[str] = []
 
     def between(said: str) -> None:
-        passes(world, 0.3)
+        passes(world, SLOW)
         if said.endswith("Monday, ") and not joined:
             joined.append(said)
             world.add(LENA, by=DANA)
@@ -199,7 +203,7 @@ def test_person_who_joins_receives_nothing_and_the_dropped_answer_is_retracted(
 
 def test_new_connection_receives_the_answer_from_its_start(world: World) -> None:
     def between(said: str) -> None:
-        passes(world, 0.3)
+        passes(world, SLOW)
         if said.endswith("and "):
             connect(world, DANA.id, "Dana 2")
 
@@ -239,7 +243,7 @@ def test_answer_that_stays_unusable_is_retracted(world: World) -> None:
 @pytest.mark.parametrize("error", [Unavailable("gone"), ModelFiltered("no"), RuntimeError("bug")])
 def test_answer_that_breaks_off_is_retracted(world: World, error: Exception) -> None:
     def between(said: str) -> None:
-        passes(world, 0.3)
+        passes(world, SLOW)
         if said.endswith("Monday, "):
             raise error
 
@@ -250,7 +254,7 @@ def test_answer_that_breaks_off_is_retracted(world: World, error: Exception) -> 
 
 def test_attempt_after_a_crash_begins_with_a_retract(world: World) -> None:
     def between(said: str) -> None:
-        passes(world, 0.3)
+        passes(world, SLOW)
         if said.endswith("Monday, "):
             world.background.full = True  # a dead worker sends nothing
             raise Killed
@@ -265,7 +269,7 @@ def test_attempt_after_a_crash_begins_with_a_retract(world: World) -> None:
     assert read(world, "Dana") == "Rest on Monday,"
     world.background.full = False
     world.clock.advance(200)
-    world.model.between = lambda _: passes(world, 0.3)
+    world.model.between = lambda _: passes(world, SLOW)
     world.take(job)
     assert words(world, "Dana")[:4] == ["Rest", " on", " Monday,", "<retract>"]
     assert ANSWER.startswith(read(world, "Dana"))
@@ -274,7 +278,7 @@ def test_attempt_after_a_crash_begins_with_a_retract(world: World) -> None:
 
 def test_worker_that_lost_its_run_sends_nothing_more(world: World) -> None:
     def between(said: str) -> None:
-        passes(world, 0.3)
+        passes(world, SLOW)
         if said.endswith("Monday, "):
             [run] = world.runs()
             world.table.write(Update(run.key, set={"fence": run.fence + 1}))
@@ -347,7 +351,7 @@ def test_retract_after_a_failed_frame_ends_the_retries(world: World) -> None:
     world.table.get_many = get_many  # type: ignore[method-assign]
     stream.show("Rest")
     stream.retract()
-    passes(world, 0.3)
+    passes(world, SLOW)
     assert words(world, "Tom") == []
     assert world.background.waiting == 0
 
