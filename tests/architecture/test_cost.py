@@ -6,7 +6,7 @@ import pytest
 
 from local.sqlite.calls import Call
 from local.template import Template
-from tests.support.template import deployed_template
+from tests.support.template import deployed_template, ops_template
 from tools.deployment.deploy import PROFILES
 from tools.reference import cost
 from tools.reference.cost import SMS_ON
@@ -17,8 +17,8 @@ SMALL = PROFILES["small"]
 @pytest.mark.parametrize(
     ("parameters", "secrets", "most"),
     [
-        (SMS_ON, 2, 8.7),
-        ({}, 1, 8),
+        (SMS_ON, 2, 10.5),
+        ({}, 1, 10),
         ({**SMALL, **SMS_ON}, 1, 2),  # both keys are in one secret
         (SMALL, 1, 2),
     ],
@@ -54,3 +54,13 @@ def test_alarm_is_billed_for_each_of_its_metrics() -> None:
     canary = Template.load().document["Resources"]["CanaryAlarm"]["Properties"]
     assert cost._metrics(canary) == 8
     assert cost._metrics({"MetricName": "Throttles"}) == 1
+
+
+def test_query_of_an_alarm_is_billed_for_each_metric_that_it_reads() -> None:
+    ops = dict(ops_template().resources("AWS::CloudWatch::Alarm"))
+    assert cost._metrics(ops["TableThrottlesAlarm"]) == 8
+    assert cost._metrics(ops["TableIndexesAlarm"]) == 2
+
+
+def test_message_by_sms_reads_as_full_a_chat_as_one_by_the_app() -> None:
+    assert cost._of_a_full_chat().reads > 0

@@ -33,13 +33,24 @@ WRITES = frozenset({"write", "transact"})
 VOLUMES = (1_000, 100_000, 10_000_000)
 
 MODEL_SECONDS, CALL_SECONDS, WORK_SECONDS = 3.0, 0.05, 0.1
-FRAMES, LOG_KB, STORED_KB = 4, 6.0, 3.8
+FRAMES, LOG_KB, STORED_KB, PROMPT_KB = 4, 15.0, 3.8, 20.0
+REQUESTS = {"app": 3.0, "sms": 3.0}  # a message, a list and a receipt; or an SMS and two statuses
+AUTHORIZED, CONNECTED_MINUTES = 1.0, 10.0  # for each message of the app
+USUAL_METRICS = 12  # of Skein's own, which have data in each hour with a message
+# The metrics that a query of Metrics Insights reads, by the dimension besides the table.
+QUERIED = {"Operation": 8, "GlobalSecondaryIndexName": 2}
 VECTOR_KB, SEARCHED_KB = 1.5, 100 * 1.5
 ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. A request takes {CALL_SECONDS:g} s,
   as does `Feed` for each commit, and a job {WORK_SECONDS:g} s. `Feed` asks for event endpoints each
   time, and the tenant has none.
-- An answer of the app is streamed in {FRAMES} frames.
-- A message with its answer leaves {STORED_KB:g} KB in the table and {LOG_KB:g} KB in the log. For
+- An answer of the app is streamed in {FRAMES} frames. For each message, the app makes
+  {REQUESTS["app"]:g} requests, the authorizer is asked once, and the app is connected for
+  {CONNECTED_MINUTES:g} minutes.
+- A turn reads as much of a chat by SMS as of one by the app, whose history is full.
+- A prompt of {PROMPT_KB:g} KB leaves AWS for each answer.
+- {USUAL_METRICS} of Skein's own metrics have data in each hour; each further one costs $0.30.
+- A message with its answer leaves {STORED_KB:g} KB in the table and {LOG_KB:g} KB in the log,
+  with the lines of the platform. For
   recall, it writes two vectors of {VECTOR_KB:g} KB and searches {SEARCHED_KB:g} KB twice.
 - One message in twenty leads to a consolidation.
 - Lambda asks an empty queue with 5 pollers every 20 seconds."""
@@ -205,11 +216,12 @@ def cheapest_memory() -> int:
 
 def message(kind: str) -> dict[str, float]:
     """Return the dollars of one message with its answer, by item; the kind is `app` or `sms`."""
-    used = _units(APP if kind == "app" else SMS)
-    requests = 1.0 if kind == "app" else 3.0  # with two statuses
-    sockets = FRAMES + 2.0 if kind == "app" else 0.0
+    by_app = kind == "app"
+    used = _units(APP) if by_app else _units(SMS) + _of_a_full_chat()
+    requests, sockets = REQUESTS[kind], FRAMES + 2.0 if by_app else 0.0
     jobs = used.jobs + 3  # the feed's for both messages, and upkeep
-    calls = requests + used.batches
+    calls = requests + used.batches + (AUTHORIZED if by_app else 0)
+    minutes = CONNECTED_MINUTES if by_app else 0
     gb = run_memory() / 1_024
     running = seconds_of_answer(run_memory()) * gb + calls * CALL_SECONDS + jobs * WORK_SECONDS
     invocations = calls + jobs
@@ -217,17 +229,25 @@ def message(kind: str) -> dict[str, float]:
         "functions": running * COMPUTE["lambda_gb_second"]
         + invocations * COMPUTE["lambda_request"],
         "requests and frames": requests * COMPUTE["http_request"]
-        + sockets * COMPUTE["socket_message"],
+        + sockets * COMPUTE["socket_message"]
+        + minutes * COMPUTE["connection_minute"],
         "table": used.writes * TABLE["write_unit"]
         + (used.reads + used.batches) * TABLE["read_unit"],
         "recall": 2 * VECTOR_KB / 1e6 * TABLE["vector_gb_written"]
         + 2 * SEARCHED_KB / 1e6 * TABLE["vector_gb_searched"],
         "queues": jobs * (3 * QUEUES["request"] + QUEUES["fair_queue_request"]),
         "logs": LOG_KB / 1e6 * OPERATIONS["log_gb"],
+        "prompts that leave AWS": PROMPT_KB / 1e6 * COMPUTE["egress_gb"],
         "storage in the first month": STORED_KB
         / 1e6
         * (TABLE["gb_month"] + TABLE["recovery_gb_month"]),
     }
+
+
+def _of_a_full_chat() -> Units:
+    """Return what a turn reads more in a full chat than in the empty one of its pattern."""
+    full = units("a message of the app and its answer in a direct chat").reads
+    return Units(reads=full - units("a whole turn in a private chat").reads)
 
 
 def dollars_of_event() -> float:
@@ -318,7 +338,14 @@ def _metrics(alarm: Mapping[str, object]) -> int:
     listed = alarm.get("Metrics")
     if not isinstance(listed, list):
         return 1
-    return sum("MetricStat" in each or "Period" in each for each in listed)
+    return sum(map(_read_by, listed))
+
+
+def _read_by(data: Mapping[str, object]) -> int:
+    """Return the metrics that a part of an alarm reads: a query reads one for each dimension."""
+    if "Period" not in data:
+        return int("MetricStat" in data)
+    return next(count for name, count in QUERIED.items() if name in str(data["Expression"]))
 
 
 SMS_ON = {"TwilioSecretArn": "arn"}
@@ -361,8 +388,12 @@ def _messages(base: float) -> str:
     cells: Callable[[str], Sequence[str]] = lambda item: [  # noqa: E731
         _dollars(volume * kinds[kind][item]) for volume in VOLUMES for kind in kinds
     ]
+    metrics = USUAL_METRICS * OPERATIONS["custom_metric"]
+    rows.append(("Skein's own metrics", *[_dollars(metrics)] * len(heads)))
     rows += [(item, *cells(item)) for item in kinds["app"]]
-    sums = [base + volume * sum(kinds[kind].values()) for volume in VOLUMES for kind in kinds]
+    sums = [
+        base + metrics + volume * sum(kinds[kind].values()) for volume in VOLUMES for kind in kinds
+    ]
     rows.append(("**all**", *(f"**{_dollars(each)}**" for each in sums)))
     return table("a month", *heads, rows=rows)
 
