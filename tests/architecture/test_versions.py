@@ -111,6 +111,6 @@ def test_snapstart_is_a_parameter_and_off_by_default(name: str) -> None:
     assert TEMPLATE.parameters()["SnapStart"] == "off"
 
 
-def test_snapstart_applies_to_no_function_without_published_versions() -> None:
+def test_snapstart_applies_to_run_worker_and_the_functions_behind_the_api() -> None:
     functions = {name for name, each in resources().items() if "SnapStart" in each["Properties"]}
-    assert functions == set(BEHIND_API)
+    assert functions == {*BEHIND_API, "RunWorker"}

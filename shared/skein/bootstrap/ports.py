@@ -7,9 +7,11 @@ of them.
 from __future__ import annotations
 
 import gc
+import random
 from collections.abc import Mapping
 from functools import cache, partial
 from importlib import import_module
+from importlib.util import find_spec
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -104,6 +106,7 @@ def load_adapters(*ports: str) -> None:
     modules = [ADAPTERS[port] for port in (*SHARED, *ports)]
     if bootstrap.in_use():
         return
+    _seed_after_restore()
     gc.disable()  # the objects of an import are no garbage
     try:
         for module in modules:
@@ -113,6 +116,16 @@ def load_adapters(*ports: str) -> None:
     finally:
         gc.freeze()  # later collections skip what is there now
         gc.enable()
+
+
+def _seed_after_restore() -> None:
+    """Let each container that starts from a snapshot draw random numbers of its own.
+
+    All of them would otherwise wait equally long before they retry. Lambda's runtime has the
+    module; elsewhere there are no snapshots.
+    """
+    if find_spec("snapshot_restore_py"):
+        import_module("snapshot_restore_py").register_after_restore(random.seed)
 
 
 class Ports:

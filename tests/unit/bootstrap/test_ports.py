@@ -1,7 +1,12 @@
 """Ports, and the adapters that functions load while Lambda starts them."""
 
 import gc
+import random
 import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -56,3 +61,22 @@ def test_load_adapters_with_an_app_in_use_loads_nothing(monkeypatch: pytest.Monk
     bootstrap.use(bootstrap.build_app(Settings()))
     load_adapters("verifier")
     assert "skein.adapters.dynamodb.table" not in sys.modules
+
+
+def test_container_from_a_snapshot_draws_random_numbers_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hooks: list[Callable[[], None]] = []
+    runtime: Any = ModuleType("snapshot_restore_py")
+    runtime.__spec__ = ModuleSpec(runtime.__name__, None)
+    runtime.register_after_restore = hooks.append
+    monkeypatch.setitem(sys.modules, runtime.__name__, runtime)
+    load_adapters()
+    [after_restore] = hooks
+    snapshot = random.getstate()
+    drawn = set()
+    for _ in range(2):  # containers from one snapshot
+        random.setstate(snapshot)
+        after_restore()
+        drawn.add(random.random())
+    assert len(drawn) == 2
