@@ -14,6 +14,7 @@ from skein.account_linking import phone_links
 from skein.agent import training_export as training
 from skein.agent.sections.your_chats import YourChats
 from skein.desk import drafts
+from skein.errors import RateLimited
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import QueuedEvent
 from skein.events.sending import EventSender
@@ -24,6 +25,7 @@ from skein.live.pushes import Listener, Pushes
 from skein.media.uploads import FileLink, MediaUploads
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.consent import Consent
+from skein.models.chats.person_choices import MAX_OPEN, OpenChoice, PersonChoices
 from skein.models.common.address import phone_address
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
@@ -45,6 +47,7 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats import opening
 from skein.services.chats.ownership import Actor as ChatActor
 from skein.services.choices import consents, wording
+from skein.services.choices.asking import Asking
 from skein.services.common.pagination import items_under
 from skein.services.directory.number_codes import NumberCodes
 from skein.services.runs import disclosure
@@ -160,7 +163,19 @@ def _asked_at_once(
             forgettings.asking.ask(new, extra_writes=lambda _: (claim.guard,))
 
 
+def _full_everywhere(asking: Asking, choices: PersonChoices, chat_id: str) -> list[OpenChoice]:
+    if len(choices.open) >= MAX_OPEN:
+        raise RateLimited("the person has enough open questions", retry_after_seconds=1)
+    return []
+
+
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
+    "open questions have places in each chat": (
+        Asking,
+        "_oldest",
+        _full_everywhere,
+        "open_questions_of_another_chat",
+    ),
     "a question shows exactly what its yes sends": (
         wording,
         "exact_json",
