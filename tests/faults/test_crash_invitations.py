@@ -1,19 +1,21 @@
-"""Invitations, with a death at every call: one question by SMS, and one membership or none."""
+"""Invitations, with a death at every call: each text once, and one membership or none."""
 
 from collections.abc import Callable
 
 import pytest
 
 from skein.errors import Conflict, NotFound
-from skein.models.chats.choice import NO, YES
+from skein.models.chats.choice import NO, SEE, YES
 from skein.models.common.address import route_on
 from skein.models.outbox.jobs import InvitationJob
+from skein.services.chats.views import ChatViews
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 from tests.fakes.table import MemoryTable
 from tests.faults.sampling import Share
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.choices import answer, choice_in, choices_of
 from tests.support.fakes import Fuse, Killed
+from tests.support.first_contact import reachable, text_in
 
 METHODS = ("get", "get_many", "query", "write", "transact")
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
@@ -21,26 +23,40 @@ SMS = route_on("sms", line=LINE, person=PHONE)
 
 
 class Inviting(World):
-    """Husam's group, and Ahmad, who is on SMS with its agent."""
+    """Husam's group, and Ahmad, who is on SMS with its agent and shares no chat with Husam.
 
-    def __init__(self, *, invited: bool = True) -> None:
+    Attributes:
+        own: Ahmad's chat on SMS.
+    """
+
+    def __init__(self, *, invited: bool = True, named: bool = False) -> None:
         self.fuse, inner = Fuse(), MemoryTable()
         super().__init__(overrides={"table": self.fuse.guard(inner, "table", METHODS)})
         self.table = inner
         self.agent()
         self.line()
-        self.known(HUSAM, AHMAD)
+        self.known(HUSAM)
+        reachable(self, AHMAD.id, "Ahmad")
+        text_in(self, "START")
+        [own] = self.app.get(ChatViews).direct_chats(TENANT, AHMAD.id, limit=10).items
+        self.own = own.chat.id
         self.chat(HUSAM, COACH, title="Team", visibility="private", respond="manual")
-        direct = {"kind": "direct", "visibility": "private", "title": None}
-        self.chat(AHMAD, COACH, chat_id="chat_sms", route=SMS, **direct)
         self.post("A secret", HUSAM)
         if invited:
             self.invite()
+            self.drain()
+        if named:
+            see(self)
             self.drain()
         self.fuse.disarm()
 
     def invite(self) -> None:
         self.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+
+    @property
+    def asked(self) -> list[int]:
+        """The messages that ask Ahmad."""
+        return [each.seq for each in self.messages(self.own) if each.kind == "choice"]
 
     def check(self) -> None:
         """The chat, the membership and the open choices say the same."""
@@ -65,7 +81,13 @@ def by_route(world: Inviting, option: str) -> None:
 
 
 def by_sms(world: Inviting, option: str) -> None:
-    answer(world, 1, AHMAD, chat_id="chat_sms", option=option)
+    answer(world, world.asked[1], AHMAD, chat_id=world.own, option=option)
+
+
+def see(world: Inviting) -> None:
+    answer(world, world.asked[0], AHMAD, chat_id=world.own, option=SEE, client_id="see", route=SMS)
+    for job in world.queues.take(InvitationJob):
+        world.app.invitations.ask(job)
 
 
 def dies(world: Inviting, act: Callable[[], None], strike: int, *, after: bool) -> None:
@@ -95,11 +117,26 @@ def test_inviting_death_asks_once_without_another_call(share: Share) -> None:
         world.tick()
         world.drain()
         world.check()
-        assert [message.kind for message in world.messages("chat_sms")] == ["choice"]
+        assert len(world.asked) == 1
         [listed] = choices_of(world, AHMAD).open
-        assert (listed.seq, listed.ask_at) == (1, None)
+        assert (listed.seq, listed.ask_at) == (world.asked[0], None)
         world.clock.advance(OUTBOX_GRACE.total_seconds())
         assert world.tick() == 0
+
+
+def test_seeing_who_invites_death_and_retry_ask_by_name_once(share: Share) -> None:
+    first = Inviting()
+    for strike, after in share.of(deaths(first, lambda: see(first))):
+        world = Inviting()
+        dies(world, lambda: see(world), strike, after=after)  # noqa: B023
+        see(world)
+        world.clock.advance(OUTBOX_GRACE.total_seconds())
+        world.tick()
+        world.drain()
+        world.check()
+        assert len(world.asked) == 2
+        [listed] = choices_of(world, AHMAD).open
+        assert (listed.seq, listed.ask_at, set(listed.codes)) == (world.asked[1], None, {YES, NO})
 
 
 @pytest.mark.parametrize("option", [YES, NO])
@@ -107,9 +144,9 @@ def test_inviting_death_asks_once_without_another_call(share: Share) -> None:
 def test_answering_death_and_retry_join_once_or_not_at_all(
     answers: Callable[[Inviting, str], None], option: str, share: Share
 ) -> None:
-    first = Inviting()
+    first = Inviting(named=True)
     for strike, after in share.of(deaths(first, lambda: answers(first, option))):
-        world = Inviting()
+        world = Inviting(named=True)
         dies(world, lambda: answers(world, option), strike, after=after)  # noqa: B023
         try:
             answers(world, option)
@@ -118,6 +155,6 @@ def test_answering_death_and_retry_join_once_or_not_at_all(
         world.check()
         assert world.stored_chat().has(AHMAD.ref) is (option == YES)
         assert world.stored_chat().invited == ()
-        recorded = choice_in(world, 1, "chat_sms").answer
+        recorded = choice_in(world, world.asked[1], world.own).answer
         assert recorded is not None
         assert recorded.option == option

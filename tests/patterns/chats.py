@@ -21,6 +21,7 @@ from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
 from tests.support.choices import ask, given
+from tests.support.first_contact import SARAH, contact, reachable, text_in
 from tests.support.sms import Texting
 
 patterns = Patterns()
@@ -276,8 +277,21 @@ def _ask_an_invited_person(meter: Meter) -> None:
     world.known(AHMAD)
     world.chat(AHMAD, COACH, chat_id="chat_2", kind="direct", visibility="private", route=SMS)
     world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.chat(HUSAM, AHMAD, chat_id="chat_3")
     with meter(world):
         world.app.invitations.ask(InvitationJob(tenant=TENANT, user_id=AHMAD.id))
+
+
+@patterns.named("announce an invitation of a stranger by SMS")
+def _announce(meter: Meter) -> None:
+    world = group()
+    world.line()
+    reachable(world)
+    text_in(world, "START")
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, person(SARAH).ref)
+    with meter(world):
+        world.app.invitations.ask(InvitationJob(tenant=TENANT, user_id=SARAH))
+    assert "Somebody" in world.messages(contact(world).chat_id)[-1].text
 
 
 @patterns.named("accept an invitation")

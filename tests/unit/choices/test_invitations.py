@@ -40,9 +40,15 @@ def stage() -> World:
 
 
 def invite(world: World, who: NamedMember = AHMAD, chat_id: str = "chat_1") -> Chat:
+    """Husam invites somebody, with whom he shares a chat by the time the question is sent."""
     chat = world.app.chat_admin.add_member(TENANT, chat_id, HUSAM, who.ref)
+    meet(world)
     world.drain()
     return chat
+
+
+def meet(world: World) -> None:
+    world.chat(HUSAM, AHMAD, chat_id="chat_both")
 
 
 def join(world: World, *, accept: bool = True, chat_id: str = "chat_1") -> None:
@@ -145,6 +151,7 @@ def test_invitation_is_in_the_app_until_the_question_by_sms_works(
         raise error
 
     world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    meet(world)
     with monkeypatch.context() as patch:
         patch.setattr(Asking, "ask", failing)
         with suppress(Transient):
@@ -181,6 +188,7 @@ def test_new_chat_asks_each_invited_person_on_sms() -> None:
     members = tuple(MemberRequest(kind="user", id=who.id) for who in (AHMAD, SARAH))
     new = NewChat(kind="group", title="Trip", members=members)
     chat = world.app.chat_admin.create(TENANT, HUSAM, new).chat
+    meet(world)
     world.drain()
     assert [each.member for each in chat.invited] == [AHMAD, SARAH]
     assert [message.kind for message in world.messages("chat_sms")] == ["choice"]

@@ -1,5 +1,7 @@
 """Invitations name people: an erasure ends them on both sides, and an export has them."""
 
+import re
+
 import pytest
 
 from skein.models.chats.person_choices import PersonChoices
@@ -7,6 +9,7 @@ from skein.privacy.export import Exports
 from tests.support.api_client import operator
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.erasure import BEN, ZOE, erase, traces
+from tests.support.first_contact import SARAH, reachable, text_in
 
 COACH = bot()
 DAY = 24 * 3_600
@@ -45,6 +48,24 @@ def test_erasure_of_the_one_who_invites_ends_the_invitation() -> None:
     item = world.table.get(PersonChoices.key_of(TENANT, carol.id))
     assert item is not None
     assert PersonChoices.from_item(item).open == ()
+
+
+def test_erasure_of_the_one_who_invites_leaves_no_id_in_texts_to_others() -> None:
+    world = World()
+    world.agent()
+    world.line()
+    reachable(world)
+    text_in(world, "START")
+    world.known(ZOE)
+    world.chat(ZOE, title="Club", respond="manual")
+    world.app.chat_admin.add_member(TENANT, "chat_1", ZOE, person(SARAH).ref)
+    world.drain()
+    [code] = re.findall(r"Reply (\d+)", world.sms.bodies[-1])
+    text_in(world, code, "SM2")
+    world.drain()
+    assert world.sms.bodies[-1].startswith("Zoë Quill invites you")
+    erase(world)
+    assert ZOE.id not in str(traces(world))
 
 
 def test_export_has_the_invitations_of_a_person() -> None:

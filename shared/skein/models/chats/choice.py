@@ -21,6 +21,8 @@ ChoiceStatus = Literal["open", "answered", "expired"]
 
 YES = "yes"
 NO = "no"
+SEE = "see"
+"""The only option of an announcement: to see who invites, and to what."""
 MAX_OPTIONS = 5
 MAX_LABEL = 40
 MAX_QUESTION = 1_000
@@ -133,9 +135,15 @@ class Choice(Value):
 
 
 class InvitationData(Stored):
-    """The data of a choice that asks an invited person: the chat to join."""
+    """The data of a choice that asks an invited person.
+
+    Attributes:
+        invited_to: The chat to join.
+        announced: Whether the choice only announces the invitation, without who invites.
+    """
 
     invited_to: Identifier
+    announced: Annotated[bool, Field(exclude_if=lambda announced: not announced)] = False
 
 
 class Invited(Value):

@@ -1,6 +1,6 @@
 """The open choices of one person, in all chats, with their limits and the codes for SMS."""
 
-from collections.abc import Set
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Annotated, Self
 
@@ -38,6 +38,8 @@ class OpenChoice(Value):
         number: For the question whose number this is, the number.
         ask_at: For an invitation, when the tick asks the person by SMS if nobody has done so; None
             once the person was asked, or cannot be.
+        named: For an invitation, whether the person has asked to see who invites, so that the next
+            question says it.
     """
 
     chat_id: Identifier
@@ -56,6 +58,7 @@ class OpenChoice(Value):
     invited_by: Identifier | None = None
     number: Annotated[Address | None, Field(exclude_if=lambda value: value is None)] = None
     ask_at: Annotated[Instant | None, Field(exclude_if=lambda value: value is None)] = None
+    named: Annotated[bool, Field(exclude_if=lambda named: not named)] = False
 
     @property
     def seqs(self) -> tuple[int, ...]:
@@ -142,10 +145,15 @@ class PersonChoices(Stored):
         """The invitations about which the person may still have to be asked by SMS."""
         return tuple(choice for choice in self.open if choice.ask_at is not None)
 
-    def without_asking(self, chat_ids: Set[str]) -> Self:
-        """Return the choices without asking about the invitations to some chats."""
+    def asking_at(self, times: Sequence[tuple[OpenChoice, datetime | None]]) -> Self:
+        """Return the choices with other times at which the person is asked about invitations.
+
+        Args:
+            times: Invitations as they were read, each with its new `ask_at`. Those that have
+                changed since keep theirs.
+        """
         settled = tuple(
-            choice.model_copy(update={"ask_at": None}) if choice.invited_to in chat_ids else choice
+            next((_asked_at(choice, at) for each, at in times if each == choice), choice)
             for choice in self.open
         )
         return self.model_copy(update={"open": settled})
@@ -181,3 +189,7 @@ class PersonChoices(Stored):
 def _place(listed: Item) -> str:
     """Return where the question of a stored open choice stands."""
     return f"{listed['chat_id']}#{listed.get('seq')}"
+
+
+def _asked_at(choice: OpenChoice, at: datetime | None) -> OpenChoice:
+    return choice.model_copy(update={"ask_at": at})

@@ -95,6 +95,8 @@ class Delivery(Stored):
 
     Attributes:
         agent_id: The agent that posted the message.
+        charged_to: The person who pays for the SMS in place of the recipient, such as who invites;
+            None once all is sent.
         seq: The message of the chat that is delivered.
         parts: The SMS of the delivery; empty until the first attempt splits the message.
         has_codes: Whether the parts show the codes of a choice, which answer it by SMS.
@@ -124,6 +126,7 @@ class Delivery(Stored):
     chat_id: Identifier
     user_id: Identifier
     agent_id: Identifier
+    charged_to: Annotated[Identifier | None, Field(exclude_if=lambda payer: payer is None)] = None
     seq: int
     to: Route
     status: DeliveryStatus = "queued"
@@ -162,6 +165,11 @@ class Delivery(Stored):
     def channel(self) -> Channel:
         """The channel of the delivery."""
         return channel_named(self.to.channel)
+
+    @property
+    def payer_id(self) -> str:
+        """The person whose limits and usage count the SMS."""
+        return self.charged_to or self.user_id
 
     @property
     def followed_by(self) -> str:

@@ -37,6 +37,7 @@ MOMENTS = (
     "notices_full_at",
     "codes_full_at",
     "contacts_full_at",
+    "invitations_full_at",
     "uploads_full_at",
 )
 BUCKETS = (*MOMENTS, "over", "permits_version")
@@ -102,6 +103,7 @@ class Allowance(Stored):
             wait ends that the newest notice told.
         codes_full_at: The same for the bucket of codes that prove phone numbers.
         contacts_full_at: The same for the bucket of first contacts.
+        invitations_full_at: The same for the bucket of invitations of strangers by SMS.
         uploads_full_at: The same for the bucket of pictures and files.
         over: For a person on SMS, the newest time that a limit was exceeded.
         permits: The runs that work or wait.
@@ -119,6 +121,7 @@ class Allowance(Stored):
     notices_full_at: Instant | None = None
     codes_full_at: Instant | None = None
     contacts_full_at: Instant | None = None
+    invitations_full_at: Instant | None = None
     uploads_full_at: Instant | None = None
     over: ExceededLimit | None = None
     permits: Annotated[Permits, Field(exclude_if=lambda permits: permits == NO_PERMITS)] = (

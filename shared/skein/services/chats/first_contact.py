@@ -112,8 +112,9 @@ class FirstContact:
             agent_id: The agent, which needs a line.
             user_id: The person.
             asker: Who asks, as the introduction names them.
-            asked_by: The person who asks through an agent; None for an operator. People name only
-                people with whom they share a chat that both have accepted.
+            asked_by: The person who asks through an agent; None for an operator, and for a text
+                without a word of the person who causes it. People name only people with whom they
+                share a chat that both have accepted.
 
         Raises:
             NotFound: The person or the agent does not exist, or `asked_by` does not know the

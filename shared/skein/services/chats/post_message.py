@@ -81,6 +81,7 @@ class NewMessage(Value):
         opted_out: True after STOP, False after START on the route's channel; None keeps the stored
             opt-out.
         confirms_opt_out: Whether the notice goes to a phone in spite of its person's opt-out.
+        charged_to: The person who pays for its SMS in place of the recipient, if anybody does.
         no_run_reason: Why the message starts and resumes no run, if its sender is over a limit or
             it is a number that answers no question.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
@@ -115,6 +116,7 @@ class NewMessage(Value):
     route: Route | None = None
     opted_out: bool | None = None
     confirms_opt_out: bool = False
+    charged_to: Identifier | None = None
     no_run_reason: Reason | None = None
     overrides: Overrides | None = None
     depth: int = 0
@@ -317,7 +319,16 @@ class Chats:
         else:
             self.runs.wake(commit, snapshot, message, now, nobody, texted=new.route is not None)
         confirms = new.confirms_opt_out
-        commit.deliver(outgoing(snapshot, message, now, ids=self.ids, confirms_opt_out=confirms))
+        commit.deliver(
+            outgoing(
+                snapshot,
+                message,
+                now,
+                ids=self.ids,
+                confirms_opt_out=confirms,
+                charged_to=new.charged_to,
+            )
+        )
         commit.undelivered = () if confirms else undelivered(snapshot, message)
         message = commit.outcome(message, nobody or Reason.NOT_MENTIONED)
         commit.writes.append(Put(message.key, message.to_item(), Missing()))

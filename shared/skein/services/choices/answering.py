@@ -25,6 +25,7 @@ from skein.services.chat_state.person_choices import (
     open_choice,
     read_choices,
     stored_choices,
+    with_asked,
     with_ended,
 )
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
@@ -180,13 +181,17 @@ class Answering:
         answer = ChoiceAnswer(option=given.option, seq=snapshot.chat.last_seq + 1, at=now)
         effect = self.effects.of(choice.purpose, choice.data)
         refused = effect.is_consent and given.option == NO
+        recorded = RecordedAnswer(asked, choice, answer, listed, snapshot)
+        consequence = effect.on_answer(recorded, given)
+        choices = with_ended(choices, listed, now, refused=refused)
+        if consequence.follows is not None:
+            choices = with_asked(choices, consequence.follows, now)
         writes: list[Write] = [
             asked.with_choice(choice.model_copy(update={"answer": answer})),
             *self._repetition_answered(given, listed, answer),
-            stored_choices(with_ended(choices, listed, now, refused=refused)),
+            stored_choices(choices),
         ]
-        recorded = RecordedAnswer(asked, choice, answer, listed, snapshot)
-        return writes, effect.on_answer(recorded, given)
+        return writes, consequence
 
     def _repetition_answered(
         self, given: GivenAnswer, listed: OpenChoice, answer: ChoiceAnswer

@@ -64,7 +64,7 @@ class NewChoice(Value):
         depth, run_id, authors, traced_to, origin, sharing_stamp, while_active: See `NewMessage`.
         expires_at: When it expires; None expires it after the chat's `choice_hours`.
         purpose, data: See `Choice`.
-        invited_to, invited_by, number: See `OpenChoice`.
+        invited_to, invited_by, number: See `OpenChoice`. The person who invites pays for the SMS.
     """
 
     tenant: Tenant
@@ -175,6 +175,7 @@ class Asking:
             origin=new.origin,
             sharing_stamp=new.sharing_stamp,
             while_active=new.while_active,
+            charged_to=new.invited_by,
             choice=Choice(
                 question=new.question,
                 options=new.options,

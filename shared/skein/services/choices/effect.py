@@ -87,10 +87,12 @@ class Consequence:
     Attributes:
         writes: Further writes of the transaction.
         jobs: The jobs to send after the commit.
+        follows: The open choice that takes the place of the answered one; None if none does.
     """
 
     writes: list[Write] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
+    follows: OpenChoice | None = None
 
 
 class AnswerEffect:

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skein.models.chats.choice import InvitationData
+from skein.models.chats.choice import INVITATION, InvitationData
 from skein.models.chats.consent import Consent, ConsentData
+from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.storage import Missing, Put
+from skein.models.outbox.jobs import InvitationJob
 from skein.ports import Table
 from skein.services.chats.invitations import answered
 from skein.services.choices.effect import (
@@ -61,3 +63,24 @@ class InvitationEffect(AnswerEffect):
             now=recorded.answer.at,
         )
         return Consequence(joins or [])
+
+
+class AnnouncementEffect(AnswerEffect):
+    """The person sees who invites them: a job asks the question of the invitation."""
+
+    takes_place: ClassVar[bool] = False
+
+    def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
+        """Put the invitation back among the open choices, and have the person asked about it."""
+        chat_id = InvitationData.from_item(recorded.choice.data).invited_to
+        follows = OpenChoice(
+            chat_id=chat_id,
+            purpose=INVITATION,
+            expires_at=recorded.listed.expires_at,
+            invited_to=chat_id,
+            invited_by=recorded.listed.invited_by,
+            ask_at=recorded.answer.at + OUTBOX_GRACE,
+            named=True,
+        )
+        job = InvitationJob(tenant=given.tenant, user_id=given.person_id)
+        return Consequence(jobs=[job], follows=follows)

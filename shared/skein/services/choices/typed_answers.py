@@ -142,6 +142,7 @@ class TypedAnswers:
             authors=question.authors,
             traced_to=question.traced_to,
             origin=question.origin,
+            charged_to=listed.invited_by,
             choice=question.choice.model_copy(update={"repeats": question.seq}),
         )
 

@@ -16,6 +16,7 @@ from skein.models.chats.choice import (
     MAX_PROPOSED,
     MAX_QUESTION,
     NO,
+    SEE,
     YES,
     Destination,
     Invited,
@@ -26,13 +27,14 @@ from skein.models.common.address import Address
 from skein.models.common.base import NamedMember
 from skein.models.common.characters import on_one_line
 from skein.models.directory.address_index import caller_name
-from skein.services.common.quoting import exact_json, in_quotes, minute_of, quotable
+from skein.services.common.quoting import exact_json, in_quotes, minute_of, quotable, without_links
 
 MAX_NAMED = 10  # readers of a chat; of more, the others are counted
 MAX_TITLE = 60  # characters of a chat's title
 EVERYBODY = "everybody in your organization"
 NOBODY_ELSE = "only you"
 YES_NO = (Option(id=YES, label="Yes"), Option(id=NO, label="No"))
+SEE_WHO = (Option(id=SEE, label="See who"),)
 
 
 def words_to_post(text: str) -> str:
@@ -206,6 +208,8 @@ def question_to_share_earlier(whom: str, reason: str) -> str:
 def question_to_join(chat: Chat, invited: Invited) -> str:
     """Return the question to an invited person: `Ann invites you to "Team" (Ann and Ben). Join?`.
 
+    It has no links, because names and titles are the words of people whom the person may not know.
+
     Args:
         chat: The chat to join.
     """
@@ -214,7 +218,19 @@ def question_to_join(chat: Chat, invited: Invited) -> str:
     names = [numbered(*numbers[member.ref]) for member in chat.roster]
     what = f'"{destination_in(chat).title}"' if chat.title else "a chat"
     by = numbered(*numbers[invited.by.ref])
-    return f"{by} invites you to {what} ({_counted(names)}). Join? Yes adds you."
+    return without_links(f"{by} invites you to {what} ({_counted(names)}). Join? Yes adds you.")
+
+
+def announcement(chat: Chat, team: str | None) -> str:
+    """Return the text that announces an invitation of a stranger, without a word of theirs.
+
+    Args:
+        chat: The chat to join.
+        team: The name of the tenant's team; None if it has none.
+    """
+    somebody = f"Somebody at {quotable(team)}" if team else "Somebody"
+    what = "group" if chat.kind == "group" else "chat"
+    return f"{somebody} with whom you share no chat invites you to a {what}."
 
 
 def question_whose(number: Address, name: str, days: int) -> str:

@@ -17,6 +17,8 @@ QUOTATION_MARKS = re.compile(
     "\U0001f676-\U0001f678]|(?<!\\w)[\u030b\u030e\u030f]"
     "|['`\u00b4\u02b9\u02bb-\u02bd\u02c8\u02ca\u02cb\u2018-\u201b\u2032\u2035\u275b\u275c\uff07]{2,}"
 )
+# Where a phone sees a link.
+LINK = re.compile("(?<=\\S)[.\u3002\uff0e\uff61](?=\\w)|:(?=//)")
 # Markdown and HTML that would hide an address or a character. A space shows them as text.
 HIDING = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[A-Za-z/!?])|(?<=&)(?=#?\w+;)")
 
@@ -63,6 +65,14 @@ def quotable(text: str) -> str:
     space separates the parts of a link, so that no client hides its address.
     """
     return HIDING.sub(" ", QUOTATION_MARKS.sub("'", on_one_line(text)))
+
+
+def without_links(text: str) -> str:
+    """Return `text` with a space in each address, so that no phone makes a link of it.
+
+    `https://a.example` becomes `https: //a. example`.
+    """
+    return LINK.sub(r"\g<0> ", text)
 
 
 def in_quotes(text: str) -> str:

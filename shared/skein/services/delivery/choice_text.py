@@ -5,10 +5,11 @@ has none.
 """
 
 from skein.channels.plain_text import plain_text
-from skein.models.chats.choice import QUESTION, Choice
+from skein.models.chats.choice import QUESTION, SEE, Choice
 from skein.models.chats.person_choices import OpenChoice
 
 IN_WORDS = "Reply {code} and your answer."
+TO_SEE = "Reply {code} to see who. STOP ends texts."
 
 
 def choice_text(choice: Choice, listed: OpenChoice) -> str:
@@ -21,6 +22,8 @@ def choice_text(choice: Choice, listed: OpenChoice) -> str:
         choice: The choice, as its message has it.
         listed: The same choice among the person's open ones, with its codes.
     """
+    if SEE in listed.codes:
+        return f"{choice.question} {TO_SEE.format(code=listed.codes[SEE])}"
     agents_own = choice.purpose == QUESTION
     question = plain_text(choice.question) if agents_own else choice.question
     answers = [

@@ -54,6 +54,7 @@ def outgoing(
     *,
     ids: Ids,
     confirms_opt_out: bool = False,
+    charged_to: str | None = None,
 ) -> Iterator[QueuedDelivery]:
     """Yield the deliveries of a message to the people of a direct chat, one per person.
 
@@ -64,6 +65,7 @@ def outgoing(
             opt-outs and last delivery in the snapshot (optimistic lock).
         message: The message, with its seq.
         confirms_opt_out: Whether the message confirms an opt-out; people who have opted out get it.
+        charged_to: The person who pays in place of the recipient; None for the recipient.
     """
     if not _goes_out(message, snapshot):
         return
@@ -79,6 +81,7 @@ def outgoing(
             chat_id=message.chat_id,
             user_id=person.member.id,
             agent_id=_agent_of(message, snapshot),
+            charged_to=charged_to,
             seq=message.seq,
             to=person.route,
             after=person.last_delivery,

@@ -175,7 +175,7 @@ class DeliveryStore:
         settled = changed.model_copy(update=follows).settled
         follows["ended_at"] = (before.ended_at or self.clock.now()) if settled else None
         if settled:
-            follows["lease_until"] = None
+            follows |= {"lease_until": None, "charged_to": None}
         after = Delivery.from_item(changed.model_copy(update=follows).attributes())
         if after == before:
             return before
@@ -254,7 +254,7 @@ class DeliveryStore:
                 continue
             self.usage.add_texts(
                 after.tenant,
-                Payer(after.agent_id, after.user_id),
+                Payer(after.agent_id, before.payer_id),
                 name,
                 texts=texts,
                 units=units[name],

@@ -1,8 +1,9 @@
 """Limits of SMS segments, or other units of a channel, per day, and the pace at which a line sends.
 
 All are token buckets (`models/quotas/limit.py`). A delivery is charged once, before its first post,
-to its person and its line. A line's bucket of sending may be overdrawn: the delivery then waits
-until its own segments have flowed in. So a line has one queue, and Twilio's stays short.
+to its person and its line. The person is the recipient, or who pays in their place. A line's bucket
+of sending may be overdrawn: the delivery then waits until its own segments have flowed in. So a
+line has one queue, and Twilio's stays short.
 """
 
 import logging
@@ -68,18 +69,18 @@ class Turn(NamedTuple):
 
 
 def segment_keys(delivery: Delivery) -> tuple[Key, ...]:
-    """Return the keys of the person's buckets, the line's buckets and the person."""
+    """Return the keys of the person's buckets, the line's buckets and the person who pays."""
     return (
         *(Allowance.key_of(delivery.tenant, owner) for owner in _owners_of(delivery)),
-        User.key_of(delivery.tenant, delivery.user_id),
+        User.key_of(delivery.tenant, delivery.payer_id),
     )
 
 
 def _owners_of(delivery: Delivery) -> tuple[str, str]:
-    """Return the owners of the buckets of a delivery's person and line."""
+    """Return the owners of the buckets of the person who pays for a delivery, and of its line."""
     channel = delivery.to.channel
     return (
-        owner_on_channel(channel, delivery.user_id),
+        owner_on_channel(channel, delivery.payer_id),
         owner_of_line(channel, delivery.to.line.address),
     )
 

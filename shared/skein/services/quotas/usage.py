@@ -131,7 +131,7 @@ class UsageCounters:
         A count that cannot be written is dropped, as in `add`.
 
         Args:
-            payer: The agent that wrote the message, and the person who gets it.
+            payer: The agent that wrote the message, and the person whose limits count it.
             channel: The channel of the messages.
             texts: The number of messages.
             units: Their units, such as segments.
