@@ -23,7 +23,7 @@ from skein.models.outbox.jobs import (
 from skein.outreach.sending import OutreachSender
 from skein.privacy.audit_log import AuditLog
 from skein.services.choices.consents import Consents
-from skein.services.choices.invitations import Invitations
+from skein.services.choices.invitation_texts import InvitationTexts
 
 load_adapters("model", "tokens", "secrets")
 
@@ -36,7 +36,7 @@ def handler(job: Job, deadline: datetime) -> None:
     elif isinstance(job, ConsentJob):
         service(Consents).post(job, audit=service(AuditLog).add_consent)
     elif isinstance(job, InvitationJob):
-        service(Invitations).ask(job)
+        service(InvitationTexts).ask(job)
     elif isinstance(job, ErrandJob):
         service(ErrandWorker).look(job)
     elif isinstance(job, MeetingJob):

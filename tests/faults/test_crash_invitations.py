@@ -73,7 +73,7 @@ class Inviting(World):
 def inviting(world: Inviting) -> None:
     world.invite()
     for job in world.queues.take(InvitationJob):
-        world.app.invitations.ask(job)
+        world.app.invitation_texts.ask(job)
 
 
 def by_route(world: Inviting, option: str) -> None:
@@ -87,7 +87,7 @@ def by_sms(world: Inviting, option: str) -> None:
 def see(world: Inviting) -> None:
     answer(world, world.asked[0], AHMAD, chat_id=world.own, option=SEE, client_id="see", route=SMS)
     for job in world.queues.take(InvitationJob):
-        world.app.invitations.ask(job)
+        world.app.invitation_texts.ask(job)
 
 
 def dies(world: Inviting, act: Callable[[], None], strike: int, *, after: bool) -> None:

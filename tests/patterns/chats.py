@@ -279,7 +279,7 @@ def _ask_an_invited_person(meter: Meter) -> None:
     world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     world.chat(HUSAM, AHMAD, chat_id="chat_3")
     with meter(world):
-        world.app.invitations.ask(InvitationJob(tenant=TENANT, user_id=AHMAD.id))
+        world.app.invitation_texts.ask(InvitationJob(tenant=TENANT, user_id=AHMAD.id))
 
 
 @patterns.named("announce an invitation of a stranger by SMS")
@@ -290,7 +290,7 @@ def _announce(meter: Meter) -> None:
     text_in(world, "START")
     world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, person(SARAH).ref)
     with meter(world):
-        world.app.invitations.ask(InvitationJob(tenant=TENANT, user_id=SARAH))
+        world.app.invitation_texts.ask(InvitationJob(tenant=TENANT, user_id=SARAH))
     assert "Somebody" in world.messages(contact(world).chat_id)[-1].text
 
 

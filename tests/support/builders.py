@@ -379,7 +379,7 @@ class World:
             self.app.get(WaitingStays).look(job)
             self.app.get(Returns).look(job)
         else:
-            self.app.invitations.ask(job)
+            self.app.invitation_texts.ask(job)
 
     def _task_of(
         self, job: SummaryJob | ConsolidationJob | ReflectionJob

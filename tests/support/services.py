@@ -41,6 +41,7 @@ from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import Chats
 from skein.services.chats.views import ChatViews
 from skein.services.choices.consents import Consents
+from skein.services.choices.invitation_texts import InvitationTexts
 from skein.services.choices.invitations import Invitations
 from skein.services.config.pauses import TenantPauses
 from skein.services.config.stack_settings import StackSettingsService
@@ -98,6 +99,7 @@ class AllServices(App):
     feed: Feed
     goals: Goals
     invitations: Invitations
+    invitation_texts: InvitationTexts
     leases: NoticedLeases
     lines: Lines
     live_connections: LiveConnections

@@ -155,10 +155,10 @@ def test_invitation_is_in_the_app_until_the_question_by_sms_works(
     with monkeypatch.context() as patch:
         patch.setattr(Asking, "ask", failing)
         with suppress(Transient):
-            world.app.invitations.ask(job)
+            world.app.invitation_texts.ask(job)
     [listed] = world.app.get(OpenChoices).of(TENANT, AHMAD.id)
     assert (listed.chat.id, listed.message) == ("chat_1", None)
-    world.app.invitations.ask(job)
+    world.app.invitation_texts.ask(job)
     assert len(world.messages("chat_sms")) == asked
     assert not is_due(world)
 
@@ -178,7 +178,7 @@ def test_invitation_that_is_over_before_the_question_is_due_no_more(
     world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     assert is_due(world)
     ends(world)
-    world.app.invitations.ask(InvitationJob(tenant=TENANT, user_id=AHMAD.id))
+    world.app.invitation_texts.ask(InvitationJob(tenant=TENANT, user_id=AHMAD.id))
     assert not is_due(world)
     assert world.messages("chat_sms") == []
 

@@ -4,7 +4,7 @@ A person is invited instead of added if they share no chat with the person who a
 names who is invited, and each invited person's `PersonChoices` has an open choice. Both change in
 one transaction. A membership exists only after the person has accepted.
 
-The open choice is due until the person was asked by SMS (`services/choices/invitations.py`).
+The open choice is due until the person was asked by SMS (`services/choices/invitation_texts.py`).
 """
 
 from collections.abc import Sequence

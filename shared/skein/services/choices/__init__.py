@@ -7,6 +7,7 @@ __all__ = [
     "consents",
     "effect",
     "ending",
+    "invitation_texts",
     "invitations",
     "open_choices",
     "proposals",

@@ -1,59 +1,27 @@
-"""Ask invited people by SMS, and take their answers.
+"""Take the answers of invited people from the app.
 
-Invitations are stored by `services/chats/invitations.py`. A person on SMS is asked in their newest
-direct chat on a line, by a job. Until then, the person's choices are due.
-
-A person who shares no chat with the inviter gets an announcement first: a text without a word that
-the inviter chose, under the conditions of a first contact (`services/chats/first_contact.py`). Only
-after the person has asked who it is does the question name the inviter and the chat.
+Invitations are stored by `services/chats/invitations.py`. `invitation_texts` asks by SMS.
 """
 
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from skein.errors import ConditionFailed, ExtraWriteFailed, Rejected
-from skein.models.chats.chat import Chat, Message
-from skein.models.chats.choice import INVITATION, NO, YES, ChoiceAnswer, InvitationData, Invited
-from skein.models.chats.person_choices import OpenChoice, PersonChoices
-from skein.models.common.base import MemberRef, rfc3339
-from skein.models.common.provenance import NO_AUTHORS, Authors
-from skein.models.common.reason import Reason
+from skein.models.chats.chat import Message
+from skein.models.chats.choice import NO, YES, ChoiceAnswer
+from skein.models.chats.person_choices import OpenChoice
+from skein.models.common.base import MemberRef
 from skein.models.common.storage import Write
-from skein.models.config.desk import DeskSettings
-from skein.models.config.overrides import TenantSettings
-from skein.models.outbox.jobs import InvitationJob
-from skein.models.quotas.limit import DAY, Allowance, Rate, owner_of_user
 from skein.ports import Clock, Table
-from skein.services.chat_state.person_choices import (
-    current_choices,
-    invitation_to,
-    read_choices,
-    stored_choices,
-)
-from skein.services.chats.first_contact import FirstContact, NotNow
+from skein.services.chat_state.person_choices import invitation_to, read_choices
 from skein.services.chats.invitations import answered, ended_choice
-from skein.services.chats.views import WINDOW, ChatViews, OwnChat
-from skein.services.choices.asking import Asking, NewChoice
-from skein.services.choices.wording import SEE_WHO, YES_NO, announcement, question_to_join
 from skein.services.common.optimistic import optimistic
-from skein.services.directory.display_names import people_in_shared_chats
-
-ANNOUNCED = Rate(5, DAY)  # invitations of one person to strangers, by SMS
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitations:
-    """The service that asks invited people, and takes their answers."""
+    """The service that takes the answers of invited people."""
 
     table: Table
     clock: Clock
-    asking: Asking
-    first_contact: FirstContact
-    views: ChatViews
 
     def answer(self, tenant: str, chat_id: str, person: MemberRef, *, accept: bool) -> None:
         """Accept or decline an invitation; accepting twice is harmless.
@@ -87,134 +55,3 @@ class Invitations:
         option = YES if accept else NO
         answer = ChoiceAnswer(option=option, seq=message.seq, at=self.clock.now())
         return [message.with_choice(message.choice.model_copy(update={"answer": answer}))]
-
-    # ------------------------------------------------------------------ by SMS
-
-    def ask(self, job: InvitationJob) -> None:
-        """Ask a person by SMS about invitations not asked about yet (idempotent).
-
-        Invitations that have expired, or about which the person cannot be asked, are due no more.
-        """
-        choices = read_choices(self.table, job.tenant, job.user_id, self.clock.now())
-        times = [(listed, self._ask(job, listed)) for listed in choices.to_ask]
-        optimistic(self.clock, lambda: self._settle(job, times), finds_own_write=True)
-
-    def _ask(self, job: InvitationJob, listed: OpenChoice) -> datetime | None:
-        """Ask a person about one invitation, in their newest chat on SMS, if they have one.
-
-        Returns:
-            When to try again; None if the person was asked or cannot be.
-        """
-        item = self.table.get(Chat.key_of(job.tenant, listed.chat_id))
-        chat = Chat.from_item(item) if item is not None else None
-        invited = chat.invitation(job.user_id) if chat is not None else None
-        own = self._newest_on_sms(job.tenant, job.user_id)
-        if chat is None or invited is None or chat.discarded_at is not None or own is None:
-            return None
-        agent = next(member for member in own.chat.roster if member.kind == "agent")
-        try:
-            if listed.named or self._know_each_other(chat.tenant, invited):
-                self.asking.ask(_question(chat, invited, own.chat.id, agent.ref))
-            else:
-                optimistic(self.clock, lambda: self._announce(chat, invited, agent.ref))
-        except NotNow as not_now:
-            return not_now.until
-        except Rejected as error:
-            logger.warning(
-                "invitation not sent as an SMS",
-                extra={"chat_id": chat.id, "why": type(error).__name__, "reason": error.reason},
-            )
-        return None
-
-    def _know_each_other(self, tenant: str, invited: Invited) -> bool:
-        person = invited.member.ref
-        return person in people_in_shared_chats(self.table, tenant, invited.by.ref, {person})
-
-    def _announce(self, chat: Chat, invited: Invited, agent: MemberRef) -> None:
-        """Announce an invitation of a stranger, within the limits of a first contact and of theirs.
-
-        Raises:
-            NotNow: The person has quiet hours, or a limit of the day is used up.
-            Conflict: The person may not be reached, for example without a consent to texts.
-            ConditionFailed: Another writer has charged a limit since; the caller retries.
-        """
-        team = self._team_name(chat.tenant)
-        person = invited.member.id
-        contact = self.first_contact.open(chat.tenant, agent.id, person, asker=team or "somebody")
-        announced = _question(chat, invited, contact.chat_id, agent).model_copy(
-            update={
-                "client_id": f"announcement:{chat.id}:{rfc3339(invited.at)}",
-                "question": announcement(chat, team),
-                "options": SEE_WHO,
-                "authors": NO_AUTHORS,
-                "data": InvitationData(invited_to=chat.id, announced=True).attributes(),
-            }
-        )
-        try:
-            self.asking.ask(
-                announced,
-                extra_writes=lambda _: (
-                    *self.first_contact.charges(contact),
-                    self._charge(chat.tenant, invited.by.id),
-                ),
-            )
-        except ExtraWriteFailed:
-            raise ConditionFailed(frozenset()) from None
-
-    def _team_name(self, tenant: str) -> str | None:
-        overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
-        return DeskSettings.model_validate(overrides).team_name
-
-    def _charge(self, tenant: str, inviter_id: str) -> Write:
-        """Return the write that counts an announcement for the person who invites.
-
-        Raises:
-            NotNow: The person's invitations of the day are used up.
-        """
-        owner, now = owner_of_user(inviter_id), self.clock.now()
-        item = self.table.get(Allowance.key_of(tenant, owner))
-        allowance = Allowance.from_optional(item, tenant, owner)
-        wait = ANNOUNCED.waiting(allowance.invitations_full_at, 1, now)
-        if wait:
-            raise NotNow(Reason.RATE_LIMITED, now + wait)
-        full_at = ANNOUNCED.after(allowance.invitations_full_at, 1, now)
-        return allowance.changed(now, invitations_full_at=full_at)[1]
-
-    def _settle(
-        self, job: InvitationJob, times: Sequence[tuple[OpenChoice, datetime | None]]
-    ) -> None:
-        """Store when the person is asked again about invitations, if at all."""
-        item = self.table.get(PersonChoices.key_of(job.tenant, job.user_id))
-        if item is None or "gsi2pk" not in item:
-            return
-        choices = current_choices(item, job.tenant, job.user_id, self.clock.now())
-        self.table.write(stored_choices(choices.asking_at(times)))
-
-    def _newest_on_sms(self, tenant: str, user_id: str) -> OwnChat | None:
-        """Return the newest direct chat whose answers reach a person by SMS, if there is one."""
-        page = self.views.direct_chats(tenant, user_id, limit=WINDOW)
-        return next((own for own in page.items if _reaches(own)), None)
-
-
-def _reaches(own: OwnChat) -> bool:
-    agents = any(member.kind == "agent" for member in own.chat.roster)
-    return agents and own.membership.route is not None and not own.membership.opted_out
-
-
-def _question(chat: Chat, invited: Invited, asked_in: str, agent: MemberRef) -> NewChoice:
-    """Return the question that names who invites, and the chat."""
-    return NewChoice(
-        tenant=chat.tenant,
-        chat_id=asked_in,
-        agent=agent,
-        client_id=f"invitation:{chat.id}:{rfc3339(invited.at)}",
-        addressee=invited.member.id,
-        question=question_to_join(chat, invited),
-        options=YES_NO,
-        purpose=INVITATION,
-        expires_at=invited.expires_at,
-        authors=Authors.in_digests([invited.by.id]).joined(chat.title_authors),
-        data=InvitationData(invited_to=chat.id).attributes(),
-        invited_to=chat.id,
-        invited_by=invited.by.id,
-    )
