@@ -15,14 +15,12 @@ EFFECTS: Mapping[str, str] = {
     "errand": "skein.errands.effects.ErrandEffect",
     "forgetting": "skein.privacy.effects.ForgettingEffect",
     "invitation": "skein.services.choices.effects.InvitationEffect",
-    "invitation/announced": "skein.services.choices.effects.AnnouncementEffect",
     "number": "skein.inbound.effects.NumberEffect",
     "sharing": "skein.sharing.effects.SharingEffect",
     "tool": "skein.own_tools.effects.CallEffect",
 }
 """The effect of an answer to a question (`skein/services/choices/effect.py`), by the purpose of the
-question. `consent/orders` is for a consent whose data has `orders`, `invitation/announced` for an
-invitation whose data has `announced`."""
+question. `consent/orders` is for a consent whose data has `orders`."""
 
 
 class RegisteredExtensions:

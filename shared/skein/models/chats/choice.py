@@ -135,15 +135,9 @@ class Choice(Value):
 
 
 class InvitationData(Stored):
-    """The data of a choice that asks an invited person.
-
-    Attributes:
-        invited_to: The chat to join.
-        announced: Whether the choice only announces the invitation, without who invites.
-    """
+    """The data of a choice that asks an invited person: the chat to join."""
 
     invited_to: Identifier
-    announced: Annotated[bool, Field(exclude_if=lambda announced: not announced)] = False
 
 
 class Invited(Value):

@@ -30,7 +30,8 @@ class OpenChoice(Value):
         chat_id: The chat of the question; for an invitation without a question, the chat to join.
         seq: The question's message; None for an invitation that is only in the app.
         repeated_seq: The message that repeats the question; None if it was not repeated.
-        agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation.
+        agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation of which
+            the person was not told by SMS.
         codes: For SMS, the code of each option, or one code if the answer is in words.
         labels: For SMS, the label of each option; empty if the answer is in words.
         invited_to: For an invitation, the chat to join.
@@ -38,8 +39,6 @@ class OpenChoice(Value):
         number: For the question whose number this is, the number.
         ask_at: For an invitation, when the tick asks the person by SMS if nobody has done so; None
             once the person was asked, or cannot be.
-        named: For an invitation, whether the person has asked to see who invites, so that the next
-            question says it.
     """
 
     chat_id: Identifier
@@ -58,7 +57,6 @@ class OpenChoice(Value):
     invited_by: Identifier | None = None
     number: Annotated[Address | None, Field(exclude_if=lambda value: value is None)] = None
     ask_at: Annotated[Instant | None, Field(exclude_if=lambda value: value is None)] = None
-    named: Annotated[bool, Field(exclude_if=lambda named: not named)] = False
 
     @property
     def seqs(self) -> tuple[int, ...]:

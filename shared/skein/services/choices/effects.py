@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skein.models.chats.choice import INVITATION, InvitationData
+from skein.models.chats.choice import INVITATION, SEE, InvitationData
 from skein.models.chats.consent import Consent, ConsentData
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.storage import Missing, Put
@@ -46,14 +46,19 @@ class ConsentEffect(AnswerEffect):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvitationEffect(AnswerEffect):
-    """The person joins the chat to which they are invited, or declines."""
+    """The person joins the chat to which they are invited, or declines.
+
+    The answer to an announcement does neither: a job asks the question that names who invites.
+    """
 
     takes_place: ClassVar[bool] = False
 
     table: Table
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Accept or decline the invitation."""
+        """Accept or decline the invitation, or have the person asked about it by name."""
+        if recorded.answer.option == SEE:
+            return _asked_by_name(recorded, given)
         joins = answered(
             self.table,
             given.tenant,
@@ -65,22 +70,17 @@ class InvitationEffect(AnswerEffect):
         return Consequence(joins or [])
 
 
-class AnnouncementEffect(AnswerEffect):
-    """The person sees who invites them: a job asks the question of the invitation."""
-
-    takes_place: ClassVar[bool] = False
-
-    def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Put the invitation back among the open choices, and have the person asked about it."""
-        chat_id = InvitationData.from_item(recorded.choice.data).invited_to
-        follows = OpenChoice(
-            chat_id=chat_id,
-            purpose=INVITATION,
-            expires_at=recorded.listed.expires_at,
-            invited_to=chat_id,
-            invited_by=recorded.listed.invited_by,
-            ask_at=recorded.answer.at + OUTBOX_GRACE,
-            named=True,
-        )
-        job = InvitationJob(tenant=given.tenant, user_id=given.person_id)
-        return Consequence(jobs=[job], follows=follows)
+def _asked_by_name(recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
+    """Put an invitation back among the open choices, due to be asked about."""
+    chat_id = InvitationData.from_item(recorded.choice.data).invited_to
+    follows = OpenChoice(
+        chat_id=chat_id,
+        purpose=INVITATION,
+        agent_id=recorded.listed.agent_id,
+        expires_at=recorded.listed.expires_at,
+        invited_to=chat_id,
+        invited_by=recorded.listed.invited_by,
+        ask_at=recorded.answer.at + OUTBOX_GRACE,
+    )
+    job = InvitationJob(tenant=given.tenant, user_id=given.person_id)
+    return Consequence(jobs=[job], follows=follows)

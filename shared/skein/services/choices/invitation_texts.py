@@ -74,7 +74,8 @@ class InvitationTexts:
             return None
         agent = next(member for member in own.chat.roster if member.kind == "agent")
         try:
-            if listed.named or self._know_each_other(chat.tenant, invited):
+            told = listed.agent_id is not None
+            if told or self._know_each_other(chat.tenant, invited):
                 self.asking.ask(_question(chat, invited, own.chat.id, agent.ref))
             else:
                 optimistic(self.clock, lambda: self._announce(chat, invited, agent.ref))
@@ -108,7 +109,6 @@ class InvitationTexts:
                 "question": announcement(chat, team),
                 "options": SEE_WHO,
                 "authors": NO_AUTHORS,
-                "data": InvitationData(invited_to=chat.id, announced=True).attributes(),
             }
         )
         try:
