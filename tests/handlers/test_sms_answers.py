@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -537,8 +538,9 @@ def _has(item: Any, secrets: list[str]) -> bool:
     return any(code in json.dumps(item, default=str) for code in secrets)
 
 
-def test_invitation_by_sms_is_one_question_and_a_yes_joins(phone: Phone) -> None:
+def test_invitation_by_sms_is_announced_then_asked_and_a_yes_joins(phone: Phone) -> None:
     world, invited = phone.world, phone.user_id
+    phone.text("START")
     ann = person("usr_ann", "Ann")
     world.known(ann)
     world.chat(ann, bot(), chat_id="chat_team", title="Team", respond="mention")
@@ -548,6 +550,9 @@ def test_invitation_by_sms_is_one_question_and_a_yes_joins(phone: Phone) -> None
     assert (added.status, added.body["members"][-1]["state"]) == (200, "invited")
     world.drain()
 
+    announced = world.sms.bodies[-1]
+    assert announced.startswith("Somebody with whom you share no chat invites you to a group.")
+    phone.text(*re.findall(r"Reply (\d+) to see who", announced))
     [question] = [body for body in world.sms.bodies if "reply" in body]
     assert 'Ann invites you to "Team" (Ann and Coach). Join?' in question
     runs = len(phone.runs)

@@ -42,6 +42,22 @@ the day hold, `user_first_contacts_per_day` and `line_first_contacts_per_day`. T
 with the setting `introduction`, which says who asks and how to stop. The answer comes to the agent
 in the person's direct chat.
 
+## Invitations by SMS
+
+A person with a direct chat by SMS is asked there about an [invitation](api.md#invitations). If the
+person shares a chat with the inviter, the SMS asks at once. Otherwise Skein first sends an
+announcement, which has no word that the inviter chose: "Somebody at Acme with whom you share no
+chat invites you to a group. Reply 482113 to see who. STOP ends texts." `Acme` is the setting
+`team_name`. Once the person replies with that number, a second SMS names the inviter, the title and
+the members, and asks whether to join; only Yes to this question adds the person. Both the name and
+the title are shown without links: a space separates the parts of an address.
+
+An announcement is sent under the conditions of a first contact: the person has consented to texts,
+it waits for the end of quiet hours, and it counts in both limits of the day. One person can cause
+five announcements a day; further ones are sent when the limit allows. If the invitation expires
+before that, it stays in the app only. The segments of every SMS of an invitation count in the usage
+and the limit of the inviter, not of the invited person.
+
 ## Outreach
 
 `POST /v1/outreach` lets an agent write to up to 500 people, each once: in its own words by an

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skein.channels.segments import clean
 from skein.models.common.characters import is_visible
 from skein.models.config.templates import in_one_line
-from skein.services.common.quoting import exact_json, in_quotes, quotable
+from skein.services.common.quoting import exact_json, in_quotes, quotable, without_links
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
@@ -68,3 +68,16 @@ def test_quotation_is_one_line_that_nothing_in_it_closes(text: str) -> None:
 )
 def test_marks_that_look_like_the_quotation_mark_become_apostrophes(text: str, quoted: str) -> None:
     assert in_quotes(text) == quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://a.example/b?c", "https: //a. example/b?c"),
+        ("www.a.example or a\u3002example", "www. a. example or a\u3002 example"),
+        ("http://localhost and 10.0.0.1", "http: //localhost and 10. 0. 0. 1"),
+        ("Dr. Ann (at 9:30): hello...", "Dr. Ann (at 9:30): hello..."),
+    ],
+)
+def test_text_without_links_has_a_space_in_each_address(text: str, shown: str) -> None:
+    assert without_links(text) == shown

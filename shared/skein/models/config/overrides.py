@@ -372,8 +372,8 @@ class LimitSettings(BaseModel):
     user_first_contacts_per_day: Annotated[
         int,
         Field(
-            description="Times per person and day that agents write first, for outreach or an "
-            "errand; 0 for no limit.",
+            description="Times per person and day that agents write first, for outreach, an errand "
+            "or an invitation of a stranger; 0 for no limit.",
             ge=0,
         ),
         NUMBER,
