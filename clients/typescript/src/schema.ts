@@ -7420,7 +7420,7 @@ export interface components {
             new_number_segments_per_day?: number | null;
             /** @description SMS segments of a line per day; 0 for no limit. */
             line_segments_per_day?: number | null;
-            /** @description Times per person and day that agents write first, for outreach or an errand; 0 for no limit. */
+            /** @description Times per person and day that agents write first, for outreach, an errand or an invitation of a stranger; 0 for no limit. */
             user_first_contacts_per_day?: number | null;
             /** @description The same per line and day; 0 for no limit. */
             line_first_contacts_per_day?: number | null;
@@ -7695,7 +7695,7 @@ export interface components {
             new_number_segments_per_day?: number | null;
             /** @description SMS segments of a line per day; 0 for no limit. */
             line_segments_per_day?: number | null;
-            /** @description Times per person and day that agents write first, for outreach or an errand; 0 for no limit. */
+            /** @description Times per person and day that agents write first, for outreach, an errand or an invitation of a stranger; 0 for no limit. */
             user_first_contacts_per_day?: number | null;
             /** @description The same per line and day; 0 for no limit. */
             line_first_contacts_per_day?: number | null;
