@@ -237,6 +237,14 @@ def test_calls_that_do_not_fit_the_schema_reach_no_service() -> None:
     assert world.service.requests == []
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+def test_number_that_json_cannot_hold_reaches_no_service(number: str) -> None:
+    stake = {"type": "object", "properties": {"stake": {"type": "number"}}}
+    world = asked(calls((NAME, f'{{"stake": {number}}}')), parameters=stake)
+    assert [each.status for each in results(world)] == ["correctable"]
+    assert world.service.requests == []
+
+
 def test_disabled_tool_is_not_offered() -> None:
     world = asked(LOOK, enabled=False)
     assert world.model.requests[0].tools == ()
