@@ -94,9 +94,14 @@ def list_offered_tools(name: Named) -> OfferedToolList:
 
 @router.post("/v1/tools/<name>/offered", "Approve a tool of an MCP server", 409, status=200)
 def approve_offered_tool(name: Named, body: ServerToolApproval) -> ToolResource:
-    """Agents may call the tool as it was shown. Repeating the call changes nothing."""
+    """Agents may call the tool as it was shown. Another approval replaces the rights.
+
+    A tool whose approval does not say otherwise writes, and is not idempotent.
+    """
     caller, tools = router.caller, service(OwnTools)
-    made = tools.approve(caller.tenant, name, body.tool, body.digest, by=caller.user_id)
+    made = tools.approve(
+        caller.tenant, name, body.tool, body.digest, rights=body.rights, by=caller.user_id
+    )
     return ToolResource.of(made)
 
 

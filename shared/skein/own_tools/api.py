@@ -17,7 +17,7 @@ from skein.models.common.base import Instant
 from skein.models.directory.agent import OwnToolName
 from skein.models.runs.step import CallUsage, ToolStatus
 from skein.own_tools.models.approval import Decision, ToolApproval
-from skein.own_tools.models.server_tool import ServerTool
+from skein.own_tools.models.server_tool import ServerTool, ServerToolRights
 from skein.own_tools.models.tool import (
     Approval,
     OwnTool,
@@ -99,7 +99,10 @@ class OfferedToolResource(Resource):
         str | None, Field(description="Why models could not call it; null if they can.")
     ]
     digest: Annotated[str, Field(description="The hash of what an approval approves.")]
-    listed: Annotated[ServerTool, Field(description="The tool.")]
+    listed: Annotated[ServerTool, Field(description="The tool, with the hints of the server.")]
+    rights: Annotated[
+        ServerToolRights, Field(description="What the operator who approved it said of it.")
+    ]
 
     @classmethod
     def of(cls, source: OfferedTool, /) -> "OfferedToolResource":
@@ -110,6 +113,7 @@ class OfferedToolResource(Resource):
             fault=source.fault,
             digest=source.listed.digest,
             listed=source.listed,
+            rights=source.rights,
         )
 
 
@@ -117,15 +121,22 @@ class OfferedToolList(Page[OfferedToolResource]):
     """The tools that an MCP server offers now."""
 
 
-class ServerToolApproval(Request):
-    """An operator's approval of a tool of an MCP server."""
+class ServerToolApproval(ServerToolRights, Request):
+    """An operator's approval of a tool of an MCP server, with what the operator says of it."""
 
     model_config = ConfigDict(
-        json_schema_extra={"example": {"tool": "order_status", "digest": "0123456789abcdef"}}
+        json_schema_extra={
+            "example": {"tool": "order_status", "digest": "0123456789abcdef", "effect": "read"}
+        }
     )
 
     tool: Annotated[str, Field(max_length=128, description="The name in the server's list.")]
     digest: Annotated[str, Field(max_length=64, description="The hash of what was shown.")]
+
+    @property
+    def rights(self) -> ServerToolRights:
+        """What the operator says of the tool."""
+        return ServerToolRights(**self.model_dump(include=set(ServerToolRights.model_fields)))
 
 
 class ToolPage(Page[ToolResource]):

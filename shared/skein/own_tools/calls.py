@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 from skein.errors import Correctable, Failed, ToolError
@@ -19,13 +20,22 @@ from skein.models.common.http import McpReply
 from skein.models.common.provenance import Authors
 from skein.models.common.requested_call import AgreedCall
 from skein.models.quotas.usage import Payer
-from skein.models.runs.run import Run, RunMark
+from skein.models.runs.run import Run, RunMark, ToldBits
 from skein.models.runs.step import Step, ToolResult, ToolStatus
 from skein.own_tools.asking import Approvals
-from skein.own_tools.items import CallableTool
+from skein.own_tools.items import CallableTool, OwnToolItems
 from skein.own_tools.ledger import CallLedger, first_call_of, is_of
 from skein.own_tools.models.recorded_call import RecordedCall, digest_of_call, may_begin
-from skein.own_tools.rights import only_person, who_is_asked
+from skein.own_tools.rights import (
+    MAX_DAY_BITS,
+    MAX_RUN_BITS,
+    SPENT,
+    asked_in_private,
+    bits_of,
+    only_person,
+    tells_choices,
+    who_is_asked,
+)
 from skein.own_tools.sections import may_be_shown
 from skein.own_tools.sending import UNKNOWN, CallSender, Outcome
 from skein.own_tools.signed_context import CallContext
@@ -46,6 +56,7 @@ LIMIT = (
     "tomorrow"
 )
 NOT_ASKED = "error: not done: the service wants an answer of the person first, and {why}"
+MILLI = 1_000  # bits are counted in thousandths, rounded up
 MARK: RunMark = "tool_outcome_unknown"
 
 logger = logging.getLogger(__name__)
@@ -174,9 +185,30 @@ class OwnCalls:
         who = who_is_asked(run, call.activation.insiders, tool, arguments, person=person)
         who = "person" if others and who == "nobody" else who
         if who == "nobody":
-            return None
+            if self._may_tell(call, step, position, tool):
+                return None
+            who = asked_in_private(tool, SPENT)
         done_at = [each.begun_at for each in others if _may_read(call, each)][-MAX_TIMES:]
         return self.approvals.ask(call, step, position, tool, arguments, who=who, done_at=done_at)
+
+    def _may_tell(self, call: ToolContext, step: Step, position: int, tool: CallableTool) -> bool:
+        """Count what a call tells a shared service without a question, if the limits allow it.
+
+        A call is counted once, also if another worker makes it again.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        activation, run = call.activation, call.activation.run
+        told = run.told or ToldBits()
+        if not tells_choices(run, tool) or told.counts(step.n, position):
+            return True
+        millibits = ceil(MILLI * bits_of(tool, call.reading.of(OwnToolItems).tools))
+        if told.millibits + millibits > MILLI * MAX_RUN_BITS:
+            return False
+        most = MILLI * MAX_DAY_BITS
+        of_day = self.usage.telling(run.tenant, _payer(run), millibits, most=most)
+        return self.ledger.count_told(activation, step, position, millibits, of_day)
 
     def refused(
         self,

@@ -32,13 +32,15 @@ def check_address(url: str, field: str, settings: Settings) -> None:
 
 
 def request_of(call: HttpCall, arguments: Mapping[str, Any]) -> HttpRequest:
-    """Return the request of a call.
+    """Return the request of a call, with arguments in the order of their names.
+
+    A model cannot tell the service anything by their order.
 
     Raises:
         Correctable: An argument cannot stand in the URL.
     """
     url = PLACEHOLDER.sub(lambda match: _in_url(match[1], arguments), call.url)
-    others = {name: each for name, each in arguments.items() if name not in call.in_url}
+    others = {name: each for name, each in sorted(arguments.items()) if name not in call.in_url}
     headers = {"Accept": "application/json, text/plain;q=0.9", **call.headers}
     if call.method in BODYLESS:
         query = urlencode({name: _plain(value) for name, value in others.items()}, doseq=True)

@@ -19,7 +19,7 @@ from skein.own_tools.functions import installed_functions
 from skein.own_tools.models.breaker import ToolBreaker
 from skein.own_tools.models.server_tool import OF_SERVER
 from skein.own_tools.models.tool import NO_PARAMETERS, OwnTool
-from skein.own_tools.schema import fault_of_value
+from skein.own_tools.schema import as_listed, fault_of_value
 
 MAX_OF_AGENT = 20  # tools of the tenant; all are read with each prompt
 
@@ -82,6 +82,7 @@ class CallableTool:
             fault = fault_of_value(self.schema, given)
             if fault is not None:
                 raise Correctable(fault[:MAX_REASON])
+            given = as_listed(self.schema, given)
         return given
 
 

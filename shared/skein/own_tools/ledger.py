@@ -15,6 +15,7 @@ from skein.errors import ConditionFailed, Correctable, LostLease
 from skein.interface.tool_context import Activation, ToolContext
 from skein.models.common.requested_call import AgreedCall
 from skein.models.common.storage import Exists, Is, Missing, Put, Update, any_of
+from skein.models.runs.run import ToldBits
 from skein.models.runs.step import BegunCall, Step, ToolResult
 from skein.own_tools.items import json_object_of
 from skein.own_tools.models.recorded_call import (
@@ -27,7 +28,7 @@ from skein.own_tools.models.recorded_call import (
 from skein.own_tools.sections import RecordedCalls
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import transact_guarded
-from skein.services.runs.claim import Claim
+from skein.services.runs.claim import Claim, write_claimed
 
 logger = logging.getLogger(__name__)
 
@@ -149,6 +150,30 @@ class CallLedger:
         record = RecordedCall.from_item(item) if item is not None else record
         step = found.get(record.step_key)
         return record, record.result_in(Step.from_item(step) if step is not None else None)
+
+    def count_told(
+        self, activation: Activation, step: Step, position: int, millibits: int, of_day: Update
+    ) -> bool:
+        """Record what a call is about to tell a shared service, before it is sent.
+
+        Args:
+            millibits: How much, in thousandths of a bit.
+            of_day: The write that counts it for a person and day.
+
+        Returns:
+            Whether the limit of the day allows it.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        told = (activation.run.told or ToldBits()).with_call(step.n, position, millibits)
+        changes = {"told": told.model_dump(mode="json")}
+        try:
+            write_claimed(self.table, activation.claim, changes, shared=(of_day,))
+        except ConditionFailed:
+            return False
+        activation.claim = activation.claim.with_run(told=told)
+        return True
 
     def begin(self, claim: Claim, step: Step, records: Mapping[int, RecordedCall]) -> BegunCalls:
         """Record that the calls of a step are about to be sent.

@@ -95,7 +95,7 @@ class McpServers:
             _url(record),
             listing.version,
             approved.name,
-            dict(arguments),
+            dict(sorted(arguments.items())),
             self._sending(record, context, left, seen),
             seconds=left,
             may_ask=may_ask,

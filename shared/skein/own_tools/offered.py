@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from skein.own_tools.models.server_tool import OF_SERVER, ServerTool
+from skein.own_tools.models.server_tool import OF_SERVER, ServerTool, ServerToolRights
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.schema import fault_of_schema
 
@@ -20,12 +20,14 @@ class OfferedTool:
     Attributes:
         name: The name by which agents list it.
         listed: The tool, as a model would be shown it.
+        rights: What an operator said of it; the default if it is not approved.
         state: How it relates to what an operator approved.
         fault: Why models could not call it; None if they can.
     """
 
     name: str
     listed: ServerTool
+    rights: ServerToolRights
     state: OfferState
     fault: str | None
 
@@ -40,7 +42,8 @@ class OfferedTool:
         elif approved is not None:
             state = "approved" if approved == listed else "changed"
         name = f"{server.name}{OF_SERVER}{listed.short_name}"
-        return cls(name, listed, state, fault_of_server_tool(server.name, listed))
+        rights = server.rights_of(listed)
+        return cls(name, listed, rights, state, fault_of_server_tool(server.name, listed))
 
 
 def fault_of_server_tool(server: str, listed: ServerTool) -> str | None:

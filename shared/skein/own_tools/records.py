@@ -22,7 +22,7 @@ from skein.own_tools.http_requests import check_address
 from skein.own_tools.items import MAX_OF_AGENT, keys_named, own_names, tools_named
 from skein.own_tools.mcp_servers import McpServers
 from skein.own_tools.models.breaker import ToolBreaker
-from skein.own_tools.models.server_tool import OF_SERVER, ServerTool
+from skein.own_tools.models.server_tool import OF_SERVER, ServerTool, ServerToolRights
 from skein.own_tools.models.tool import (
     MAX_TOOL_VERSIONS,
     MAX_TOOLS,
@@ -263,12 +263,22 @@ class OwnTools:
         found = [OfferedTool.of(tool, each, approved.get(each.name)) for each in now.values()]
         return (*found, *(OfferedTool.of(tool, each, None, gone=True) for each in gone))
 
-    def approve(self, tenant: str, name: str, listed: str, digest: str, *, by: str) -> OwnTool:
+    def approve(
+        self,
+        tenant: str,
+        name: str,
+        listed: str,
+        digest: str,
+        *,
+        rights: ServerToolRights,
+        by: str,
+    ) -> OwnTool:
         """Approve a tool of an MCP server as it was shown, so that agents may call it (idempotent).
 
         Args:
             listed: The name of the server's tool.
             digest: The hash of what the operator was shown.
+            rights: What the operator says of the tool.
 
         Raises:
             NotFound: There is no such tool.
@@ -283,11 +293,15 @@ class OwnTools:
 
         def attempt() -> OwnTool:
             tool = self.get(tenant, name)
-            if tool.mcp is None or shown.listed in tool.approved:
+            known = shown.listed in tool.approved and tool.rights_of(shown.listed) == rights
+            if tool.mcp is None or known:
                 return tool
             others = tuple(each for each in tool.approved if each.name != listed)
             names = tuple(dict.fromkeys((*tool.mcp.tools, listed)))
-            given = {"mcp": tool.mcp.model_copy(update={"tools": names})}
+            given = {
+                "mcp": tool.mcp.model_copy(update={"tools": names}),
+                "rights": {**tool.rights, shown.listed.digest: rights},
+            }
             return self._revise(tool, given, by, approved=(*others, shown.listed))
 
         return optimistic(self.clock, attempt)
@@ -317,6 +331,10 @@ class OwnTools:
         moved = tool.mcp is None or changed.mcp is None or tool.mcp.url != changed.mcp.url
         known = approved if approved is not None else () if moved else tool.approved
         signed["approved"] = self._approved(changed, known, by)
+        kept = {each.digest for each in known if each in signed["approved"]}
+        signed["rights"] = {
+            digest: rights for digest, rights in changed.rights.items() if digest in kept
+        }
         revised, write = revise(tool, signed)
         made = OwnToolVersion.of(revised, restored_from=restored_from)
         writes: list[Write] = [write, Put(made.key, made.attributes())]
@@ -415,7 +433,7 @@ class OwnTools:
                 )
 
     def _check_mcp(self, tool: OwnTool) -> None:
-        """Check the address of an MCP server, and that nothing is set that the server says.
+        """Check the address of an MCP server, and that no field of one of its tools is set.
 
         Raises:
             Unprocessable: A field has no place beside `mcp`.
@@ -425,15 +443,12 @@ class OwnTools:
         check_address(tool.mcp.url, "mcp.url", self.settings)
         if PLACEHOLDER.search(tool.mcp.url) is not None:
             raise Unprocessable("mcp.url: no argument stands in it")
-        said = {
-            "parameters": tool.parameters is not None,
-            "description": bool(tool.description),
-            "effect": tool.effect == "write",
-            "idempotent": tool.idempotent,
-        }
-        field = next((name for name, given in said.items() if given), None)
-        if field is not None:
+        if tool.parameters is not None or tool.description:
+            field = "parameters" if tool.parameters is not None else "description"
             raise Unprocessable(f"{field}: the server says this of each of its tools")
+        if tool.effect == "write" or tool.idempotent:
+            field = "effect" if tool.effect == "write" else "idempotent"
+            raise Unprocessable(f"{field}: an approval says this of each tool of a server")
 
     def _check_secret(self, tool: OwnTool) -> None:
         """Check that a secret is one of this tenant's, so that no tool sends another's away.

@@ -4,7 +4,8 @@ An activation may hold private content, and words of people from elsewhere. So a
 once only if nobody could be harmed by it: else one person, or an operator, is asked first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from math import log2
 from typing import Any, Literal
 
 from skein.errors import Failed
@@ -14,13 +15,20 @@ from skein.models.common.provenance import Insiders
 from skein.models.runs.run import Run
 from skein.own_tools.items import CallableTool
 from skein.own_tools.models.tool import OwnTool
-from skein.own_tools.schema import is_closed
+from skein.own_tools.schema import closed_values
 
 Approver = Literal["nobody", "person", "operator"]
+
+MAX_RUN_BITS = 24  # that a private run tells shared services without a yes
+MAX_DAY_BITS = 240  # that all private runs of one person tell them in a day
 
 PRIVATE = (
     "refused: this run was shown private content, and this service may show its arguments to "
     "anybody; say that you cannot look this up here"
+)
+SPENT = (
+    "refused: this run was shown private content, and services that may show their arguments to "
+    "anybody have learned as much as they may without a yes; say that you cannot look this up here"
 )
 
 
@@ -67,9 +75,7 @@ def who_is_asked(
     """
     record = tool.tool
     if _tells_private(run, tool, arguments):
-        if record.from_private == "never":
-            raise Failed(PRIVATE)
-        return "person"
+        return asked_in_private(tool, PRIVATE)
     if record.asks != "none":
         return record.asks
     if record.effect == "read":
@@ -78,13 +84,43 @@ def who_is_asked(
     return "person" if person is None or outsiders else "nobody"
 
 
+def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
+    """Return who must agree that a service learns something private: a person.
+
+    Raises:
+        Failed: The operator of the tool allows no such question; the error says `refusal`.
+    """
+    if tool.tool.from_private == "never":
+        raise Failed(refusal)
+    return "person"
+
+
+def tells_choices(run: Run, tool: CallableTool) -> bool:
+    """Tell whether each call tells a service something of a private activation."""
+    private = run.held is None or not run.held.audience.open
+    return private and tool.tool.privacy == "shared"
+
+
 def _tells_private(run: Run, tool: CallableTool, arguments: Mapping[str, Any]) -> bool:
     """Tell whether a service would learn words of a private activation."""
-    if tool.tool.privacy == "keeps_by_person":
-        return False
-    if run.held is not None and run.held.audience.open:
-        return False
-    return not all(is_closed(tool.schema, name) for name in arguments)
+    return tells_choices(run, tool) and not arguments.keys() <= _closed(tool).keys()
+
+
+def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
+    """Return how many bits a call with closed arguments tells: the choice among all such calls.
+
+    Args:
+        tool: The tool that is called.
+        tools: The tools of the agent.
+    """
+    shared = sum(each.tool.privacy == "shared" for each in tools)
+    return log2(1 + shared) + sum(map(log2, _closed(tool).values()))
+
+
+def _closed(tool: CallableTool) -> dict[str, int]:
+    """Return the closed parameters of a tool; a server's are closed once an operator says so."""
+    confirmed = all(each.values_confirmed for each in tool.tool.rights.values())
+    return closed_values(tool.schema) if confirmed else {}
 
 
 def title_of(tool: OwnTool) -> str:

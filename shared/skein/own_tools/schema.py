@@ -180,7 +180,24 @@ def _is(kind: str, value: Any) -> bool:
             return not isinstance(value, bool) and isinstance(value, int | float)
 
 
-def is_closed(schema: Mapping[str, Any], name: str) -> bool:
-    """Tell whether an argument can only be one of values that the operator wrote down."""
-    part = schema.get("properties", {}).get(name, {})
-    return part.get("type") == "boolean" or "enum" in part
+def closed_values(schema: Mapping[str, Any]) -> dict[str, int]:
+    """Return the closed parameters, each with the number of choices for it.
+
+    A closed parameter can only have one of the values that its schema lists. To leave it out is one
+    choice more, if it is optional.
+    """
+    required = schema.get("required", ())
+    return {
+        name: len(part.get("enum", (True, False))) + (name not in required)
+        for name, part in schema.get("properties", {}).items()
+        if part.get("type") == "boolean" or "enum" in part
+    }
+
+
+def as_listed(schema: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return valid arguments with enum values as the schema writes them, such as 1 for 1.0."""
+    enums = {name: part.get("enum", ()) for name, part in schema.get("properties", {}).items()}
+    return {
+        name: next((each for each in enums[name] if each == given), given)
+        for name, given in value.items()
+    }

@@ -8,6 +8,8 @@ import pytest
 
 from skein.errors import Ambiguous, Conflict, Failed, Unprocessable
 from skein.own_tools.api import NewTool, ToolChange
+from skein.own_tools.models.server_tool import ServerToolRights
+from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.records import OwnTools
 from skein.own_tools.trials import ToolTrials
 from skein.services.choices.answering import Answering
@@ -58,18 +60,80 @@ def methods(world: World) -> list[str]:
     return [json.loads(each.body)["method"] for each in world.service.requests]
 
 
-def test_hints_and_schemas_of_the_server_become_tools(server: Shop) -> None:
+def approve(world: World, tool: str, **rights: Any) -> OwnTool:
+    """Approve a tool of the shop as the server describes it now."""
+    tools = world.app.get(OwnTools)
+    offered = tools.offered(TENANT, "shop", by="operator")
+    [digest] = [each.listed.digest for each in offered if each.listed.name == tool]
+    given = ServerToolRights(**rights)
+    return tools.approve(TENANT, "shop", tool, digest, rights=given, by="operator")
+
+
+def test_names_and_schemas_of_the_server_become_tools(server: Shop) -> None:
     world = world_of(server, LOOK)
     tools = world.app.get(OwnTools).get(TENANT, "shop").of_server()
-    assert [(each.name, each.effect, each.asks) for each in tools[:2]] == [
-        ("shop__order_status", "read", "none"),
-        ("shop__book_table", "write", "none"),
-    ]
+    assert [each.name for each in tools[:2]] == ["shop__order_status", "shop__book_table"]
     assert tools[1].parameters == {
         "type": "object",
         "properties": {"day": {"type": "string"}, "seats": {"type": "integer"}},
         "required": ["day"],
     }
+
+
+def test_hint_of_the_server_that_a_tool_reads_is_only_shown(server: Shop) -> None:
+    """A server's `readOnlyHint` had its tool called without a question, and again after errors."""
+    world = world_of(server, LOOK, "I asked.", approval=None)
+    [offered] = world.app.get(OwnTools).offered(TENANT, "shop", by="operator")[:1]
+    assert (offered.listed.effect, offered.rights.effect) == ("read", "write")
+    world.service.requests.clear()
+    assert asked(world).status == "asked"
+    assert world.service.requests == []
+
+
+def test_tool_of_a_server_has_the_effect_that_an_operator_set(server: Shop) -> None:
+    world = world_of(server, LOOK, approval=None)
+    changed = approve(world, "order_status", effect="read")
+    assert changed.version == 2
+    assert approve(world, "order_status", effect="read").version == 2
+    tools = changed.of_server()
+    assert [(each.effect, each.asks) for each in tools[:2]] == [
+        ("read", "none"),
+        ("write", "person"),
+    ]
+    assert asked(world).status == "done"
+
+
+def test_rights_of_a_tool_end_when_its_server_changes_it(server: Shop) -> None:
+    world = world_of(server)
+    approve(world, "book_table", idempotent=True)
+    tools = world.app.get(OwnTools)
+    kept = tools.change(TENANT, "shop", ToolChange(timeout_seconds=5), by="operator")
+    assert [each.idempotent for each in kept.of_server()] == [False, True, False, False]
+    server.replaced[b"Book a table."] = b"Book two tables."
+    changed = approve(world, "book_table")
+    assert (changed.rights_of(changed.approved[-1]).idempotent, len(changed.rights)) == (False, 1)
+
+
+def test_rights_of_a_tool_end_when_another_server_takes_its_place(server: Shop) -> None:
+    world = world_of(server)
+    approve(world, "book_table", idempotent=True)
+    mcp = {"url": f"{URL}?new=1", "tools": TOOLS}
+    change = ToolChange.model_validate({"mcp": mcp})
+    moved = world.app.get(OwnTools).change(TENANT, "shop", change, by="operator")
+    assert (len(moved.approved), moved.rights) == (4, {})
+
+
+@pytest.mark.parametrize(("confirmed", "status"), [(False, "failed"), (True, "done")])
+def test_values_that_a_server_lists_leave_a_private_chat_once_an_operator_confirmed_them(
+    server: Shop, confirmed: bool, status: str
+) -> None:
+    server.replaced[b'"day":{"title":"Day","type":"string"}'] = (
+        b'"day":{"enum":["Monday","Tuesday"],"title":"Day","type":"string"}'
+    )
+    world = world_of(server, BOOKS, privacy="shared")
+    approve(world, "book_table", effect="read", values_confirmed=confirmed)
+    assert asked(world).status == status
+    assert server.booked == (["Tuesday"] if confirmed else [])
 
 
 def test_call_is_one_signed_request_and_its_words_are_quoted(server: Shop) -> None:
@@ -117,9 +181,10 @@ def test_changed_tool_is_refused_once_an_hour_has_passed_until_approved(
     assert shown["book_table"].state == "changed"
     assert shown["order_status"].state == "approved"
     with pytest.raises(Conflict, match="since it was shown"):
-        tools.approve(TENANT, "shop", "book_table", "0" * 16, by="operator")
-    digest = shown["book_table"].listed.digest
-    tools.approve(TENANT, "shop", "book_table", digest, by="operator")
+        tools.approve(
+            TENANT, "shop", "book_table", "0" * 16, rights=ServerToolRights(), by="operator"
+        )
+    approve(world, "book_table")
     assert asked(world).status == "done"
     assert server.booked == ["Tuesday"]
     assert "password" in repr(world.model.requests[-1].tools)
@@ -147,7 +212,7 @@ def test_change_of_other_fields_approves_nothing(server: Shop) -> None:
         ({"mcp": {"url": URL, "tools": ["sing"]}}, "mcp.tools: the server has no tool 'sing'"),
         ({"mcp": {"url": "http://shop.example/mcp"}}, "mcp.url: it must begin with https"),
         ({"mcp": {"url": URL + "/{day}"}}, "mcp.url: no argument"),
-        ({"effect": "write"}, "effect: the server says"),
+        ({"effect": "write"}, "effect: an approval says"),
         ({"name": "my__shop"}, "name: two underscores"),
         ({"name": "s" * 60}, "mcp.tools: order_status: its name"),
         ({"http": {"url": URL}}, "http: a tool has one of"),

@@ -18,6 +18,7 @@ NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
 COST_OF_TOOLS = "tool_cost#micros"
 MILLION = 1_000_000
 OF_CHANNEL, UNITS = "texts#", "units#"  # of a channel
+TOLD = "told_millibits"  # what private runs told services that may show it to anybody
 OF_TOOL = "tool_calls#"  # begins the name of the count of a tool of the tenant
 MAX_PAYERS = 20  # of one answer; the part of all others falls to those who wrote most
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens")

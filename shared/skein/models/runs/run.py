@@ -80,6 +80,31 @@ class ShownStaging(Value):
     staging: Annotated[str, Field(description="The id of the staging.")]
 
 
+class ToldBits(Value):
+    """What a run has told services that may show it to anybody, without a question.
+
+    Attributes:
+        millibits: How much, in thousandths of a bit, over all its activations.
+        step: The newest step whose calls are counted.
+        positions: The calls of that step that are counted, so that none is counted twice.
+    """
+
+    millibits: int = 0
+    step: int = 0
+    positions: tuple[int, ...] = ()
+
+    def counts(self, step: int, position: int) -> bool:
+        """Tell whether a call is counted."""
+        return step == self.step and position in self.positions
+
+    def with_call(self, step: int, position: int, millibits: int) -> "ToldBits":
+        """Return the count with one more call."""
+        others = self.positions if step == self.step else ()
+        return ToldBits(
+            millibits=self.millibits + millibits, step=step, positions=(*others, position)
+        )
+
+
 class HeldContent(Value):
     """The held content of an activation, which decides in which chats the agent may post.
 
@@ -170,6 +195,7 @@ class Run(Stored):
         shown: The chat that the newest prompt showed and the highest message in it, for the SEEN
             watermark and for a worker that takes over; None if the prompt showed no chat.
         held: The held content of the newest activation; None until its first answer is recorded.
+        told: What the run has told shared services without a question; None if nothing.
         rebuilds: How often an activation was dropped because someone joined its chat.
         borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
         wait: The wait, while the run waits in `wait_chat_id`.
@@ -218,6 +244,7 @@ class Run(Stored):
     active_thread_id: Identifier | None = None
     shown: ShownHistory | None = None
     held: HeldContent | None = None
+    told: Annotated[ToldBits | None, Field(exclude_if=lambda told: told is None)] = None
     rebuilds: Annotated[int, Field(exclude_if=lambda times: not times)] = 0
     borrowed: Annotated[tuple[ShownStaging, ...], Field(exclude_if=lambda held: not held)] = ()
     wait: Wait | None = None

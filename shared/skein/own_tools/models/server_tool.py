@@ -8,12 +8,33 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from skein.models.common.base import Value
+from skein.models.common.json_types import JsonBool
 
 OwnToolEffect = Literal["read", "write"]
 
 OF_SERVER = "__"  # between the name of a server and that of its tool
 NOT_IN_NAMES = re.compile(r"[^a-z0-9_]")
 DIGEST_CHARACTERS = 16
+
+
+class ServerToolRights(Value):
+    """What an operator says of a tool of an MCP server, whatever its server hints."""
+
+    effect: Annotated[
+        OwnToolEffect,
+        Field(description="Whether a call only reads, or has effects that must happen once."),
+    ] = "write"
+    idempotent: Annotated[
+        JsonBool,
+        Field(description="Whether the server repeats no write with the same Idempotency-Key."),
+    ] = False
+    values_confirmed: Annotated[
+        JsonBool,
+        Field(
+            description="Whether the operator has read the values of all enums, so that a private "
+            "run may choose among them and the values of booleans without a question."
+        ),
+    ] = False
 
 
 class ServerTool(Value):
@@ -25,10 +46,15 @@ class ServerTool(Value):
         dict[str, Any], Field(description="JSON Schema of the arguments, as models get it.")
     ]
     effect: Annotated[
-        OwnToolEffect, Field(description="Whether a call only reads, as the server hints.")
+        OwnToolEffect,
+        Field(description="Whether a call only reads, as the server hints; this is only shown."),
     ]
     idempotent: Annotated[
-        bool, Field(description="Whether a repeated call has no effect, as the server hints.")
+        bool,
+        Field(
+            description="Whether a repeated call has no effect, as the server hints; this is only "
+            "shown."
+        ),
     ]
 
     @property

@@ -11,7 +11,12 @@ from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import Key, SortKeyPrefix
 from skein.models.directory.agent import OwnToolName
 from skein.models.quotas.prices import Price
-from skein.own_tools.models.server_tool import OF_SERVER, OwnToolEffect, ServerTool
+from skein.own_tools.models.server_tool import (
+    OF_SERVER,
+    OwnToolEffect,
+    ServerTool,
+    ServerToolRights,
+)
 
 Approval = Literal["none", "person", "operator"]
 ToolPrivacy = Literal["shared", "keeps_by_person"]
@@ -205,6 +210,7 @@ class OwnTool(ToolFields, Stored):
         nonce: The random part of the secret that signs the context of calls; see `secret_of`.
         secret: The secret, to be shown once, if it was just created; it is never stored.
         approved: The tools of an MCP server that agents may call, as an operator approved them.
+        rights: What an operator said of them, by digest; those without are writes.
         version: The optimistic lock, and the number of the tool's version.
     """
 
@@ -215,6 +221,9 @@ class OwnTool(ToolFields, Stored):
     nonce: Annotated[str, Field(repr=False)]
     secret: Annotated[str, Field(exclude=True, repr=False)] = ""
     approved: Annotated[tuple[ServerTool, ...], Field(exclude_if=lambda tools: not tools)] = ()
+    rights: Annotated[
+        dict[str, ServerToolRights], Field(default_factory=dict, exclude_if=lambda each: not each)
+    ]
     version: int = 1
     created_at: Instant
     changed_at: Instant | None = None
@@ -254,14 +263,20 @@ class OwnTool(ToolFields, Stored):
         """Return the approved tools of an MCP server, each as a tool of its own."""
         return tuple(self._of_server(each) for each in self.approved)
 
+    def rights_of(self, listed: ServerTool) -> ServerToolRights:
+        """Return what an operator said of a tool of an MCP server."""
+        return self.rights.get(listed.digest, ServerToolRights())
+
     def _of_server(self, listed: ServerTool) -> "OwnTool":
+        rights = self.rights_of(listed)
         changes = {
             "name": f"{self.name}{OF_SERVER}{listed.short_name}",
             "description": listed.description,
             "parameters": listed.parameters,
-            "effect": listed.effect,
-            "idempotent": listed.idempotent,
+            "effect": rights.effect,
+            "idempotent": rights.idempotent,
             "approved": (listed,),
+            "rights": {listed.digest: rights},
         }
         return self.model_copy(update=changes)
 

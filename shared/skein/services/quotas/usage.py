@@ -16,7 +16,7 @@ from datetime import date, datetime, timedelta
 
 from skein.errors import SkeinError, Transient
 from skein.models.common.base import stable_hash
-from skein.models.common.storage import Item, Key, Query, Update
+from skein.models.common.storage import Absent, Below, Item, Key, Query, Update, any_of
 from skein.models.config.overrides import TenantSettings
 from skein.models.quotas.usage import (
     BACKGROUND,
@@ -24,6 +24,7 @@ from skein.models.quotas.usage import (
     NO_WORDS,
     OF_USER,
     TOKENS,
+    TOLD,
     DayUsage,
     Payer,
     Words,
@@ -163,6 +164,27 @@ class UsageCounters:
             self.table.transact(self._by_payer(tenant, payer, shard, {}, counts))
         except Transient:
             self._lost(tenant, counts)
+
+    def telling(self, tenant: str, payer: Payer, millibits: int, *, most: int) -> Update:
+        """Return the write that counts what a private run tells services today.
+
+        The write fails if it would be more than `most` of one person, or of one agent's runs that
+        work for no person.
+
+        Args:
+            payer: The agent, and the person for whom it works.
+            millibits: How much, in thousandths of a bit.
+        """
+        now = self.clock.now()
+        key = agent_usage_key(tenant, now, payer.agent_id, 0)
+        if payer.user_id is not None:
+            key = user_usage_key(tenant, now, payer.user_id)
+        fields = {
+            "counted_for": payer.user_id or payer.agent_id or "",
+            "expires_at": usage_expires_at(now),
+        }
+        room = any_of(Absent(TOLD), Below(TOLD, most - millibits + 1))
+        return Update(key, set=fields, add={TOLD: millibits}, condition=room)
 
     def tool_calls(self, tenant: str, payer: Payer, name: str) -> int:
         """Return how often a tool was called today, for a person or by an agent: the higher number.
