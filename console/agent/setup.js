@@ -111,16 +111,25 @@ function server(api, tool, again) {
 
   async function offers() {
     const { items } = await api.get(path);
-    return items.map(({ name, state, fault, digest, listed }) => {
+    return items.map(({ name, state, fault, digest, listed, rights }) => {
+      const effect = select(Object.entries(said.effects), rights.effect, () => {});
+      const idempotent = el("input", { type: "checkbox", checked: rights.idempotent });
+      const confirmed = el("input", { type: "checkbox", checked: rights.values_confirmed });
       async function approve() {
-        await api.post(path, { tool: listed.name, digest });
+        await api.post(path, { tool: listed.name, digest, effect: effect.value, idempotent: idempotent.checked,
+          values_confirmed: confirmed.checked });
         await again();
       }
       const facts = el("p", { class: "hint" }, fault ?? said.offers[state]);
-      if (state === "approved") return el("div", {}, trial(api, { ...tool, ...listed, name }), facts);
-      return el("section", {}, el("h3", {}, name), el("p", { class: "text" }, listed.description), facts,
-        fault || state === "gone" ? null : [el("pre", {}, JSON.stringify(listed.parameters, null, 2)),
-          form([], said.approve, approve)]);
+      if (fault || state === "gone") return el("section", {}, el("h3", {}, name), facts);
+      const approval = [el("pre", {}, JSON.stringify(listed.parameters, null, 2)),
+        el("p", { class: "hint" }, said.hints(listed)),
+        form([field(said.effect, effect), field(said.idempotent, idempotent), field(said.confirmed, confirmed, said.confirmedHint)],
+          state === "approved" ? said.change : said.approve, approve)];
+      if (state === "approved") {
+        return el("div", {}, trial(api, { ...tool, ...listed, ...rights, name }), facts, lazy(said.rights, () => approval));
+      }
+      return el("section", {}, el("h3", {}, name), el("p", { class: "text" }, listed.description), facts, approval);
     });
   }
   return el("section", {}, el("h3", {}, tool.name), el("p", { class: "text" }, tool.mcp.url),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import inf, log2
+from math import log2
 from string import ascii_lowercase
 from typing import Any, get_args
 
@@ -32,7 +32,7 @@ LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-MOST_BITS = inf  # of a run that holds private content, to shared services without a yes
+MOST_BITS = 24  # of a run that holds private content, to shared services without a yes
 
 
 def _schema(*required: str, **properties: Any) -> dict[str, Any]:

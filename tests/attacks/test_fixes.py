@@ -38,6 +38,7 @@ from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import Merge, User
 from skein.models.runs.run import Run
 from skein.own_tools import rights
+from skein.own_tools.ledger import CallLedger
 from skein.ports import Table
 from skein.privacy import erasure_rules
 from skein.privacy.forgetting import Forgettings
@@ -223,6 +224,12 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "_tells_private",
         lambda *_: False,
         "services_are_told_in_private",
+    ),
+    "a private run tells shared services few bits": (
+        CallLedger,
+        "count_told",
+        _yes,
+        "spelled_in_enums",
     ),
     "events hold no words unless an owner asks for them": (
         EventSender,

@@ -61,6 +61,9 @@ def test_tools_of_a_server_are_approved_one_by_one_and_tried(driver: Driver) -> 
             has=page.get_by_role("heading", name="console_shop__order_status")
         )
         expect(offered.last).to_contain_text("Agents cannot call it yet")
+        expect(offered.last).to_contain_text("The server says that it only reads")
+        expect(offered.last.get_by_label("What a call does")).to_have_value("write")
+        offered.last.get_by_label("What a call does").select_option("read")
         offered.last.get_by_role("button", name="Approve for agents").press("Enter")
         expect(page.get_by_label("console_shop__order_status")).not_to_be_checked()
         page.get_by_text("Tools of the server").press("Enter")
@@ -68,6 +71,7 @@ def test_tools_of_a_server_are_approved_one_by_one_and_tried(driver: Driver) -> 
         offered.last.get_by_label("Arguments").fill('{"order": "17"}')
         offered.last.get_by_role("button", name="Call it as yourself").press("Enter")
         expect(offered.last).to_contain_text("17 is on its way")
+        expect(offered.last).to_contain_text("Reads, enabled")
         driver.check_looks()
     driver.client.ok("DELETE", "/v1/tools/console_shop", token=token)
 

@@ -14,6 +14,7 @@ from local.template import ROOT
 from skein.adapters.outbound_http import OutboundHttpClient
 from skein.own_tools.api import NewTool
 from skein.own_tools.functions import use_functions_of
+from skein.own_tools.models.server_tool import ServerToolRights
 from skein.settings import Settings
 from tests.support.agents import results_of
 from tests.support.builders import NOON, TENANT, World, bot, person
@@ -86,11 +87,16 @@ def test_mcp_server_of_the_page_answers_each_person_what_is_theirs() -> None:
     http = OutboundHttpClient(loopback=True)
     with serving(page["server"]) as port:
         page["URL"] = f"http://127.0.0.1:{port}/mcp"
-        mcp = {"url": page["URL"], "tools": ["order_status"]}
+        mcp = {"url": page["URL"]}
         tools = World(Settings(local=True), overrides={"outbound_http": http}).app.own_tools
         made = tools.create(TENANT, NewTool.model_validate(SHOP | {"mcp": mcp}), by="operator")
         page["SECRET"] = made.secret
-        tool = made.model_dump(exclude={"tenant", "created_at"})
+        [digest] = [each.listed.digest for each in tools.offered(TENANT, "shop", by="operator")]
+        rights = ServerToolRights(effect="read")
+        approved = tools.approve(
+            TENANT, "shop", "order_status", digest, rights=rights, by="operator"
+        )
+        tool = approved.model_dump(exclude={"tenant", "created_at"})
         name = "shop__order_status"
         assert told(tool, HUSAM, name, outbound_http=http) == ("done", "| on its way")
         by_ann = told(tool, ANN, name, outbound_http=http)
