@@ -112,7 +112,7 @@ function server(api, tool, again) {
   async function offers() {
     const { items } = await api.get(path);
     return items.map(({ name, state, fault, digest, listed, rights }) => {
-      const effect = select(Object.entries(said.effects), rights.effect, () => {});
+      const effect = select([["write", said.writes], ["read", said.reads]], rights.effect, () => {});
       const idempotent = el("input", { type: "checkbox", checked: rights.idempotent });
       const confirmed = el("input", { type: "checkbox", checked: rights.values_confirmed });
       async function approve() {

@@ -2,16 +2,19 @@
 
 from skein.agent.reading.fallback import read_degraded
 from skein.agent.reading.reader import prefetch_keys
+from skein.interface.tool_context import Activation
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Update
 from skein.models.outbox.jobs import RecallJob
+from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import HeldContent
 from skein.models.runs.step import Step, ToolResult
 from skein.models.runs.trigger import Trigger
+from skein.own_tools.ledger import CallLedger
 from skein.services.chats.post_message import NewMessage
 from skein.services.quotas.token_budget import TokenBudgets
 from skein.services.replies.ask_and_wait import Questions
@@ -184,6 +187,17 @@ def _usage(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.usage.add(TENANT, TokenUsage(), spread_by="run_1")
+
+
+@patterns.named("count what a private run tells a shared service")
+def _count_told(meter: Meter) -> None:
+    world = direct()
+    claim = claimed(world)
+    payer = Payer(claim.run.agent_id, HUSAM.id)
+    with meter(world):
+        of_day = world.app.usage.telling(TENANT, payer, 2_000, most=240_000)
+        ledger = world.app.get(CallLedger)
+        assert ledger.count_told(Activation(claim), step(claim), 0, 2_000, of_day)
 
 
 @patterns.named("charge a person and the tenant for an answer")

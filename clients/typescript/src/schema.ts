@@ -1983,7 +1983,9 @@ export interface paths {
         put?: never;
         /**
          * Approve a tool of an MCP server
-         * @description Agents may call the tool as it was shown. Repeating the call changes nothing.
+         * @description Agents may call the tool as it was shown. Another approval replaces the rights.
+         *
+         *     A tool whose approval does not say otherwise writes, and is not idempotent.
          */
         post: operations["approve_offered_tool"];
         delete?: never;
@@ -6649,8 +6651,10 @@ export interface components {
             fault: string | null;
             /** @description The hash of what an approval approves. */
             digest: string;
-            /** @description The tool. */
+            /** @description The tool, with the hints of the server. */
             listed: components["schemas"]["ServerTool"];
+            /** @description What the operator who approved it said of it. */
+            rights: components["schemas"]["ServerToolRights"];
         };
         /**
          * OutreachChange
@@ -7264,20 +7268,38 @@ export interface components {
             parameters: {
                 [key: string]: unknown;
             };
-            /** @description Whether a call only reads, as the server hints. */
+            /** @description Whether a call only reads, as the server hints; this is only shown. */
             effect: components["schemas"]["OwnToolEffect"];
-            /** @description Whether a repeated call has no effect, as the server hints. */
+            /** @description Whether a repeated call has no effect, as the server hints; this is only shown. */
             idempotent: boolean;
         };
         /**
          * ServerToolApproval
-         * @description An operator's approval of a tool of an MCP server.
+         * @description An operator's approval of a tool of an MCP server, with what the operator says of it.
          */
         ServerToolApproval: {
+            /** @description Whether a call only reads, or has effects that must happen once. Default: `"write"`. */
+            effect?: components["schemas"]["OwnToolEffect"];
+            /** @description Whether the server repeats no write with the same Idempotency-Key. Default: `false`. */
+            idempotent?: boolean;
+            /** @description Whether the operator has read the values of all enums, so that a private run may choose among them and the values of booleans without a question. Default: `false`. */
+            values_confirmed?: boolean;
             /** @description The name in the server's list. */
             tool: string;
             /** @description The hash of what was shown. */
             digest: string;
+        };
+        /**
+         * ServerToolRights
+         * @description What an operator says of a tool of an MCP server, whatever its server hints.
+         */
+        ServerToolRights: {
+            /** @description Whether a call only reads, or has effects that must happen once. Default: `"write"`. */
+            effect?: components["schemas"]["OwnToolEffect"];
+            /** @description Whether the server repeats no write with the same Idempotency-Key. Default: `false`. */
+            idempotent?: boolean;
+            /** @description Whether the operator has read the values of all enums, so that a private run may choose among them and the values of booleans without a question. Default: `false`. */
+            values_confirmed?: boolean;
         };
         /**
          * ServiceChange
@@ -14278,6 +14300,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "digest": "0123456789abcdef",
+                 *       "effect": "read",
                  *       "tool": "order_status"
                  *     }
                  */

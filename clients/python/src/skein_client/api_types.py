@@ -1007,15 +1007,6 @@ class RulesVersionResource(TypedDict):
     changed_by: str
 
 
-class ServerToolApproval(TypedDict):
-    """
-    An operator's approval of a tool of an MCP server.
-    """
-
-    tool: str
-    digest: str
-
-
 class ServiceChange(TypedDict):
     """
     Changes to a service. Omitted and null fields stay unchanged.
@@ -2730,6 +2721,28 @@ class ServerTool(TypedDict):
     idempotent: bool
 
 
+class ServerToolApproval(TypedDict):
+    """
+    An operator's approval of a tool of an MCP server, with what the operator says of it.
+    """
+
+    effect: NotRequired[OwnToolEffect]
+    idempotent: NotRequired[bool]
+    values_confirmed: NotRequired[bool]
+    tool: str
+    digest: str
+
+
+class ServerToolRights(TypedDict):
+    """
+    What an operator says of a tool of an MCP server, whatever its server hints.
+    """
+
+    effect: NotRequired[OwnToolEffect]
+    idempotent: NotRequired[bool]
+    values_confirmed: NotRequired[bool]
+
+
 class ServicePage(TypedDict):
     """
     A page of services, oldest first.
@@ -3464,6 +3477,7 @@ class OfferedToolResource(TypedDict):
     fault: str | None
     digest: str
     listed: ServerTool
+    rights: ServerToolRights
 
 
 class OutreachDetail(TypedDict):
