@@ -6566,7 +6566,7 @@ export interface components {
             approval_text?: string | null;
             /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. Default: `"shared"`. */
             privacy?: components["schemas"]["ToolPrivacy"];
-            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do. Default: `"never"`. */
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do, and at most 24 bits a run. Default: `"never"`. */
             from_private?: components["schemas"]["FromPrivate"];
             /** @description The secret of the service; null: none. */
             credentials?: components["schemas"]["Credentials"] | null;
@@ -7908,7 +7908,7 @@ export interface components {
             approval_text?: string | null;
             /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. */
             privacy?: components["schemas"]["ToolPrivacy"] | null;
-            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do. */
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do, and at most 24 bits a run. */
             from_private?: components["schemas"]["FromPrivate"] | null;
             /** @description The secret of the service; null: none. */
             credentials?: components["schemas"]["Credentials"] | null;
@@ -7966,7 +7966,7 @@ export interface components {
             approval_text: string | null;
             /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. */
             privacy: components["schemas"]["ToolPrivacy"];
-            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do. */
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do, and at most 24 bits a run. */
             from_private: components["schemas"]["FromPrivate"];
             /** @description The secret of the service; null: none. */
             credentials: components["schemas"]["Credentials"] | null;
@@ -8077,7 +8077,7 @@ export interface components {
             approval_text: string | null;
             /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. */
             privacy: components["schemas"]["ToolPrivacy"];
-            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do. */
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do, and at most 24 bits a run. */
             from_private: components["schemas"]["FromPrivate"];
             /** @description The secret of the service; null: none. */
             credentials: components["schemas"]["Credentials"] | null;

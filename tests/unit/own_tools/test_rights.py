@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from skein.models.common.http import HttpAnswer, HttpRequest
+from skein.models.runs.completion import ModelRequest
 from tests.fakes.outbound_http import json_answer
-from tests.support.agents import COACH, HUSAM, results_of, stage
+from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage
 from tests.support.builders import World
 from tests.support.fakes import Calls, Killed, calls
 from tests.support.own_tools import own_tool
@@ -78,6 +79,19 @@ def test_bits_of_a_run_are_counted_over_all_its_steps() -> None:
     world = playing(tosses(7), tosses(7))
     ask(world)
     assert statuses(world) == ["done"] * 12 + ["failed"] * 2
+    assert len(world.service.requests) == 12
+
+
+def test_bits_of_a_run_are_counted_over_all_its_activations() -> None:
+    def joins(_: ModelRequest) -> str:
+        world.add(AHMAD)
+        return "Heads"
+
+    world = playing(tosses(10), joins, tosses(10), chat={"visibility": "private"})
+    world.known(HUSAM, AHMAD)
+    ask(world)
+    [run] = world.runs("chat_1")
+    assert (run.rebuilds, run.status) == (1, "done")
     assert len(world.service.requests) == 12
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from skein.errors import Unavailable
+from skein.errors import ConditionFailed, Unavailable
 from skein.memory.models.memory import JOURNAL_DAYS, Memory
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.base import NamedMember
@@ -14,7 +14,7 @@ from skein.models.common.storage import Put
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.jobs import ConsolidationJob, ReflectionJob, SummaryJob, UpkeepJob
 from skein.models.quotas.limit import Allowance, Rate, owner_of_user
-from skein.models.quotas.usage import Words, user_usage_key
+from skein.models.quotas.usage import Payer, Words, user_usage_key
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.services.quotas.token_budget import bucket_key
 from skein.settings import Settings
@@ -295,3 +295,20 @@ def test_summaries_over_the_share_of_a_person_are_made_the_next_day() -> None:
     world.tick()
     world.drain()
     assert world.model.summary_requests
+
+
+def test_what_services_are_told_is_limited_for_a_person_and_for_runs_without_one() -> None:
+    world = World()
+    ann, ben, nobody = (Payer("agt_a", user_id) for user_id in ("ann", "ben", None))
+
+    def tell(payer: Payer, millibits: int) -> None:
+        world.table.write(world.app.usage.telling(TENANT, payer, millibits, most=10_000))
+
+    tell(ann, 6_000)
+    tell(ann, 4_000)
+    for payer, most in ((ann, 0), (ben, 10_000), (nobody, 10_000)):
+        tell(payer, most)
+        with pytest.raises(ConditionFailed):
+            tell(payer, 1)
+    world.clock.advance(86_400)
+    tell(ann, 10_000)

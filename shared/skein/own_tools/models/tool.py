@@ -173,7 +173,7 @@ class ToolFields(BaseModel):
         FromPrivate,
         Field(
             description="For a `shared` tool, whether private content may reach the service after "
-            "a person's yes; without, only enums and booleans do."
+            "a person's yes; without, only enums and booleans do, and at most 24 bits a run."
         ),
     ] = "never"
     credentials: Annotated[
