@@ -13,6 +13,7 @@ import admin_api
 from skein.models.chats.choice import YES
 from skein.models.common.storage import Query
 from skein.models.directory.agent import agent_partition
+from skein.models.quotas.usage import user_usage_key
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
@@ -56,6 +57,12 @@ def choosing(request: ModelRequest) -> Said:
     answered = any("Bar" in message.content for message in request.messages)
     wanted = ("shop__choose_seat", {"day": "Tuesday"})
     return "That is all" if before or answered else calls(wanted)
+
+
+def picking(request: ModelRequest) -> Said:
+    """Pick a seat four times in one answer, then speak."""
+    before = any(message.role == "tool" for message in request.messages)
+    return "That is all" if before else calls(*[("pick_seat", {"seat": 7})] * 4)
 
 
 class Calling(Deployment):
@@ -108,6 +115,32 @@ class Calling(Deployment):
         unknown = any(one.status == "unknown" for one in booked)
         marked = any("tool_outcome_unknown" in run.marks for run in self.all_runs())
         assert unknown == marked
+        assert self.texts()[-1] == "That is all"
+        assert self.at_rest
+
+
+class Telling(Calling):
+    """A shared service learns 7.6 bits by each call, so that three calls are made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model.default = picking
+        self.agent(enabled_tools=("pick_seat",))
+
+    def make_tools(self) -> None:
+        seat = {"type": "integer", "enum": [*range(100)]}
+        parameters = {"type": "object", "properties": {"seat": seat}, "required": ["seat"]}
+        fields = {"name": "pick_seat", "effect": "read", "privacy": "shared"}
+        own_tool(self, BOOK | fields | {"parameters": parameters})
+
+    def check(self) -> None:
+        """The same three calls were made, and the person's day has what they told, once."""
+        made = [one.status for run in self.all_runs() for one in results_of(self, run)]
+        assert made == ["done", "done", "done", "failed"]
+        assert len({each.headers["Idempotency-Key"] for each in self.service.requests}) == 3
+        counter = self.table.get(user_usage_key(TENANT, self.clock.now(), ALICE.id))
+        assert counter is not None
+        assert counter["told_millibits"] == 3 * 7_644
         assert self.texts()[-1] == "That is all"
         assert self.at_rest
 
@@ -203,7 +236,7 @@ class Deciding(Calling):
 
 SWEEPS = {
     story.__name__: Sweep(story, play=story.play, check=story.check)
-    for story in (Calling, Agreeing, Deciding, ByMcp, AskedByServer)
+    for story in (Calling, Telling, Agreeing, Deciding, ByMcp, AskedByServer)
 }
 
 
