@@ -56,7 +56,7 @@ class Abuse(World):
     def call(self) -> None:
         """Make one call; some are refused."""
         people = self.draws.sample(range(PEOPLE), self.draws.randint(1, PEOPLE))
-        calls = (self.open, self.add, self.remove, self.discard, self.wait, self.reply)
+        calls = (self.open, self.invite, self.remove, self.discard, self.wait, self.reply)
         with suppress(Rejected):
             self.draws.choice(calls)(tuple(f"usr_{number}" for number in people))
         self.tick()
@@ -67,7 +67,7 @@ class Abuse(World):
         new = NewChat(kind="group", title="Win at https://evil.example", members=members)
         self.chats.append(self.app.chat_admin.create(TENANT, MALLORY, new).chat.id)
 
-    def add(self, people: tuple[str, ...]) -> None:
+    def invite(self, people: tuple[str, ...]) -> None:
         if self.chats:
             member = MemberRef(kind="user", id=people[0])
             chat_id = self.draws.choice(self.chats)

@@ -53,10 +53,10 @@ the members, and asks whether to join; only Yes to this question adds the person
 the title are shown without links: a space separates the parts of an address.
 
 An announcement is sent under the conditions of a first contact: the person has consented to texts,
-it waits for the end of quiet hours, and it counts in both limits of the day. One person can cause
-five announcements a day; further ones are sent when the limit allows. If the invitation expires
-before that, it stays in the app only. The segments of every SMS of an invitation count in the usage
-and the limit of the inviter, not of the invited person.
+it waits for the end of quiet hours, and it counts in both limits of the day. Each inviter causes at
+most five first texts a day, to strangers and to people they know; further ones are sent when the
+limit allows. If the invitation expires before that, it is in the app only. The segments of every
+SMS of an invitation count in the usage and the limit of the inviter, not of the invited person.
 
 ## Outreach
 

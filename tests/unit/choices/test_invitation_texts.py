@@ -230,3 +230,16 @@ def test_person_who_shares_a_chat_by_then_gets_the_named_question_at_once() -> N
     later(world, MORNING)
     [body] = bodies(world)
     assert body.startswith("Mallory evil. example invites you to ")
+
+
+def test_acquaintance_who_is_removed_and_invited_again_gets_five_texts_a_day() -> None:
+    world = stage()
+    for chat_id in ("chat_both", "chat_team"):
+        world.chat(MALLORY, PERSON, chat_id=chat_id)
+    for _ in range(6):
+        world.app.chat_admin.remove_member(TENANT, "chat_team", MALLORY.ref, PERSON.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_team", MALLORY, PERSON.ref)
+        world.drain()
+        world.clock.advance(60)
+    assert len(bodies(world)) == 5
+    assert all(body.startswith("Mallory evil. example invites you to ") for body in bodies(world))

@@ -103,7 +103,7 @@ class Allowance(Stored):
             wait ends that the newest notice told.
         codes_full_at: The same for the bucket of codes that prove phone numbers.
         contacts_full_at: The same for the bucket of first contacts.
-        invitations_full_at: The same for the bucket of invitations of strangers by SMS.
+        invitations_full_at: The same for the bucket of the person's invitations by SMS.
         uploads_full_at: The same for the bucket of pictures and files.
         over: For a person on SMS, the newest time that a limit was exceeded.
         permits: The runs that work or wait.

@@ -7,7 +7,7 @@ who it is does the question name the inviter and the chat.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,7 +36,7 @@ from skein.services.choices.wording import SEE_WHO, YES_NO, announcement, questi
 from skein.services.common.optimistic import optimistic
 from skein.services.directory.display_names import people_in_shared_chats
 
-ANNOUNCED = Rate(5, DAY)  # invitations of one person to strangers, by SMS
+INVITED = Rate(5, DAY)  # invitations by SMS that one person causes
 
 logger = logging.getLogger(__name__)
 
@@ -73,12 +73,14 @@ class InvitationTexts:
         if chat is None or invited is None or chat.discarded_at is not None or own is None:
             return None
         agent = next(member for member in own.chat.roster if member.kind == "agent")
+        question = _question(chat, invited, own.chat.id, agent.ref)
         try:
-            told = listed.agent_id is not None
-            if told or self._know_each_other(chat.tenant, invited):
-                self.asking.ask(_question(chat, invited, own.chat.id, agent.ref))
+            if listed.agent_id is not None:
+                self.asking.ask(question)
+            elif self._know_each_other(chat.tenant, invited):
+                self._ask_first(question, lambda: ())
             else:
-                optimistic(self.clock, lambda: self._announce(chat, invited, agent.ref))
+                self._announce(chat, question)
         except NotNow as not_now:
             return not_now.until
         except Rejected as error:
@@ -92,53 +94,64 @@ class InvitationTexts:
         person = invited.member.ref
         return person in people_in_shared_chats(self.table, tenant, invited.by.ref, {person})
 
-    def _announce(self, chat: Chat, invited: Invited, agent: MemberRef) -> None:
-        """Announce an invitation of a stranger, within the limits of a first contact and of theirs.
+    def _announce(self, chat: Chat, question: NewChoice) -> None:
+        """Announce an invitation of a stranger, as first contacts are allowed.
 
         Raises:
             NotNow: The person has quiet hours, or a limit of the day is used up.
             Conflict: The person may not be reached, for example without a consent to texts.
-            ConditionFailed: Another writer has charged a limit since; the caller retries.
         """
         team = self._team_name(chat.tenant)
-        person = invited.member.id
-        contact = self.first_contact.open(chat.tenant, agent.id, person, asker=team or "somebody")
-        announced = _question(chat, invited, contact.chat_id, agent).model_copy(
+        contact = self.first_contact.open(
+            chat.tenant, question.agent.id, question.addressee, asker=team or "somebody"
+        )
+        announced = question.model_copy(
             update={
-                "client_id": f"announcement:{chat.id}:{rfc3339(invited.at)}",
+                "chat_id": contact.chat_id,
+                "client_id": f"announced:{question.client_id}",
                 "question": announcement(chat, team),
                 "options": SEE_WHO,
                 "authors": NO_AUTHORS,
             }
         )
-        try:
-            self.asking.ask(
-                announced,
-                extra_writes=lambda _: (
-                    *self.first_contact.charges(contact),
-                    self._charge(chat.tenant, invited.by.id),
-                ),
-            )
-        except ExtraWriteFailed:
-            raise ConditionFailed(frozenset()) from None
+        self._ask_first(announced, lambda: self.first_contact.charges(contact))
+
+    def _ask_first(self, new: NewChoice, charges: Callable[[], tuple[Write, ...]]) -> None:
+        """Send the first text about an invitation, which counts for the inviter.
+
+        Args:
+            new: The question or the announcement.
+            charges: Returns further writes of the text's transaction.
+
+        Raises:
+            NotNow: A limit of the day is used up.
+        """
+
+        def attempt() -> None:
+            try:
+                self.asking.ask(new, extra_writes=lambda _: (*charges(), self._charge(new)))
+            except ExtraWriteFailed:  # another writer has charged a limit since
+                raise ConditionFailed(frozenset()) from None
+
+        optimistic(self.clock, attempt)
 
     def _team_name(self, tenant: str) -> str | None:
         overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
         return DeskSettings.model_validate(overrides).team_name
 
-    def _charge(self, tenant: str, inviter_id: str) -> Write:
-        """Return the write that counts an announcement for the person who invites.
+    def _charge(self, new: NewChoice) -> Write:
+        """Return the write that counts a text for the person who invites.
 
         Raises:
             NotNow: The person's invitations of the day are used up.
         """
-        owner, now = owner_of_user(inviter_id), self.clock.now()
-        item = self.table.get(Allowance.key_of(tenant, owner))
-        allowance = Allowance.from_optional(item, tenant, owner)
-        wait = ANNOUNCED.waiting(allowance.invitations_full_at, 1, now)
+        owner, now = owner_of_user(new.invited_by or ""), self.clock.now()
+        item = self.table.get(Allowance.key_of(new.tenant, owner))
+        allowance = Allowance.from_optional(item, new.tenant, owner)
+        wait = INVITED.waiting(allowance.invitations_full_at, 1, now)
         if wait:
             raise NotNow(Reason.RATE_LIMITED, now + wait)
-        full_at = ANNOUNCED.after(allowance.invitations_full_at, 1, now)
+        full_at = INVITED.after(allowance.invitations_full_at, 1, now)
         return allowance.changed(now, invitations_full_at=full_at)[1]
 
     def _settle(
