@@ -91,6 +91,7 @@ def sent(parameters: dict[str, Any]) -> dict[str, Any]:
         http=HttpCall(method="POST", url="https://shop.example/book", headers={}),
         privacy="keeps_by_person",
         nonce="n",
+        rights={},
         created_at=NOON,
     )
     [wire] = tools_on_wire([CallableTool(tool).spec])

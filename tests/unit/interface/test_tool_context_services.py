@@ -32,6 +32,7 @@ NOT_FOR_TOOLS = {
     "MessageDeletion": "people delete their own messages",
     "AuditLog": "it records what operators and people do",
     "Answering": "people answer choices",
+    "TypedAnswers": "people answer choices by a typed yes or no",
     "Invitations": "people answer invitations",
     "OpenChoices": "people list their open choices",
     "Consents": "people list the posts to which they agreed",
