@@ -50,7 +50,7 @@ export class KeepBar {
 }
 
 /**
- * Who may be told what the person says, and what was told, read when the person opens the part.
+ * Who may be told what the person says, what was told, and what the person is told, read when the person opens the part.
  *
  * @param {Api} api The API of the person.
  */
@@ -60,7 +60,7 @@ export function ownSharing(api) {
   async function refresh() {
     const [own, chats] = await Promise.all([api.get(PATH), api.get("/v1/chats?limit=100")]);
     const names = new Map(chats.items.map((chat) => [chat.id, nameOf(chat)]));
-    fill(place, rulesOf(api, own, refresh), talksOf(api, own, names), toldOf(own, names));
+    fill(place, rulesOf(own), tellingOf(api, own, refresh), talksOf(api, own, names), toldOf(own, names));
   }
   return lazy(said.name, async () => {
     await refresh();
@@ -74,42 +74,44 @@ function nameOf({ title, members }) {
 }
 
 /** The rules that cover the person's words, in plain words. */
-function rulesOf(api, { rules, sentences }, refresh) {
+function rulesOf({ rules, sentences }) {
   if (rules.length === 0) return el("p", { class: "empty" }, said.nobody);
-  const place = outcome();
   return el("section", {}, el("h2", {}, said.mayBe), el("ul", { class: "items" }, rules.map((rule, at) => el("li", {},
-    el("p", { class: "text" }, sentences[at]),
-    el("p", { class: "hint" }, said.since, " ", when(rule.since), rule.ends_at === null ? null : [", ", said.until, " ", when(rule.ends_at)]),
-    rule.own ? action(said.remove, async () => {
-      await api.delete(`${PATH}/rules/${part(rule.id)}`);
-      await refresh();
-    }, place, { "aria-label": said.removeRule(rule.shared_with) }) : null))), place);
+    el("p", { class: "text" }, sentences[at]), timesOf(rule)))));
 }
 
-/** The chats whose words may be told, with what the person can still decide about earlier words. */
-function talksOf(api, { talks, rules }, names) {
+function timesOf({ since, ends_at: ends }) {
+  return el("p", { class: "hint" }, said.since, " ", when(since), ends === null ? null : [", ", said.until, " ", when(ends)]);
+}
+
+/** The rules by which the person may be told what others say, with a switch that turns all of them off. */
+function tellingOf(api, { told_by: rules, receives }, refresh) {
+  if (rules.length === 0 && receives) return null;
+  const place = outcome();
+  const turn = action(receives ? said.refuse : said.receive, async () => {
+    await api.patch(PATH, { receives: !receives });
+    await refresh();
+  }, place);
+  return el("section", {}, el("h2", {}, said.toldBy), receives ? null : el("p", {}, said.refused),
+    el("ul", { class: "items" }, rules.map((rule) => el("li", {}, el("p", { class: "text" }, said.tells(rule.shared_by, rule.reason)), timesOf(rule)))), turn, place);
+}
+
+/** The chats whose words may be told, with a form that keeps earlier words from others. */
+function talksOf(api, { talks }, names) {
   if (talks.length === 0) return null;
-  return el("section", {}, el("h2", {}, said.chats), el("ul", { class: "items" }, talks.map(({ chat_id: id }) => {
-    const path = `/v1/chats/${part(id)}/sharing`, place = outcome();
-    const open = (rule) => action(said.openTo(rule.shared_with), async () => {
-      await api.post(`${path}/rules/${part(rule.id)}`);
-      return said.opened(rule.shared_with);
-    }, place);
-    return el("li", {}, el("p", {}, names.get(id) ?? said.otherChat),
-      lazy(said.withdraw, () => withdrawal(api, id, path)),
-      rules.length === 0 ? null : lazy(said.earlier, () => [el("p", {}, said.aboutEarlier), ...rules.map(open), place]));
-  })));
+  return el("section", {}, el("h2", {}, said.chats), el("ul", { class: "items" }, talks.map(({ chat_id: id }) =>
+    el("li", {}, el("p", {}, names.get(id) ?? said.otherChat), lazy(said.withdraw, () => withdrawal(api, id))))));
 }
 
 /** A form that keeps messages of a chat from others, from one of the person's messages to another. */
-async function withdrawal(api, chatId, path) {
+async function withdrawal(api, chatId) {
   const { items } = await api.get(withQuery(`/v1/chats/${part(chatId)}/messages`, { limit: NEWEST }));
   const own = items.filter((message) => message.sender.kind === "user" && message.kind === "text");
   if (own.length === 0) return el("p", { class: "empty" }, said.noWords);
   const options = own.map(({ seq, text }) => [String(seq), text.length > EXCERPT ? `${text.slice(0, EXCERPT)}...` : text]);
   const first = select(options, options[0][0], () => {}), last = select(options, options.at(-1)[0], () => {});
   return form([field(said.firstMessage, first), field(said.lastMessage, last, said.aboutWithdrawal)], said.withdrawNow, async () => {
-    await api.post(`${path}/withdraw`, { from_seq: Number(first.value), to_seq: Number(last.value) });
+    await api.post(`/v1/chats/${part(chatId)}/sharing/withdraw`, { from_seq: Number(first.value), to_seq: Number(last.value) });
     return said.withdrawn;
   });
 }

@@ -2,7 +2,6 @@
 import { el, field, fill } from "./dom.js";
 import { peopleNames, personPicker } from "./names.js";
 import { action, card, facts, form, lazy, more, outcome, part } from "./parts.js";
-import { tryButton } from "./sharing/dry_run.js";
 import { words } from "./words.js";
 
 const MAX_NAME = 200, MAX_ROLES = 10;
@@ -46,8 +45,7 @@ export async function rolesCard(api, user, owner) {
     const role = el("input", { required: true, pattern: ROLE, maxlength: 40, autocomplete: "off", spellcheck: "false" });
     const subject = await personPicker(api, { label: said.subject, none: said.noSubject, hint: said.subjectHint });
     const wanted = () => [...roles, { role: role.value.trim(), subject: subject.control.value || null }];
-    const change = () => (role.reportValidity() ? { roles: [{ user_id: user.id, roles: wanted() }] } : null);
-    return form([field(said.role, role, said.roleHint), subject.node, tryButton(api, change)], said.giveRole, async () => {
+    return form([field(said.role, role, said.roleHint), subject.node], said.giveRole, async () => {
       await set(wanted());
       role.value = "";
     });

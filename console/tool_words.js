@@ -4,8 +4,6 @@ export const toolWords = {
   ask_choice: "Ask one person a question with buttons. The answer starts a new run.",
   ask_someone: "Take a question to somebody in another chat, and bring the answer back.",
   find_time: "Ask each person of a group alone for times, and propose the first that suits all.",
-  ask_to_share: "Ask a person whether others may be told what they say to agents alone.",
-  ask_to_share_earlier: "Ask a person whether those who may be told their words may be told earlier ones.",
   ask_a_person: "Ask your team to take the chat over.",
   enter_chat: "Go into another of its chats and read it.",
   read_messages: "Read older messages of its chats.",

@@ -1,34 +1,31 @@
 // One sharing rule: what it says, and the forms that make, change and delete one.
 import { el, field, select } from "../dom.js";
-import { personPicker } from "../names.js";
 import { action, facts, form, localTime, more, outcome, part, when } from "../parts.js";
 import { ROLE } from "../person_forms.js";
 import { words } from "../words.js";
-import { tryButton } from "./dry_run.js";
-import { partyName, stateOf } from "./rules_table.js";
+import { stateOf } from "./rules_table.js";
 
 const PATH = "/v1/sharing-rules";
 const MAX_NAME = 200;
 const said = words.pages.sharing;
 
 /** What a rule says, in one sentence. */
-export function textOf(rule, names) { return said.tells(partyName(rule.from, names), partyName(rule.to, names), rule.same_subject); }
+export function textOf(rule) { return said.tells(rule.from.role, rule.to.role, rule.same_subject); }
 
 /** A rule with its facts; with `changed`, which is called after a change, also with its forms. */
-export function ruleItem(api, rule, names, changed) {
+export function ruleItem(api, rule, changed) {
   const state = stateOf(rule), place = outcome();
   const remove = async () => {
     await api.delete(`${PATH}/${part(rule.id)}`);
     await changed();
   };
   return [
-    el("h3", {}, rule.name, state === null ? null : [" ", el("span", { class: "badge" }, state)],
-      rule.own ? [" ", el("span", { class: "badge soft" }, said.own)] : null),
-    el("p", { class: "text" }, textOf(rule, names)),
+    el("h3", {}, rule.name, state === null ? null : [" ", el("span", { class: "badge" }, state)]),
+    el("p", { class: "text" }, textOf(rule)),
     facts([[said.reason, rule.reason], [said.begins, when(rule.begins_at)], [said.ends, rule.ends_at === null ? said.never : when(rule.ends_at)]]),
     changed === null ? null : el("div", { class: "row start" },
       more(said.change, changeForm(api, rule, changed)),
-      more(said.delete, el("p", {}, said.aboutDelete), tryButton(api, () => ({ remove: [rule.id] }), said.trial.tryDelete), action(said.deleteNow, remove, place, { "aria-label": said.deleteRule(rule.name) }), place)),
+      more(said.delete, el("p", {}, said.aboutDelete), action(said.deleteNow, remove, place, { "aria-label": said.deleteRule(rule.name) }), place)),
   ];
 }
 
@@ -49,50 +46,35 @@ function timeOf(control) { return control.value === "" ? null : new Date(control
 
 function changeForm(api, rule, changed) {
   const { nodes, ending, given } = commonFields(rule);
-  const ends = () => (given().ends_at === null ? {} : { remove: [rule.id] });
-  return form([nodes, ending, tryButton(api, ends, said.trial.tryEnd)], said.save, async () => {
+  return form([nodes, ending], said.save, async () => {
     await api.patch(`${PATH}/${part(rule.id)}`, given());
     await changed();
   });
 }
 
 /** A form for a new rule; `send` gets what it says, and returns what to tell. */
-export async function ruleForm(api, label, send) {
+function ruleForm(label, send) {
   const { nodes, ending, given } = commonFields(null);
-  const [from, to] = await Promise.all([partyField(api, said.from), partyField(api, said.to)]);
+  const from = roleField(said.from), to = roleField(said.to);
   const same = el("input", { type: "checkbox", id: "same-subject" });
   const starts = el("input", { type: "datetime-local", step: 1 });
   const all = () => ({ ...given(), from: from.given(), to: to.given(), same_subject: same.checked, starts_at: timeOf(starts) });
-  const made = form([nodes, el("div", { class: "row fields" }, from.node, to.node),
+  return form([nodes, el("div", { class: "row fields" }, from.node, to.node),
     el("p", { class: "check" }, same, el("label", { for: same.id }, said.same)),
-    el("div", { class: "row fields" }, field(said.begins, starts, said.beginsHint), ending),
-    tryButton(api, () => (made.reportValidity() ? { add: [all()] } : null))], label, () => send(all()));
-  return made;
+    el("div", { class: "row fields" }, field(said.begins, starts, said.beginsHint), ending)], label, () => send(all()));
 }
 
 /** A form that makes a rule. */
 export function newRule(api, changed) {
-  return ruleForm(api, said.create, async (rule) => {
+  return ruleForm(said.create, async (rule) => {
     await api.post(PATH, rule);
     await changed();
     return said.created;
   });
 }
 
-/** A side of a rule: everybody with a role, or one person. */
-async function partyField(api, legend) {
+/** The field for the role of one side of a rule. */
+function roleField(label) {
   const role = el("input", { required: true, pattern: ROLE, maxlength: 40, autocomplete: "off", spellcheck: "false" });
-  const person = await personPicker(api, { label: said.onePerson });
-  const named = field(said.role, role, said.roleHint);
-  const kind = select([["role", said.everybody], ["user_id", said.onePerson]], "role", (chosen) => choose(chosen));
-  function choose(chosen) {
-    named.hidden = chosen !== "role";
-    role.required = chosen === "role";
-    person.node.hidden = chosen === "role";
-  }
-  choose("role");
-  return {
-    node: el("fieldset", {}, el("legend", {}, legend), field(said.who, kind), named, person.node),
-    given: () => (kind.value === "role" ? { role: role.value.trim() } : { user_id: person.control.value }),
-  };
+  return { node: field(label, role, said.roleHint), given: () => ({ role: role.value.trim() }) };
 }

@@ -5,12 +5,6 @@ import { words } from "../words.js";
 
 const said = words.pages.sharing;
 
-/** Name a side of a rule: a role, or a person. */
-export function partyName({ role, user_id: id }, names) { return role ?? said.person(names.get(id) ?? words.names.gone); }
-
-/** What tells the sides of rules apart. */
-function keyOf({ role, user_id: id }) { return role === null ? `2 ${id}` : `1 ${role}`; } // roles sort before people
-
 /** Since when or until when a rule does not hold, in words; null for one that holds now. */
 export function stateOf(rule, now = Date.now()) {
   if (rule.withdrawn_at !== null || (rule.ends_at !== null && Date.parse(rule.ends_at) <= now)) return said.ended;
@@ -18,14 +12,13 @@ export function stateOf(rule, now = Date.now()) {
 }
 
 /** The table of all rules that have not ended. */
-export function rulesTable(rules, names) {
+export function rulesTable(rules) {
   const left = rules.filter((rule) => stateOf(rule) !== said.ended);
-  const sides = (side) => [...new Map(left.map((rule) => [keyOf(rule[side]), rule[side]]))]
-    .sort(([one], [other]) => one.localeCompare(other));
-  const columns = sides("to");
-  const rows = sides("from").map(([from, party]) => [partyName(party, names), ...columns.map(([to]) =>
-    cellOf(left.filter((rule) => keyOf(rule.from) === from && keyOf(rule.to) === to)))]);
-  return table(said.table, [said.fromTo, ...columns.map(([, party]) => partyName(party, names))], rows, said.none);
+  const roles = (side) => [...new Set(left.map((rule) => rule[side].role))].sort();
+  const columns = roles("to");
+  const rows = roles("from").map((from) => [from, ...columns.map((to) =>
+    cellOf(left.filter((rule) => rule.from.role === from && rule.to.role === to)))]);
+  return table(said.table, [said.fromTo, ...columns], rows, said.none);
 }
 
 function cellOf(rules) {

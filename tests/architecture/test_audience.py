@@ -133,7 +133,6 @@ OTHERS = {
     "privacy/erasure_run_search.py": "what is taken away",
     "privacy/export.py": "what is the person's own, for operators",
     "sharing/explained.py": "who may see what, without its words, for operators",
-    "sharing/dry_run.py": "how many messages a change of rules concerns, for owners",
     "outreach/reports.py": "states and numbers, for operators",
     "desk/drafts.py": "the session of one chat, from which all its readers were present",
     "desk/live_runs.py": "runs that are stopped",

@@ -25,12 +25,11 @@ from tests.attacks.sharing import (
     Keep,
     Linger,
     MakeRule,
-    OpenEarlier,
+    Refuse,
     ShortenRule,
     Withdraw,
 )
 from tests.attacks.steps import (
-    Answer,
     Consolidate,
     Discard,
     Erase,
@@ -46,8 +45,6 @@ HELLO = Say(who=ALICE.id, chat=ALICES.id)
 SECRET = Say(who=ALICE.id, chat=ALICES.id, word="secret")
 OVER = Pass(minutes=20)
 ASKS = Say(who=BOB.id, chat=BOBS.id, to=COACH.id, word="guess", tactic=does("recall", speaks=True))
-SHARES = Say(who=ALICE.id, chat=ALICES.id, to=COACH.id, tactic=does("share"))
-YES, NO = (Answer(who=ALICE.id),) * 3, (Answer(who=ALICE.id, yes=False),) * 3
 DAUGHTER = GiveRoles(who=ALICE.id, role="daughter")
 RULE = MakeRule(whose="daughter", to="father")
 RULED: tuple[Step, ...] = (DAUGHTER, GiveRoles(who=BOB.id, role="father"), RULE)
@@ -64,6 +61,7 @@ MEANWHILE: dict[str, Step] = {
     "author_is_erased": replace(SPEAKS, events=(Erase(who=ALICE.id),)),
     "chat_is_discarded": replace(SPEAKS, events=(Discard(who=ALICE.id, chat=ALICES.id),)),
     "rule_is_shortened": replace(SPEAKS, events=(ShortenRule(minutes=1), Linger(minutes=2))),
+    "reader_turns_it_off": replace(SPEAKS, events=(Refuse(who=BOB.id),)),
     "words_are_withdrawn": replace(SPEAKS, events=(Withdraw(who=ALICE.id, chat=ALICES.id),)),
 }
 KEPT: tuple[MoveKind, ...] = ("core", "journal", "goal", "document", "thread", "named_plan")
@@ -101,11 +99,11 @@ SHARED: dict[str, Story] = {
     ),
     "said_before_the_notice": (
         *RULED[:-1],
+        MakeRule(whose="daughter", to="tutor"),  # has the words indexed
+        HELLO,
         SECRET,
         RULE,
-        MakeRule(whose="daughter", to="tutor"),
         HELLO,
-        OpenEarlier(who=ALICE.id, chat=ALICES.id, to="tutor"),
         OVER,
         ASKS,
     ),
@@ -151,34 +149,6 @@ SHARED: dict[str, Story] = {
         OVER,
         ASKS,
     ),
-    "earlier_words_are_opened": (
-        *RULED[:-1],
-        SECRET,
-        OVER,
-        RULE,
-        HELLO,
-        OVER,
-        OpenEarlier(who=ALICE.id, chat=ALICES.id),
-        ASKS,
-    ),
-    "opened_words_of_a_talk_that_is_not_over": (
-        *RULED[:-1],
-        SECRET,
-        RULE,
-        HELLO,
-        OpenEarlier(who=ALICE.id, chat=ALICES.id),
-        ASKS,
-    ),
-    "opened_words_of_a_talk_that_is_kept": (
-        *RULED[:-1],
-        SECRET,
-        RULE,
-        HELLO,
-        OpenEarlier(who=ALICE.id, chat=ALICES.id),
-        Keep(who=ALICE.id, chat=ALICES.id),
-        OVER,
-        ASKS,
-    ),
     "reader_has_two_subjects": (
         GiveRoles(who=ALICE.id, role="daughter", subject=CAROL.id),
         GiveRoles(
@@ -188,14 +158,6 @@ SHARED: dict[str, Story] = {
         HELLO,
         SECRET,
         OVER,
-        ASKS,
-    ),
-    "person_alone_may_be_told_by_an_own_rule": (
-        MakeRule(from_person=ALICE.id, to_person=BOB.id, own=True),
-        HELLO,
-        SECRET,
-        OVER,
-        replace(ASKS, who=CAROL.id, chat=CAROLS_PHONE.id),
         ASKS,
     ),
     "account_of_the_author_is_merged": (
@@ -253,24 +215,8 @@ SHARED: dict[str, Story] = {
         EndRule(),
         replace(ASKS, chat=BOBS_PHONE.id, tactic=does("recall", "read", "look", speaks=True)),
     ),
-    "agreed_to_in_private": (HELLO, SHARES, *YES, SECRET, OVER, ASKS),
-    "refused_in_private": (HELLO, SHARES, *NO, SECRET, OVER, ASKS),
-    "earlier_words_are_agreed_to": (
-        *(SECRET, SHARES, *YES, HELLO, replace(SHARES, tactic=does("share_earlier")), *YES),
-        *(OVER, ASKS),
-    ),
-    "rule_that_was_agreed_to_is_withdrawn": (
-        *(HELLO, SHARES, *YES, SECRET, OVER, *(EndRule(),) * 3, ASKS),
-    ),
-    "agreed_talk_is_kept": (
-        *(HELLO, SHARES, *YES, SECRET, Keep(who=ALICE.id, chat=ALICES.id), OVER, ASKS),
-    ),
-    "reason_carries_on_no_told_words": (
-        *TOLD,
-        *(replace(ASKS, tactic=does("recall", "share")), *(Answer(who=BOB.id),) * 3),
-        replace(ASKS, chat=BOBS_PHONE.id, tactic=does("recall", "read", "look", speaks=True)),
-    ),
     "rule_is_withdrawn": (*TOLD[:-1], EndRule(), ASKS),
+    "reader_turned_it_off": (*TOLD[:-1], Refuse(who=BOB.id), ASKS),
     "chat_is_discarded": (*TOLD[:-1], Discard(who=ALICE.id, chat=ALICES.id), ASKS),
     **{f"{name}_while_the_model_thinks": (*TOLD[:-1], story) for name, story in MEANWHILE.items()},
     **{f"{name}_before_tools_save": (*TOLD[:-1], *story) for name, story in SAVING.items()},

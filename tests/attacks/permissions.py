@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from skein.models.chats.chat import Message
-from skein.models.chats.choice import YES
-from skein.models.config.sharing import SharingData
 from tests.support.builders import World
 
 QUIET_TIME = timedelta(minutes=15)
@@ -27,34 +25,13 @@ class HeldRole:
 Roles = tuple[HeldRole, ...]
 
 
-@dataclass(frozen=True)
-class Side:
-    """One side of a rule: everybody with a role, or one person."""
-
-    role: str = ""
-    who: str = ""
-
-    @property
-    def body(self) -> dict[str, str]:
-        """The side, as the API takes it."""
-        return {"role": self.role} if self.role else {"user_id": self.who}
-
-    def has(self, person: str, roles: Roles) -> bool:
-        """Whether a person with some roles is on this side."""
-        by_role = any(held.role == self.role for held in roles)
-        return by_role if self.role else person == self.who
-
-    def __str__(self) -> str:
-        return self.role or self.who
-
-
 @dataclass
 class Rule:
-    """A rule as it was made; its reason is in the notice."""
+    """A rule between two roles as it was made; its reason is in the notice."""
 
     id: str
-    whose: Side
-    to: Side
+    whose: str
+    to: str
     same_subject: bool
     reason: str
     begins_at: datetime
@@ -85,8 +62,7 @@ class Permissions:
         said: Where the secret was said.
         withdrawn: The messages that their author withdrew, as chat and seq.
         kept: Messages whose talk their author kept by a call, as chat and seq.
-        opened: The rules to which a person opened earlier words, as chat and rule.
-        yes: The answers by which people made rules for their own words, as chat and rule.
+        refusing: The people who turned off being told.
         gone: The ids of people who were erased, or merged into others.
     """
 
@@ -96,8 +72,7 @@ class Permissions:
     said: list[Told] = field(default_factory=list)
     withdrawn: set[tuple[str, int]] = field(default_factory=set)
     kept: set[tuple[str, int]] = field(default_factory=set)
-    opened: set[tuple[str, str]] = field(default_factory=set)
-    yes: dict[tuple[str, str], int] = field(default_factory=dict)
+    refusing: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
 
     def note(self, message: Message) -> None:
@@ -106,37 +81,19 @@ class Permissions:
         told = Told(who, message.chat_id, message.seq, self.roles.get(who, ()))
         self.said.append(told)
 
-    def agreed(self, messages: Iterable[Message]) -> None:
-        """Note the rules that a person made, and the words that they opened, by their answers."""
-        for message in messages:
-            asked = message.choice
-            if asked is None or asked.answer is None or asked.answer.option != YES:
-                continue
-            rule_id = f"shr_{message.id.removeprefix('msg_')}"
-            data = SharingData.from_item(asked.data)
-            if data.rule is not None and (message.chat_id, rule_id) not in self.yes:
-                to = Side(data.rule.to.role or "", data.rule.to.user_id or "")
-                whose, at = Side(who=asked.addressee), asked.answer.at
-                rule = Rule(rule_id, whose, to, False, data.rule.reason, at, data.rule.ends_at)
-                self.rules.append(rule)
-                self.yes[message.chat_id, rule_id] = asked.answer.seq
-            if data.opens is not None:
-                self.opened.add((message.chat_id, data.opens))
-
     def left(self, person: str) -> None:
         """Note that a person's id stands for nobody any more: they were erased or merged."""
         self.gone.add(person)
         self.roles.pop(person, None)
 
     def forgotten(self, person: str) -> None:
-        """Note that an erasure is done: roles about the person, and rules that name them, end."""
+        """Note that an erasure is done: roles about the person end."""
         for who, roles in self.roles.items():
             self.roles[who] = tuple(held for held in roles if held.subject != person)
-        self.rules = [each for each in self.rules if person not in {each.whose.who, each.to.who}]
 
     def permits(self, reader: str, agent: str, at: datetime) -> bool:
         """Whether a rule lets an agent tell a reader the secret at a time."""
-        if reader in self.gone:
+        if reader in self.gone | self.refusing:
             return False
         return any(
             self._tells(rule, told, reader, at)
@@ -151,7 +108,7 @@ class Permissions:
 
     def _tells(self, rule: Rule, told: Told, reader: str, at: datetime) -> bool:
         roles = self.roles.get(reader, ())
-        sides = rule.whose.has(told.who, told.roles) and rule.to.has(reader, roles)
+        sides = _has(rule.whose, told.roles) and _has(rule.to, roles)
         one = _subject(told.roles)
         subjects = not rule.same_subject or (one is not None and one == _subject(roles))
         if not (sides and subjects and rule.holds(at)):
@@ -162,13 +119,9 @@ class Permissions:
         return self._covers(rule, told, messages) and self._is_tellable(told, messages, at)
 
     def _covers(self, rule: Rule, told: Told, messages: list[Message]) -> bool:
-        """Whether the words come after the notice of a rule, or were opened to it."""
+        """Whether the words come after the notice of a rule."""
         notices = [m.seq for m in messages if m.kind == "notice" and rule.reason in m.text]
-        yes = self.yes.get((told.chat_id, rule.id))
-        notices = notices if yes is None else [yes]
-        if not notices:
-            return False
-        return notices[0] < told.seq or (told.chat_id, rule.id) in self.opened
+        return bool(notices) and notices[0] < told.seq
 
     def _is_tellable(self, told: Told, messages: list[Message], at: datetime) -> bool:
         """Whether the talk of the words is over, and nobody kept it."""
@@ -178,7 +131,6 @@ class Permissions:
             return False
         talk, later = talks[number], talks[number + 1 :]
         notices = [m.seq for m in messages if m.kind == "notice" and KEEP_WORDS[0] in m.text]
-        notices += [seq for (chat_id, _), seq in self.yes.items() if chat_id == told.chat_id]
         words = [*talk, *(each[0] for each in later[:1])]  # one that comes late keeps, too
         kept = any(each.text in KEEP_WORDS and min(notices) < each.seq for each in words)
         by_call = any((told.chat_id, seq) in self.kept for seq in seqs_of(talk))
@@ -203,6 +155,10 @@ def talks_of(who: str, messages: Iterable[Message]) -> Iterable[list[Message]]:
 def seqs_of(talk: list[Message]) -> list[int]:
     """Return the numbers of the messages of a talk."""
     return [each.seq for each in talk]
+
+
+def _has(role: str, roles: Roles) -> bool:
+    return any(held.role == role for held in roles)
 
 
 def _subject(roles: Roles) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skein.models.common.base import rfc3339
 from tests.attacks.cast import named, titled
-from tests.attacks.permissions import KEEP_WORDS, HeldRole, Rule, Side
+from tests.attacks.permissions import KEEP_WORDS, HeldRole, Rule
 from tests.attacks.steps import Step
 
 if TYPE_CHECKING:
@@ -53,12 +53,11 @@ class GiveRoles(SharingStep):
 
 @dataclass(frozen=True)
 class MakeRule(SharingStep):
-    """An operator makes a rule between two roles, or a person one for their own words.
+    """An operator makes a rule between two roles.
 
     Attributes:
-        whose: The role of the authors; or `from_person` is the author.
-        to: The role of the readers; or `to_person` is the reader.
-        own: The person of `from_person` makes it.
+        whose: The role of the authors.
+        to: The role of the readers.
         starts: In how many minutes it begins.
         lasts: After how many minutes it ends; 0 for never.
     """
@@ -66,42 +65,32 @@ class MakeRule(SharingStep):
     whose: str = ""
     to: str = ""
     same_subject: bool = False
-    from_person: str = ""
-    to_person: str = ""
-    own: bool = False
     starts: int = 0
     lasts: int = 0
 
     def happen(self, stage: "Stage") -> None:
         """See `SharingStep`."""
         now, reason = stage.clock.now(), f"Because of step {stage.step}."
-        whose = Side(self.whose, "" if self.whose else self.from_person)
-        to = Side(self.to, "" if self.to else self.to_person)
+        begins_at = now + timedelta(minutes=self.starts)
         ends_at = now + timedelta(minutes=self.lasts) if self.lasts else None
-        body: dict[str, Any] = {"to": to.body, "reason": reason}
+        body: dict[str, Any] = {"name": "Rule", "reason": reason, "same_subject": self.same_subject}
+        body |= {"from": {"role": self.whose}, "to": {"role": self.to}}
+        body |= {"starts_at": rfc3339(begins_at)} if self.starts else {}
         body |= {"ends_at": rfc3339(ends_at)} if ends_at is not None else {}
-        begins_at, same = now, self.same_subject and not self.own
-        if self.own:
-            made = stage.client_of(self.from_person).post("/v1/me/sharing/rules", body)
-        else:
-            begins_at = now + timedelta(minutes=self.starts)
-            more = {"name": "Rule", "from": whose.body, "same_subject": same}
-            more |= {"starts_at": rfc3339(begins_at)} if self.starts else {}
-            made = stage.admin.post("/v1/sharing-rules", body | more)
+        made = stage.admin.post("/v1/sharing-rules", body)
         if made.status == 201:
-            rule = Rule(str(made.body["id"]), whose, to, same, reason, begins_at, ends_at)
+            sides = (self.whose, self.to, self.same_subject)
+            rule = Rule(str(made.body["id"]), *sides, reason, begins_at, ends_at)
             stage.permissions.rules.append(rule)
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
         same = " with the same subject" if self.same_subject else ""
-        whose = f"each {self.whose}" if self.whose else named(self.from_person)
-        to = f"each {self.to}" if self.to else named(self.to_person)
-        who = whose if self.own else "An operator"
         starts = f", in {self.starts} minutes," if self.starts else ""
         lasts = f", for {self.lasts} minutes" if self.lasts else ""
-        return f"{who} lets {to} be told{starts} what {whose}{same} says{lasts}."
+        told = f"each {self.to} be told{starts} what each {self.whose}{same} says{lasts}"
+        return f"An operator lets {told}."
 
 
 @dataclass(frozen=True)
@@ -199,31 +188,21 @@ class Withdraw(SharingStep):
 
 
 @dataclass(frozen=True)
-class OpenEarlier(SharingStep):
-    """A person lets rules cover also what they said in a chat before their notice.
-
-    Attributes:
-        to: The role that may be told by the rule; empty for each rule.
-    """
+class Refuse(SharingStep):
+    """A person turns off being told what others said."""
 
     who: str = ""
-    chat: str = ""
-    to: str = ""
 
     def happen(self, stage: "Stage") -> None:
         """See `SharingStep`."""
-        for rule in stage.permissions.rules:
-            if self.to and rule.to.role != self.to:
-                continue
-            path = f"/v1/chats/{self.chat}/sharing/rules/{rule.id}"
-            if stage.client_of(self.who).post(path, {}).status == 200:
-                stage.permissions.opened.add((self.chat, rule.id))
+        turned = stage.client_of(self.who).patch("/v1/me/sharing", {"receives": False})
+        if turned.status == 200:
+            stage.permissions.refusing.add(self.who)
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        to = f"each {self.to}" if self.to else "each rule"
-        return f"{named(self.who)} opens their earlier words in {titled(self.chat)} to {to}."
+        return f"{named(self.who)} turns off being told what others said."
 
 
 @dataclass(frozen=True)

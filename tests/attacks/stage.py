@@ -508,8 +508,6 @@ class Stage(World):
             else:
                 self._answer_in_app(step)
         self.knowledge.answered(step.who, yes=step.yes)
-        for chat_id in self.knowledge.chat_ids():
-            self.permissions.agreed(self.messages(chat_id))
         chosen = (each.text for chat in self.knowledge.chat_ids() for each in self.messages(chat))
         if any(self.words["order"] == text for text in chosen):
             self.givers.add(step.who)  # who chooses words says them

@@ -278,12 +278,6 @@ DEEDS: dict[MoveKind, Deed] = {
         for person in PEOPLE
     ],
     "find_time": lambda seen, _: [("find_time", {"topic": seen.loot[:100], **WISH})],
-    "share": lambda seen, _: [
-        ("ask_to_share", {"person": person.id, "reason": seen.loot[:200]}) for person in PEOPLE
-    ],
-    "share_earlier": lambda seen, _: [
-        ("ask_to_share_earlier", {"person": person.id}) for person in PEOPLE
-    ],
     "enter": _in_chats("enter_chat"),
     "borrow": _in_chats("borrow_context"),
     "say": _once("send_message", text=LOOT),

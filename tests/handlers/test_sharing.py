@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from skein.models.config.sharing import MAX_OWN_RULES, MAX_RULES
+from skein.models.common.storage import Update
+from skein.models.config.sharing import MAX_RULES, SharingRules
 from skein.models.runs.completion import ModelRequest
 from tests.support.api_client import Client
+from tests.support.builders import TENANT
 from tests.support.family import EMMA, RINA, TOM, Family, chat_of
 
 SECRET = "The piano lesson with Mrs Okafor moved to Thursday at five"
@@ -48,21 +50,12 @@ def test_notice_names_its_rules_so_that_apps_can_show_a_button(family: Family) -
     assert SECRET not in family.prompt_of(TOM, ASKED)
 
 
-def test_words_before_the_notice_are_told_to_nobody_until_the_person_opens_them(
-    family: Family,
-) -> None:
+def test_words_before_the_notice_are_told_to_nobody(family: Family) -> None:
     family.says(EMMA, SECRET)
-    rule = family.rule()
+    family.rule()
     family.says(EMMA, "Hello again, what a day it was")
     family.quiet()
     assert SECRET not in family.prompt_of(TOM, ASKED)
-
-    family.attach_feed()  # it has the words indexed again
-    emma = Client(family, sub=EMMA.id)
-    opened = emma.post(f"/v1/chats/{chat_of(EMMA)}/sharing/rules/{rule}", {})
-    assert opened.status == 200, opened.body
-    family.drain()
-    assert SECRET in family.prompt_of(TOM, ASKED)
 
 
 def test_talk_that_a_person_keeps_is_told_to_nobody(family: Family) -> None:
@@ -225,13 +218,91 @@ def test_rule_that_has_ended_covers_nothing_that_was_said_since(family: Family) 
     assert changed.status == 409, changed.body
 
 
-def test_rules_of_a_person_leave_place_for_those_of_operators(family: Family) -> None:
-    emma, body = Client(family, sub=EMMA.id), {"to": {"role": "father"}, "reason": "So."}
-    made = [emma.post("/v1/me/sharing/rules", body).status for _ in range(MAX_OWN_RULES + 1)]
-    assert made == [201] * MAX_OWN_RULES + [409]
-    for _ in range(MAX_RULES - MAX_OWN_RULES):
+def test_rule_beyond_the_limit_of_a_tenant_is_refused(family: Family) -> None:
+    for _ in range(MAX_RULES):
         family.rule()
     full = {"name": "R", "reason": "So.", "from": {"role": "a"}, "to": {"role": "b"}}
     assert family.operator.post("/v1/sharing-rules", full).status == 409
     [newest, *_] = family.operator.get("/v1/sharing-rules/versions").body["items"]
     assert (newest["version"], len(newest["rules"])) == (MAX_RULES, MAX_RULES)
+
+
+@pytest.mark.parametrize("side", ["from", "to"])
+def test_rule_that_names_a_person_is_refused(family: Family, side: str) -> None:
+    rule = {"name": "R", "reason": "So.", "from": {"role": "daughter"}, "to": {"role": "father"}}
+    refused = family.operator.post("/v1/sharing-rules", rule | {side: {"user_id": TOM.id}})
+    assert refused.status == 422, refused.body
+
+
+OF_0_3_0 = {
+    "a person's own": ({"user_id": EMMA.id}, {"user_id": TOM.id}, {"own": True}),
+    "a person's own to a role": ({"user_id": EMMA.id}, {"role": "father"}, {"own": True}),
+    "an operator's to a person": ({"role": "daughter"}, {"user_id": TOM.id}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", OF_0_3_0)
+def test_stored_rule_that_names_a_person_has_no_effect(family: Family, kind: str) -> None:
+    kept = family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+    item = family.table.get(SharingRules.key_of(TENANT)) or {}
+    whose, to, more = OF_0_3_0[kind]
+    [rule] = item["rules"]
+    named = rule | {"from": whose, "to": to} | more  # covers the chat, under the same id
+    family.table.write(Update(SharingRules.key_of(TENANT), set={"rules": [named]}))
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+    assert family.operator.get("/v1/sharing-rules").body["items"] == []
+    assert Client(family, sub=EMMA.id).get("/v1/me/sharing").body["rules"] == []
+    family.table.write(Update(SharingRules.key_of(TENANT), set={"rules": [rule, named]}))
+    assert SECRET in family.prompt_of(TOM, f"{ASKED} Please tell me")
+    [listed] = family.operator.get("/v1/sharing-rules").body["items"]
+    assert listed["id"] == kept
+
+
+def test_person_sees_by_which_rules_they_are_told_words(family: Family) -> None:
+    family.rule()
+    family.rule(same_subject=True)  # Tom's role has no subject
+    family.rule("neighbour", "tutor")
+    tom = Client(family, sub=TOM.id).get("/v1/me/sharing").body
+    assert [each["shared_by"] for each in tom["told_by"]] == ["everybody with the role daughter"]
+    assert (tom["receives"], tom["rules"]) == (True, [])
+    emma = Client(family, sub=EMMA.id).get("/v1/me/sharing").body
+    assert (len(emma["rules"]), emma["told_by"]) == (1, [])
+
+
+def test_person_who_turned_it_off_is_told_nothing(family: Family) -> None:
+    family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+    tom = Client(family, sub=TOM.id)
+    changed = tom.patch("/v1/me/sharing", {"receives": False})
+    assert (changed.status, changed.body["receives"]) == (200, False)
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+    tom.patch("/v1/me/sharing", {"receives": True})
+    assert SECRET in family.prompt_of(TOM, f"{ASKED} Please tell me")
+
+
+def test_run_that_was_told_words_posts_nothing_once_its_reader_turned_it_off(
+    family: Family,
+) -> None:
+    family.rule()
+    family.says(EMMA, "Hello there, how are you?")
+    family.says(EMMA, SECRET)
+    family.quiet()
+
+    def answer(_: ModelRequest) -> str:
+        Client(family, sub=TOM.id).patch("/v1/me/sharing", {"receives": False})
+        return SECRET
+
+    family.model.script.append(answer)
+    family.says(TOM, ASKED)
+    assert family.texts(chat_of(TOM))[-1] == "Fine."
+
+
+def test_person_without_a_record_can_turn_it_off(family: Family) -> None:
+    new = Client(family, sub="usr_new", claims={"name": "New"})
+    assert new.patch("/v1/me/sharing", {"receives": False}).body["receives"] is False
+    assert new.get("/v1/me/sharing").body["receives"] is False

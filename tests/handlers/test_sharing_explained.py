@@ -1,4 +1,4 @@
-"""Why people may see items and why not, previews, and dry runs of changes of sharing rules."""
+"""Why people may see items, and why not."""
 
 from typing import Any
 
@@ -7,14 +7,12 @@ import pytest
 import admin_api
 from routes.document.openapi import document
 from skein.models.common.storage import Update
-from skein.sharing import dry_run as sharing_dry_run
 from tests.support.api_client import WHY, Client
 from tests.support.family import COACH, EMMA, RINA, TOM, Family, chat_of
 from tests.support.own_tools import BOOK
 
 SECRET = "The piano lesson with Mrs Okafor moved to Thursday at five"
 ASKED = "When is the piano lesson with Mrs Okafor?"
-PREVIEW: dict[str, Any] = {"agent_id": COACH.id, "user_id": TOM.id, "q": ASKED, "reason": WHY}
 
 
 @pytest.fixture
@@ -117,41 +115,11 @@ def test_open_messages_need_no_reason_and_late_members_read_in_the_chat_only(
 
 def test_words_are_not_told_by_an_agent_with_a_tool_that_writes(family: Family) -> None:
     family.quiet()
-    found = operator(family).get("/v1/sharing/preview", **PREVIEW).body["items"]
-    assert [item["text"] for item in found if item["decided_by"] == "rule"] == [SECRET]
+    assert why(family, TOM.id)["decided_by"] == "rule"
     assert operator(family).post("/v1/tools", BOOK).status == 201
     family.agent(COACH.id, enabled_tools=("recall", "book_table"))
     assert why(family, TOM.id)["decided_by"] == "outsiders"
-    shown = operator(family).get("/v1/sharing/preview", **PREVIEW)
-    assert shown.status == 200
-    assert SECRET not in str(shown.body)
     assert SECRET not in family.prompt_of(TOM, ASKED)
-
-
-def test_preview_shows_what_a_prompt_would_use_with_its_reason(family: Family) -> None:
-    family.says(TOM, "My own piano lesson with Mrs Okafor is on Monday")
-    family.quiet()
-    shown = operator(family).get("/v1/sharing/preview", **PREVIEW)
-    assert shown.status == 200, shown.body
-    assert shown.body["chat_id"] == chat_of(TOM)
-    by = {item["text"]: item["decided_by"] for item in shown.body["items"]}
-    assert by[SECRET] == "rule"
-    assert by["My own piano lesson with Mrs Okafor is on Monday"] == "presence"
-    rule = next(item for item in shown.body["items"] if item["text"] == SECRET)
-    assert rule["why"].endswith("Rule: They live together.")
-    entries = operator(family).get("/v1/audit", limit=10).body["items"]
-    [entry] = [each for each in entries if each["route"] == "GET /v1/sharing/preview"]
-    assert (entry["verb"], entry["reason"]) == ("read", WHY)
-    assert entry["ids"] == {"agent_id": COACH.id, "user_id": TOM.id}
-    access = Client(family, sub=EMMA.id).get("/v1/me/access").body["items"]
-    assert access, "the author of words that an operator was shown sees that"
-
-
-def test_preview_needs_a_reason_and_a_private_chat(family: Family) -> None:
-    asked = {name: value for name, value in PREVIEW.items() if name != "reason"}
-    assert operator(family).get("/v1/sharing/preview", **asked).status == 403
-    gone = operator(family).get("/v1/sharing/preview", **PREVIEW | {"user_id": "usr_gone"})
-    assert gone.status == 404
 
 
 def test_agents_items_are_explained_by_presence_alone(family: Family) -> None:
@@ -223,85 +191,13 @@ def test_words_to_which_a_person_agreed_are_explained_by_consent(family: Family)
     assert (shown["may_see"], shown["decided_by"]) == (True, "consent")
 
 
-def test_preview_shows_a_memory_of_own_words_with_all_its_messages(family: Family) -> None:
-    family.noted(EMMA, "Emma has piano lessons with Mrs Okafor on Thursdays", seq_of(family))
+def test_reader_who_turned_it_off_is_told_nothing(family: Family) -> None:
     family.quiet()
-    found = operator(family).get("/v1/sharing/preview", **PREVIEW).body["items"]
-    by_rule = [item for item in found if item["decided_by"] == "rule"]
-    assert {tuple(item["seqs"]) for item in by_rule} == {(seq_of(family),)}
-    assert any("has piano lessons" in item["text"] for item in by_rule)
+    Client(family, sub=TOM.id).patch("/v1/me/sharing", {"receives": False})
+    assert why(family, TOM.id)["decided_by"] == "reader_refuses"
 
 
-def test_dry_run_says_if_there_is_more_than_it_counts(
-    family: Family, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [rule] = operator(family).get("/v1/sharing-rules").body["items"]
-    monkeypatch.setattr(sharing_dry_run, "MAX_PAIRS", 0)
-    assert dry_run(family, remove=[rule["id"]]) == {"pairs": [], "complete": False}
-
-
-def dry_run(family: Family, **change: Any) -> dict[str, Any]:
-    family.table.log.clear()
-    answer = operator(family).post("/v1/sharing/dry-run", change)
-    assert answer.status == 200, answer.body
-    writes = [call for call in family.table.log if call.method in {"write", "transact"}]
-    assert len(writes) == 1, "the audit entry"
-    return dict(answer.body)
-
-
-def test_dry_run_counts_what_a_removed_rule_or_a_role_would_change(family: Family) -> None:
-    family.quiet()
-    [rule] = operator(family).get("/v1/sharing-rules").body["items"]
-    stopped = dry_run(family, remove=[rule["id"]])
-    assert stopped["complete"]
-    [pair] = stopped["pairs"]
-    assert (pair["author_name"], pair["reader_name"]) == ("Emma", "Tom")
-    assert pair["before"] == {"tells": True, "messages": 1, "talks": 1}
-    assert pair["after"] == {"tells": False, "messages": 0, "talks": 0}
-    given = dry_run(family, roles=[{"user_id": RINA.id, "roles": [{"role": "father"}]}])
-    [pair] = given["pairs"]
-    assert (pair["author_id"], pair["reader_id"]) == (EMMA.id, RINA.id)
-    assert pair["after"] == {"tells": True, "messages": 1, "talks": 1}
-    ended = dry_run(family, roles=[{"user_id": EMMA.id, "roles": []}])
-    [pair] = ended["pairs"]
-    assert pair["before"] == {"tells": True, "messages": 1, "talks": 1}
-    assert pair["after"] == {"tells": False, "messages": 1, "talks": 1}  # said in the role
-
-
-def test_dry_run_of_a_new_rule_tells_of_the_future_only(family: Family) -> None:
-    family.quiet()
-    new = {"name": "Rule", "reason": "A test.", "from": {"role": "daughter"}}
-    tried = dry_run(family, add=[new | {"to": {"user_id": RINA.id}}])
-    [pair] = tried["pairs"]
-    assert pair["reader_id"] == RINA.id
-    assert pair["before"] == {"tells": False, "messages": 0, "talks": 0}
-    assert pair["after"] == {"tells": True, "messages": 0, "talks": 0}
-    assert len(operator(family).get("/v1/sharing-rules").body["items"]) == 1
-    same = dry_run(family, add=[new | {"to": {"role": "father"}}])
-    assert same["pairs"] == []
-
-
-def test_dry_run_of_what_does_not_exist_is_refused(family: Family) -> None:
-    post = operator(family).post
-    assert post("/v1/sharing/dry-run", {"remove": ["shr_gone"]}).status == 404
-    roles = [{"user_id": "usr_gone", "roles": []}]
-    assert post("/v1/sharing/dry-run", {"roles": roles}).status == 404
-    support = operator(family, scope="support")
-    assert support.post("/v1/sharing/dry-run", {"roles": []}).status == 403
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "given"),
-    [
-        ("GET", "/v1/sharing/why", {"chat_id": "chat_no", "reader_id": RINA.id, "from_seq": 1}),
-        ("GET", "/v1/sharing/preview", {"agent_id": "agt_no", "user_id": RINA.id, "q": "dog"}),
-        ("POST", "/v1/sharing/dry-run", {"remove": ["shr_no"]}),
-    ],
-)
-def test_missing_item_is_a_documented_404(
-    family: Family, method: str, path: str, given: dict[str, Any]
-) -> None:
-    caller = operator(family)
-    answer = caller.get(path, **given, reason=WHY) if method == "GET" else caller.post(path, given)
-    assert answer.status == 404, answer.body
-    assert "404" in document()["paths"][path][method.lower()]["responses"]
+def test_chat_that_does_not_exist_is_a_documented_404(family: Family) -> None:
+    asked = {"chat_id": "chat_no", "reader_id": RINA.id, "from_seq": 1, "reason": WHY}
+    assert operator(family).get("/v1/sharing/why", **asked).status == 404
+    assert "404" in document()["paths"]["/v1/sharing/why"]["get"]["responses"]

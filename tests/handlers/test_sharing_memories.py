@@ -225,17 +225,6 @@ def test_words_are_read_once(consolidating: Family) -> None:
     assert consolidating.stored_chat(chat_of(EMMA)).consolidation_at is None
 
 
-def test_opened_words_are_read_and_no_memory_doubles(consolidating: Family) -> None:
-    consolidated(consolidating, NOTED)
-    [rule] = consolidating.operator.get("/v1/sharing-rules").body["items"]
-    path = f"/v1/chats/{chat_of(EMMA)}/sharing/rules/{rule['id']}"
-    opened = own(consolidating).post(path, {})
-    assert opened.status == 200, opened.body
-    consolidated(consolidating, NOTED)
-    [memory] = memories_of(consolidating)
-    assert memory.seqs == tuple(own_seqs(consolidating))
-
-
 def test_call_has_messages_of_the_same_rules_alone(consolidating: Family) -> None:
     consolidating.rule(to="mother")
     consolidating.says(EMMA, "My teacher is called Ngozi")
@@ -272,17 +261,6 @@ def test_calls_that_keep_failing_wake_an_operator(consolidating: Family) -> None
         consolidating.clock.advance(24 * 3_600)
         consolidating.handle(ConsolidationJob(tenant=TENANT, chat_id=chat_of(EMMA)))
     assert consolidating.metrics.counts["ConsolidationsStuck"] == 1
-
-
-def test_yes_that_opens_earlier_words_makes_their_consolidation_due(consolidating: Family) -> None:
-    consolidated(consolidating, NOTED)
-    [rule] = consolidating.operator.get("/v1/sharing-rules").body["items"]
-    chat_id = chat_of(EMMA)
-    consolidating.post("yes", EMMA, chat_id=chat_id, kind="keyword", opened_rules=(rule["id"],))
-    assert consolidating.stored_chat(chat_id).consolidation_at is not None
-    consolidated(consolidating, NOTED)
-    [memory] = memories_of(consolidating)
-    assert own_seqs(consolidating)[0] in memory.seqs
 
 
 def test_memories_go_with_their_person(consolidating: Family) -> None:

@@ -97,8 +97,6 @@ OWN: dict[str, dict[str, Any]] = {
     "send_message": {"text": "Hello there", "also_in": None, "media": None},  # each as a chat_id
     "ask_choice": {"question": "Tea?", "options": ["Yes", "No"], "person": "Ben"},
     "ask_someone": {"person": "Ann", "question": "Tea?", "until": "1 day", "also_ask": None},
-    "ask_to_share": {"person": "Ann", "role": None, "reason": "Tea", "until": None},
-    "ask_to_share_earlier": {"person": "Ann", "role": None},
     "find_time": {
         "topic": "Tea",
         "earliest": "2026-03-02T08:00",

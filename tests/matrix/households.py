@@ -333,15 +333,13 @@ class _Furnisher:
         self._share()
 
     def _share(self) -> None:
-        """A sharing rule of the tenant, and one of Ann's own that covers her direct chat."""
+        """A sharing rule of the tenant, of which Ann was told in her direct chat."""
         changes, reason = self.world.app.get(RuleChanges), f"citron{self.words}"
-        whose, whom = SharingParty(role="grower"), SharingParty(user_id=self.ben.id)
+        whose, whom = SharingParty(role="grower"), SharingParty(role="buyer")
         both = SharingRuleFields(name="Growers", reason=reason, from_=whose, to=whom)
         self.rule = changes.add(TENANT, both, by="usr_op").id
-        own = both.model_copy(update={"from_": SharingParty(user_id=self.ann.id)})
-        self.own_rule = changes.add(TENANT, own, by=self.ann.id, own=True).id
         state = SharingState(
-            person_id=self.ann.id, noticed={self.own_rule: 1}, talk_from=1, spoke_at=NOON
+            person_id=self.ann.id, noticed={self.rule: 1}, talk_from=1, spoke_at=NOON
         )
         key = Chat.key_of(TENANT, self._chat_id("anns"))
         self.world.table.write(Update(key, set={"sharing": state.model_dump(mode="json")}))
@@ -549,7 +547,6 @@ class _Furnisher:
             "outreach_id": self._outreach(),
             "direct_chat_id": self._chat_id("anns"),
             "rule_id": self.rule,
-            "own_rule_id": self.own_rule,
         }
 
     def _key_id(self, app: AllServices) -> str:

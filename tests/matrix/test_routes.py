@@ -61,7 +61,6 @@ FREE_NAMES = {
     "DELETE /v1/chats/{chat_id}/members/{kind}/{member_id}": {"member_id"},
     "POST /v1/chats": {"member_id"},
     "GET /v1/agents/{agent_id}/recall": {"word"},
-    "GET /v1/sharing/preview": {"word"},
     "GET /v1/me/messages": {"word"},
     "PUT /v1/skills/{name}": {"skill_name"},
     "PUT /v1/users/{user_id}/phones/{phone}": {"own_phone"},

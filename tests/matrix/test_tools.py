@@ -38,8 +38,6 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "update_profile": ("chat_qbens", "chat_qsms"),
     "stop_run": ("chat_qhome",),  # the run is of an open chat
     "find_time": ("chat_qhome",),  # a group, whose people were there for all that was said
-    "ask_to_share": ("chat_qbens", "chat_qsms"),
-    "ask_to_share_earlier": (),  # no rule covers what Ben says
     "resume_run": (),  # no run waits there for days
     # From Ben's own chats it is a proposal. The private group of two may not learn of it.
     "send_message": ("chat_qhome", "chat_qbens", "chat_qsms"),
@@ -230,8 +228,8 @@ def _work_of(home: str, tool: str, given: dict[str, Any]) -> list[str]:
 @every_tool
 def test_tool_changes_or_shows_something_in_some_chat(tool: str) -> None:
     """A tool that only says that it can do nothing would pass all other tests here."""
-    if tool in {"end_run", "forget", "resume_run", "ask_to_share_earlier"}:
-        return  # each run ends, Ben said nothing to forget, no run waits, and no rule covers him
+    if tool in {"end_run", "forget", "resume_run"}:
+        return  # each run ends, Ben said nothing to forget, and no run waits
     given = arguments_of(tool, Neighbours().ours.places[WITHIN_REACH].ids)
     assert any(_work_of(home, tool, given) for home in HOMES), (
         f"{tool} changes no item and shows none in any of {HOMES}: add what it needs to the "

@@ -1,12 +1,11 @@
-"""Routes that explain who may see what, and try changes of rules (function `admin_api`)."""
+"""Routes that explain who may see what (function `admin_api`)."""
 
 from typing import Annotated, Protocol
 
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
-from routes.audited import Audited, note_seen
 from routes.router import ApiRouter
-from routes.scope import OfChat, OfUser, WhyPrivate, check_chat, check_private, in_scope
+from routes.scope import OfChat, OfUser, WhyPrivate, check_chat, in_scope
 from skein.bootstrap import service
 from skein.errors import NotFound, Unprocessable
 from skein.memory.memories import Memories
@@ -15,28 +14,19 @@ from skein.models.common.base import EntityId
 from skein.models.common.ownership import DerivedItem, Reach
 from skein.planning.goals import Goals
 from skein.planning.plans import Plans
-from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.directory.agents import Agents
-from skein.sharing.dry_run import SharingDryRuns
 from skein.sharing.explained import MAX_EXPLAINED, Explanations
 from skein.sharing.explained_api import (
-    DryRunResource,
     ExplainedMessageResource,
     ExplainedMessages,
     ExplanationResource,
     ItemKind,
-    SharingDryRun,
-    SharingPreview,
-    UsableMessage,
 )
-from skein.sharing.preview import RecallPreview
 from skein.workspace.documents import Documents
 from skein.workspace.models.document import Document, DocumentReach, Folder
 from skein.workspace.threads import Threads
 
 router = ApiRouter("sharing", "sharing", role="support")
-
-TOKENS = 2_000  # of a preview
 
 Kind = Annotated[
     ItemKind,
@@ -50,8 +40,6 @@ ItemId = Annotated[
     EntityId, Path(description="The id of the item; of a summary, that of its chat.")
 ]
 InWhichChat = Annotated[EntityId, Query(description="The chat of the messages.")]
-ByAgent = Annotated[EntityId, Query(description="The agent that would answer.")]
-Asker = Annotated[EntityId, Query(description="The person who would ask.")]
 Reader = Annotated[EntityId, Query(description="The person who would see it.")]
 InChat = Annotated[
     EntityId | None,
@@ -66,9 +54,6 @@ LastSeq = Annotated[
         le=MAX_SEQ,
         description=f"The last one, at most {MAX_EXPLAINED} in all; omitted: only the first.",
     ),
-]
-Question = Annotated[
-    str, Query(min_length=1, max_length=2_000, description="What the person would ask.")
 ]
 
 
@@ -143,41 +128,6 @@ def explain_item(
     reach = in_scope(caller, agent_id, user_id, chat_id, reason)
     thing = _item(kind, item_id, reach, chat_id)
     return ExplanationResource.of(explanations.of_item(agent, thing, readers))
-
-
-@router.get("/v1/sharing/preview", "Preview what an agent could use to answer a person", 404)
-def preview_sharing(
-    agent_id: ByAgent, user_id: Asker, q: Question, *, reason: WhyPrivate = None
-) -> SharingPreview:
-    """Searches as for a prompt in the newest private chat of the person with the agent.
-
-    It needs the role `privacy` and a reason. The result may include what the prompt shows anyway.
-    """
-    caller = router.caller
-    check_private(caller, reason)
-    service(TenantSettingsService).check_reading(caller.tenant)
-    preview = service(RecallPreview)
-    chat = preview.private_chat(caller.tenant, agent_id, user_id)
-    found = preview.find(caller.tenant, agent_id, q, chat_id=chat.id, tokens=TOKENS)
-    note_seen({user_id, *found.people_of_rules})
-    return SharingPreview(chat_id=chat.id, items=tuple(map(UsableMessage.of, found.entries)))
-
-
-@router.post(
-    "/v1/sharing/dry-run",
-    "Try a change of sharing rules or roles",
-    404,
-    status=200,
-    role="owner",
-    audit=Audited("create", "dry_run", scope="owner"),
-)
-def try_sharing_change(change: SharingDryRun) -> DryRunResource:
-    """Whom the change would let be told of whom, or stop. It writes nothing.
-
-    Messages are counted as of now; what is said before the notice of a new rule is not told by it.
-    """
-    result = service(SharingDryRuns).run(router.caller.tenant, change.change)
-    return DryRunResource.of(result)
 
 
 def _item(kind: ItemKind, item_id: str, reach: Reach, chat_id: str | None) -> DerivedItem:

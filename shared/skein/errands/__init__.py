@@ -1,8 +1,8 @@
 """Errands: an agent asks a person something for somebody, and brings back the words of the answer.
 
-Others use `errand_work.ErrandWorker`, `meeting_work.MeetingWorker`, `views.ErrandViews`, and
-`orders.ErrandOrders` to find people by their names. What an answer to an errand's question
-causes is in `effects`. The records are in the core (`models/chats/errand.py`, `meeting.py`).
+Others use `errand_work.ErrandWorker`, `meeting_work.MeetingWorker` and `views.ErrandViews`. What
+an answer to an errand's question causes is in `effects`. The records are in the core
+(`models/chats/errand.py`, `meeting.py`).
 """
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "erasing",
     "errand_work",
     "meeting_work",
-    "orders",
     "sections",
     "tools",
     "views",

@@ -183,13 +183,13 @@ def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
 
 
 def _of_shared_words(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of words that a person has kept from others, or opened to a sharing rule."""
+    """Yield the job of words that a person has kept from others."""
     after = change.after.get("sharing") if change.after is not None else None
     before = change.before.get("sharing") if change.before is not None else None
     if after is None or after == before or change.after is None:
         return
     earlier = SharingState.model_validate(before) if before is not None else None
-    span = SharingState.model_validate(after).retold_since(earlier)
+    span = SharingState.model_validate(after).kept_since(earlier)
     if span is not None:
         yield RecallJob(
             tenant=change.after["tenant"],

@@ -16,7 +16,6 @@ EFFECTS: Mapping[str, str] = {
     "forgetting": "skein.privacy.effects.ForgettingEffect",
     "invitation": "skein.services.choices.effects.InvitationEffect",
     "number": "skein.inbound.effects.NumberEffect",
-    "sharing": "skein.sharing.effects.SharingEffect",
     "tool": "skein.own_tools.effects.CallEffect",
 }
 """The effect of an answer to a question (`skein/services/choices/effect.py`), by the purpose of the

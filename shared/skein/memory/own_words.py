@@ -1,14 +1,12 @@
 """Own words: ask for memories of what a person wrote alone, without the agent's answers.
 
 Sharing rules may tell such a memory where they tell each of its messages. So a call is given only
-messages that the same rules tell now, and all of them are the sources of each memory. A chunk that
-is read again, because the person has opened earlier words, replaces the memories that were made of
-its messages before.
+messages that the same rules tell now, and all of them are the sources of each memory.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from skein.memory.chunk_commit import commit_chunk, commit_failure, count_stuck, record_of
 from skein.memory.chunking import Chunk, HistoryPosition, Piece, halves
@@ -22,14 +20,12 @@ from skein.models.common.provenance import NO_AUTHORS, MadeFrom
 from skein.models.common.storage import (
     Absent,
     Condition,
-    Delete,
     Is,
     Item,
     Missing,
     Put,
     Query,
     Update,
-    Write,
     all_of,
 )
 from skein.models.quotas.usage import Words
@@ -37,7 +33,6 @@ from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage, 
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.prompts import render
 from skein.recall.models.own_words import OwnWordsMemory
-from skein.recall.own_words import own_words_memories
 from skein.recall.passages import PASSAGE
 from skein.services.background.engine import Failure, Overtaken, Question, TooMuch, UnusableAnswer
 from skein.services.chat_state.audience import audience_of, scope_of
@@ -115,7 +110,7 @@ class OwnWordsConsolidation:
             chat: A direct chat whose person was told of sharing rules.
             membership: The agent's membership.
         """
-        since, until = membership.own_words_read(chat), self._until(chat)
+        since, until = membership.own_words_read, self._until(chat)
         if since >= until:
             return
         agent = read_agent(self.table, chat.tenant, membership.member.id)
@@ -127,7 +122,7 @@ class OwnWordsConsolidation:
                 yield OwnWordsChunk(target, since, chunk)
                 since = chunk.position.seq
         if since < until:
-            self._pass_over(chat, membership, since, until)
+            self._pass_over(membership, since, until)
 
     def _until(self, chat: Chat) -> int:
         """Return the last message whose talk is over, so that it can no longer be kept."""
@@ -135,7 +130,7 @@ class OwnWordsConsolidation:
         if sharing is None:
             return 0
         over = sharing.is_over(newest, self.clock.now(), pause_in(chat, self.settings))
-        return newest if over else sharing.newest_talk_from - 1
+        return newest if over else sharing.talk_from - 1
 
     def _chunks(
         self, target: ConsolidationTarget, covered: AuthorRules, since: int, until: int
@@ -196,8 +191,6 @@ class OwnWordsConsolidation:
     def keep(self, batch: OwnWordsChunk, answer: Extraction, usage: TokenUsage) -> None:
         """Store the memories of a chunk together with the new watermark.
 
-        They replace those that were made of its messages before.
-
         Raises:
             Overtaken: The watermark moved, the agent left, or an erasure began; nothing is stored.
             TooMuch: The writes exceed one transaction; nothing is stored.
@@ -211,13 +204,10 @@ class OwnWordsConsolidation:
             if record.key in found:
                 return  # an earlier attempt with an unknown outcome has stored them
             fresh = _still_at(batch, found.get(membership.key))
-            change = _read(target.chat, batch.chunk.position.seq) | {"consolidation_failures": 0}
+            change = {"own_words_seq": batch.chunk.position.seq, "consolidation_failures": 0}
             watermark = Update(fresh.key, set=change, condition=_unmoved(fresh))
-            writes: list[Write] = [
-                *(Put(memory.key, memory.to_item(), Missing()) for memory in memories),
-                *(Delete(old.key, Is("version", old.version)) for old in self._earlier(batch)),
-            ]
-            commit_chunk(self.table, target.chat, watermark, record, writes)
+            made = [Put(memory.key, memory.to_item(), Missing()) for memory in memories]
+            commit_chunk(self.table, target.chat, watermark, record, made)
 
         optimistic(self.clock, attempt, finds_own_write=True)
         self.metrics.count("MemoriesMade", len(memories))
@@ -237,24 +227,17 @@ class OwnWordsConsolidation:
 
         count_stuck(self.metrics, optimistic(self.clock, attempt))
 
-    def _pass_over(self, chat: Chat, membership: Membership, since: int, until: int) -> None:
+    def _pass_over(self, membership: Membership, since: int, until: int) -> None:
         """Move the watermark over messages that no rule tells."""
 
         def attempt() -> None:
             item = self.table.get(membership.key)
             fresh = Membership.from_item(item) if item is not None else None
-            if fresh is not None and fresh.active and fresh.own_words_read(chat) == since:
-                moved = _read(chat, until)
+            if fresh is not None and fresh.active and fresh.own_words_read == since:
+                moved = {"own_words_seq": until}
                 self.table.write(Update(fresh.key, set=moved, condition=_unmoved(fresh)))
 
         optimistic(self.clock, attempt)
-
-    def _earlier(self, batch: OwnWordsChunk) -> Iterator[OwnWordsMemory]:
-        """Return the memories that were made of one of the messages before."""
-        chat, seqs = batch.target.chat, {message.seq for message in batch.messages}
-        since = range(min(seqs), chat.last_seq + 1)
-        memories = own_words_memories(self.table, chat, batch.target.agent.id, since)
-        return (memory for memory in memories if not seqs.isdisjoint(memory.seqs))
 
     def _memory(self, batch: OwnWordsChunk, text: str) -> OwnWordsMemory:
         chat = batch.target.chat
@@ -297,12 +280,6 @@ def extraction_in(answer: ModelAnswer) -> Extraction:
     return Extraction([MemoryDraft("core", text) for text in kept], NO_AUTHORS)
 
 
-def _read(chat: Chat, seq: int) -> dict[str, Any]:
-    """Return the attributes of a watermark, as the person has opened words in a chat by now."""
-    opened = sorted(chat.sharing.opened) if chat.sharing is not None else []
-    return {"own_words_seq": seq, "own_words_opened": opened or None}
-
-
 def _still_at(batch: OwnWordsChunk, item: Item | None) -> Membership:
     """Return the membership as it was read again.
 
@@ -310,7 +287,7 @@ def _still_at(batch: OwnWordsChunk, item: Item | None) -> Membership:
         Overtaken: The watermark moved, or the agent left.
     """
     fresh = Membership.from_item(item) if item is not None else None
-    if fresh is None or not fresh.active or fresh.own_words_read(batch.target.chat) != batch.since:
+    if fresh is None or not fresh.active or fresh.own_words_read != batch.since:
         raise Overtaken(str(batch.target.membership.key))
     return fresh
 
@@ -319,7 +296,6 @@ def _unmoved(membership: Membership) -> Condition:
     """Build the condition that the watermark is unchanged and the agent is still a member."""
     return all_of(
         Is("own_words_seq", membership.own_words_seq or None),
-        Is("own_words_opened", [*membership.own_words_opened] or None),
         Is("joined_seq", membership.joined_seq),
         Absent("left_seq"),
         Is("chat_id", membership.chat_id),

@@ -172,9 +172,8 @@ class RecallIndexing:
             return
         left = chat.sharing.quiet_at(pause_in(chat, self.settings)) - self.clock.now()
         if left > timedelta():
-            opened = chat.sharing.opened
-            first_seq = chat.sharing.newest_talk_from if opened else chat.sharing.talk_from
-            talk = job.model_copy(update={"first_seq": first_seq, "last_seq": last_seq})
+            changes = {"first_seq": chat.sharing.talk_from, "last_seq": last_seq}
+            talk = job.model_copy(update=changes)
             delay = min(ceil(left.total_seconds()), MAX_DELAY_SECONDS)
             self.dispatch.send([talk], delay_seconds=delay)
 
@@ -394,7 +393,7 @@ def _first_seq(job: RecallJob, chat: Chat) -> int:
     if sharing is None or not sharing.before or job.first_seq < sharing.before:
         return job.first_seq
     begins = job.first_seq <= sharing.talk_from <= (job.last_seq or chat.last_seq)
-    return sharing.earlier_talk_from if begins else job.first_seq
+    return sharing.before if begins else job.first_seq
 
 
 def _embedded_texts(message: Message) -> list[str]:

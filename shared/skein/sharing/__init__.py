@@ -2,12 +2,10 @@
 
 __all__ = [
     "api",
-    "dry_run",
     "erasing",
     "explained",
     "explained_api",
     "own",
     "preview",
     "rules",
-    "tools",
 ]

@@ -8,7 +8,13 @@ from skein.models.api.base import ChangeRequest, Id, IdOfChat, Page, Request, Re
 from skein.models.chats.chat import Chat
 from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.common.base import Identifier, Instant, Name
-from skein.models.config.sharing import RulesVersion, SharingParty, SharingRuleFields
+from skein.models.common.json_types import JsonBool
+from skein.models.config.sharing import (
+    RulesVersion,
+    SharingParty,
+    SharingRule,
+    SharingRuleFields,
+)
 from skein.models.directory.role import Role
 from skein.sharing.own import OwnView
 
@@ -72,7 +78,6 @@ class SharingRuleResource(Resource):
     begins_at: Annotated[Instant, Field(description="From when on words count.")]
     ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
     withdrawn_at: Annotated[Instant | None, Field(description="When it was deleted; else null.")]
-    own: Annotated[bool, Field(description="Whether the person made it whose words they are.")]
 
 
 class SharingRulePage(Page[SharingRuleResource]):
@@ -111,7 +116,6 @@ class OwnSharingRule(Resource):
     id: Id
     shared_with: Annotated[str, Field(description="Who may be told, in plain words.")]
     reason: Annotated[str, Field(description="Why.")]
-    own: Annotated[bool, Field(description="Whether the caller made the rule.")]
     since: Annotated[Instant, Field(description="From when on words count.")]
     ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
 
@@ -121,13 +125,33 @@ class OwnSharingRule(Resource):
         return tuple(
             cls(
                 id=rule.id,
-                shared_with=source.party(rule.to),
+                shared_with=f"everybody with the role {rule.to.role}",
                 reason=rule.reason,
-                own=rule.own,
                 since=rule.begins_at,
                 ends_at=rule.ends_at,
             )
             for rule in source.rules
+        )
+
+
+class ToldRule(Resource):
+    """A sharing rule by which a person may be told what others said to agents alone."""
+
+    id: Id
+    shared_by: Annotated[str, Field(description="Whose words may be told, in plain words.")]
+    reason: Annotated[str, Field(description="Why.")]
+    since: Annotated[Instant, Field(description="From when on words count.")]
+    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
+
+    @classmethod
+    def of(cls, source: SharingRule, /) -> Self:
+        """Build the resource of a rule by which a person may be told words."""
+        return cls(
+            id=source.id,
+            shared_by=f"everybody with the role {source.from_.role}",
+            reason=source.reason,
+            since=source.begins_at,
+            ends_at=source.ends_at,
         )
 
 
@@ -177,7 +201,7 @@ class DisclosedWords(Resource):
 
 
 class OwnSharingResource(Resource):
-    """What others may be told of what the caller says to agents alone, and what they were told."""
+    """What sharing rules may tell of the caller's words, what they told, and what to the caller."""
 
     roles: Annotated[tuple[Role, ...], Field(description="The caller's roles.")]
     sentences: Annotated[
@@ -185,6 +209,13 @@ class OwnSharingResource(Resource):
     ]
     rules: Annotated[
         tuple[OwnSharingRule, ...], Field(description="The rules that cover the caller's words.")
+    ]
+    receives: Annotated[
+        bool, Field(description="Whether agents may tell the caller what others said, by rules.")
+    ]
+    told_by: Annotated[
+        tuple[ToldRule, ...],
+        Field(description="The rules that tell the caller what others said, if `receives`."),
     ]
     talks: Annotated[tuple[OwnTalk, ...], Field(description="The chats whose words are covered.")]
     disclosures: Annotated[
@@ -199,21 +230,21 @@ class OwnSharingResource(Resource):
             roles=source.roles,
             sentences=tuple(map(source.sentence, source.rules)),
             rules=OwnSharingRule.all_of(source),
+            receives=not source.user.refuses_shared,
+            told_by=tuple(map(ToldRule.of, source.told_by)),
             talks=tuple(map(OwnTalk.of, source.talks)),
             disclosures=tuple(DisclosedWords.made(*each) for each in source.disclosures),
         )
 
 
-class NewOwnRule(Request):
-    """A rule for the caller's own words."""
+class OwnSharingChange(Request):
+    """Whether agents may tell the caller what others said."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"example": {"to": {"user_id": "usr_2"}, "reason": "She looks after me."}}
-    )
+    model_config = ConfigDict(json_schema_extra={"example": {"receives": False}})
 
-    to: Annotated[SharingParty, Field(description="Who may be told.")]
-    reason: Annotated[Name, Field(description="Why.")]
-    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")] = None
+    receives: Annotated[
+        JsonBool, Field(description="Whether sharing rules may tell the caller what others said.")
+    ]
 
 
 class Withdrawal(Request):

@@ -1,15 +1,10 @@
 """Erase a person from sharing rules, and from the roles of others."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
-from skein.models.common.storage import Update
-from skein.models.config.sharing import (
-    RulesVersion,
-    SharingRule,
-    SharingRules,
-)
+from skein.models.common.storage import Item, Update
+from skein.models.config.sharing import RulesVersion, SharingRules
 from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
@@ -22,19 +17,16 @@ People = frozenset[str]
 
 
 def erase_from_sharing(table: Table, clock: Clock, tenant: str, people: People) -> Iterator[str]:
-    """Remove the rules that name a person, and the roles of others that are about them.
+    """Remove the names of people from rules, and the roles of others that are about them.
 
-    Yields the id of each thing that changes (idempotent). Runs that were told words by such a rule
-    build their prompts again before they post.
+    Rules that name a person, as 0.3.0 stored them, have no effect, and all of them go. Yields the
+    id of each thing that changes (idempotent).
     """
     if optimistic(clock, partial(_erase_rules, table, tenant, people)):
         yield "rules"
     for item in items_under(table, RulesVersion.partition_of(tenant), RulesVersion.PREFIX):
         version = RulesVersion.from_item(item)
-        kept = version.model_copy(update=_without(version, people))
-        if kept != version:
-            stored = kept.attributes()
-            change = {name: stored[name] for name in ("rules", "changed_by")}
+        if change := _erased(item, version, people):
             table.write(Update(version.key, set=change))
             yield f"version {version.version}"
     for rows in pages_of_relation(table, users_relation(tenant)):
@@ -44,17 +36,15 @@ def erase_from_sharing(table: Table, clock: Clock, tenant: str, people: People) 
 
 
 def _erase_rules(table: Table, tenant: str, people: People) -> bool:
-    """Remove the rules that name a person; return whether there were any."""
+    """Remove the names of people from the rules; return whether there were any."""
     item = table.get(SharingRules.key_of(tenant))
     if item is None:
         return False
     known = SharingRules.from_item(item)
-    changes = _without(known, people) | {"ended": _not_naming(known.ended, people)}
-    if known.model_copy(update=changes) == known:
-        return False
-    _, write = revise(known, changes)
-    table.write(replace(write, add={"epoch": 1}))
-    return True
+    change = _erased(item, known, people)
+    if change:
+        table.write(revise(known, {}, also=change)[1])
+    return bool(change)
 
 
 def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> bool:
@@ -68,11 +58,12 @@ def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> boo
     return True
 
 
-def _without(known: SharingRules | RulesVersion, people: People) -> dict[str, object]:
-    """Return what of the rules changes: those that name nobody of these people stay."""
+def _erased(item: Item, known: SharingRules | RulesVersion, people: People) -> dict[str, object]:
+    """Return the attributes that change: rules that name people, and who made the version."""
     by = NOBODY if known.changed_by in people else known.changed_by
-    return {"rules": _not_naming(known.rules, people), "changed_by": by}
-
-
-def _not_naming(rules: tuple[SharingRule, ...], people: People) -> tuple[SharingRule, ...]:
-    return tuple(rule for rule in rules if people.isdisjoint({rule.from_.user_id, rule.to.user_id}))
+    wanted = known.model_copy(update={"changed_by": by}).attributes()
+    return {
+        name: wanted[name]
+        for name in ("rules", "ended", "changed_by")
+        if name in wanted and wanted[name] != item.get(name)
+    }

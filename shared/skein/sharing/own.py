@@ -1,4 +1,4 @@
-"""What a person may see and decide about their own words and sharing rules."""
+"""What a person may see of sharing rules, and decide about what is told of them and to them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,30 +9,22 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.sharing import SharingState
 from skein.models.common.base import NamedMember
-from skein.models.common.storage import Is, Query, Update, Write
-from skein.models.config.sharing import (
-    OWN_RULE,
-    SharingParty,
-    SharingRule,
-    SharingRuleFields,
-    epoch_raised,
-)
+from skein.models.common.storage import Is, Query, Update
+from skein.models.config.sharing import SharingRule, epoch_raised
 from skein.models.directory.role import Role
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
-from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering
-from skein.services.chat_state.snapshot import read_snapshot
-from skein.services.chats.consolidation_schedule import consolidation_due
+from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering, telling
+from skein.services.chat_state.snapshot import read_chat
 from skein.services.chats.views import ChatViews
-from skein.services.common.optimistic import optimistic
+from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import read_items
+from skein.services.config.rule_versions import read_rules, rules_asked_again
 from skein.services.directory.users import Users
-from skein.settings import Settings
-from skein.sharing.rules import RuleChanges
 
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
-    from skein.sharing.api import NewOwnRule, Withdrawal
+    from skein.sharing.api import Withdrawal
 
 MAX_DISCLOSURES = 100  # records in an answer
 StateChange = Callable[[SharingState], SharingState]
@@ -47,7 +39,7 @@ class OwnView:
         user: The person's record.
         roles: The person's roles now.
         rules: The rules that cover what the person says.
-        names: The names of the people whom the rules name, by id.
+        told_by: The rules by which the person may be told what others say.
         talks: The person's direct chats that a rule covers.
         disclosures: The newest records of what was told, with the names of those who were told.
     """
@@ -55,49 +47,37 @@ class OwnView:
     user: User
     roles: tuple[Role, ...]
     rules: Rules
-    names: dict[str, str]
+    told_by: Rules
     talks: tuple[Chat, ...]
     disclosures: tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]
-
-    def party(self, party: SharingParty) -> str:
-        """Return a side of a rule in plain words."""
-        if party.role is not None:
-            return f"everybody with the role {party.role}"
-        return self.names.get(str(party.user_id), "somebody")
 
     def sentence(self, rule: SharingRule) -> str:
         """Return what a rule says about the person's words, in plain words."""
         same = ", if their role is about the same person as yours" if rule.same_subject else ""
-        whom = self.party(rule.to)
+        whom = f"everybody with the role {rule.to.role}"
         return f"What you tell agents alone may be told to {whom}{same}: {rule.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSharing:
-    """The service for what people see and decide about their own words."""
+    """The service for what people see of sharing rules, and decide about them."""
 
     table: Table
     clock: Clock
-    changes: RuleChanges
     users: Users
     views: ChatViews
-    settings: Settings
 
     def view(self, tenant: str, person: NamedMember) -> OwnView:
         """Return what a person may see."""
         now, user = self.clock.now(), self.users.me(tenant, person)
         standing = PersonRoles.of(user, now)
-        rules = covering(self.changes.read(tenant).in_force(now), standing)
-        ids = {each.to.user_id for each in rules if each.to.user_id is not None}
-        keys = [User.key_of(tenant, each) for each in sorted(ids)]
-        found = self.table.get_many(keys) if keys else {}
-        people = map(User.from_item, found.values())
+        rules = read_rules(self.table, tenant).in_force(now)
         direct = self.views.direct_chats(tenant, user.id).items
         return OwnView(
             user=user,
             roles=standing.roles,
-            rules=rules,
-            names={each.id: each.name for each in people},
+            rules=covering(rules, standing),
+            told_by=telling(rules, standing),
             talks=tuple(own.chat for own in direct if _covers(own.chat, user.id)),
             disclosures=self.disclosures(tenant, user.id),
         )
@@ -122,30 +102,20 @@ class OwnSharing:
         chats = {chat.id: chat for chat in map(Chat.from_item, found.values())}
         return tuple((record, _names(chats.get(record.shown_in))) for record in records)
 
-    def add_rule(self, tenant: str, person: NamedMember, new: "NewOwnRule") -> SharingRule:
-        """Add a rule for a person's own words.
+    def receive(self, tenant: str, person: NamedMember, *, receives: bool) -> None:
+        """Let agents tell a person what others said, or not; rules tell nothing to who refuses.
 
-        Raises:
-            Conflict: The tenant or the person has too many rules.
-            Unprocessable: The rule names a person who does not exist.
+        Runs that were told words build their prompts again before they post.
         """
         self.users.recorded(tenant, person)
-        fields = SharingRuleFields(
-            name=OWN_RULE,
-            reason=new.reason,
-            from_=SharingParty(user_id=person.id),
-            to=new.to,
-            ends_at=new.ends_at,
-        )
-        return self.changes.add(tenant, fields, by=person.id, own=True)
 
-    def remove_rule(self, tenant: str, user_id: str, rule_id: str) -> None:
-        """Remove a rule that a person made for their own words.
+        def attempt() -> None:
+            user = self.users.get(tenant, person.id)
+            if user.refuses_shared is receives:
+                _, write = revise(user, {"refuses_shared": not receives})
+                self.table.transact([write, *rules_asked_again(self.table, tenant)])
 
-        Raises:
-            NotFound: The person made no such rule.
-        """
-        self.changes.withdraw(tenant, rule_id, by=user_id, own_of=user_id)
+        optimistic(self.clock, attempt)
 
     def keep_talk(self, tenant: str, user_id: str, chat_id: str) -> Chat:
         """Keep a person's newest talk in a chat from others (idempotent).
@@ -170,22 +140,6 @@ class OwnSharing:
 
         return self._changed(tenant, user_id, chat_id, withdrawn, last_seq=given.to_seq)
 
-    def open_to(self, tenant: str, user_id: str, chat_id: str, rule_id: str) -> Chat:
-        """Let a rule cover also what the person said in a chat before its notice.
-
-        Agents read the person's own words again, for memories.
-
-        Raises:
-            NotFound: The chat is no direct chat of the person, or the rule does not cover it.
-        """
-
-        def opened(sharing: SharingState) -> SharingState:
-            if rule_id not in sharing.noticed:
-                raise NotFound("no such rule covers this chat")
-            return sharing.opened_to(rule_id)
-
-        return self._changed(tenant, user_id, chat_id, opened)
-
     def _changed(
         self,
         tenant: str,
@@ -201,8 +155,7 @@ class OwnSharing:
         """
 
         def attempt() -> Chat:
-            snapshot = read_snapshot(self.table, tenant, chat_id)
-            chat = snapshot.chat
+            chat = read_chat(self.table, tenant, chat_id)
             if chat.sharing is None or not _covers(chat, user_id):
                 raise NotFound("this chat is covered by no sharing rule")
             if chat.discarded_at is not None:
@@ -214,15 +167,8 @@ class OwnSharing:
                 return chat
             revised = chat.model_copy(update={"sharing": sharing, "version": chat.version + 1})
             changed = {name: revised.attributes()[name] for name in ("sharing", "version")}
-            writes: list[Write] = [epoch_raised(tenant)]
-            due = consolidation_due(
-                snapshot._replace(chat=revised), now=self.clock.now(), settings=self.settings
-            )
-            if due is not None:  # earlier words that were opened are read for memories
-                changed |= due.change
-                writes.append(due.write)
-            as_read = Is("version", chat.version)
-            self.table.transact([Update(chat.key, set=changed, condition=as_read), *writes])
+            stored = Update(chat.key, set=changed, condition=Is("version", chat.version))
+            self.table.transact([stored, epoch_raised(tenant)])
             return revised
 
         return optimistic(self.clock, attempt)

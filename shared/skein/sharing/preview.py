@@ -17,10 +17,7 @@ from skein.services.chat_state.audience import destination_of, scope_of
 from skein.services.chat_state.insiders import insiders_at, leaves_out_outsiders
 from skein.services.chat_state.sharing_reads import read_sharing
 from skein.services.chat_state.snapshot import chat_of_agent
-from skein.services.chats.views import ChatViews
 from skein.settings import Settings
-
-MAX_PAGES = 20  # of a person's chats that are searched for the direct chat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +28,6 @@ class RecallPreview:
     clock: Clock
     recall: Recall
     settings: Settings
-    views: ChatViews
 
     def find(
         self, tenant: str, agent_id: str, query: str, *, chat_id: str | None, tokens: int
@@ -76,23 +72,6 @@ class RecallPreview:
                 reader_rules=sharing.for_readers if sharing is not None else None,
             )
         )
-
-    def private_chat(self, tenant: str, agent_id: str, user_id: str) -> Chat:
-        """Return the newest private chat of a person with an agent, in which both are alone.
-
-        Raises:
-            NotFound: There is none.
-        """
-        cursor = None
-        for _ in range(MAX_PAGES):
-            page = self.views.agent_chats(tenant, agent_id, user_id=user_id, cursor=cursor)
-            for chat in page.items:
-                if chat.kind == "direct" and not chat.readers.open and len(chat.person_ids) == 1:
-                    return chat
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        raise NotFound("the person has no private chat with this agent")
 
 
 def insiders_for(table: Table, agent: Agent, chat: Chat) -> Insiders:

@@ -12,7 +12,7 @@ from skein.models.config.sharing import (
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
-from skein.services.config.rule_versions import NewVersion, check_people, read_rules
+from skein.services.config.rule_versions import NewVersion, read_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,27 +23,18 @@ class RuleChanges:
     clock: Clock
     ids: Ids
 
-    def add(
-        self, tenant: str, fields: SharingRuleFields, *, by: str, own: bool = False
-    ) -> SharingRule:
-        """Add a rule.
-
-        Args:
-            by: The operator, or the person who makes a rule for their own words.
-            own: Whether it is such a rule.
+    def add(self, tenant: str, fields: SharingRuleFields, *, by: str) -> SharingRule:
+        """Add a rule; `by` is the operator.
 
         Raises:
-            Conflict: The tenant, or the person for their own words, has too many rules.
-            Unprocessable: A person whom it names does not exist, or it ends before it begins.
+            Conflict: The tenant has too many rules.
+            Unprocessable: It ends before it begins.
         """
         now = self.clock.now()
         begins_at = max(now, fields.starts_at or now)
         if fields.ends_at is not None and fields.ends_at <= begins_at:
             raise Unprocessable("ends_at must be later than the beginning")
-        check_people(self.table, tenant, (fields.from_, fields.to))
-        rule = SharingRule(
-            **dict(fields), id=f"shr_{self.ids.ulid()}", begins_at=begins_at, own=own
-        )
+        rule = SharingRule(**dict(fields), id=f"shr_{self.ids.ulid()}", begins_at=begins_at)
 
         def attempt() -> SharingRule:
             known = self.read(tenant)
@@ -79,11 +70,8 @@ class RuleChanges:
 
         return optimistic(self.clock, attempt)
 
-    def withdraw(self, tenant: str, rule_id: str, *, by: str, own_of: str | None = None) -> None:
+    def withdraw(self, tenant: str, rule_id: str, *, by: str) -> None:
         """Delete a rule: nothing more is told by it, also not by runs that are at work now.
-
-        Args:
-            own_of: Only a rule that this person made; None for any rule.
 
         Raises:
             NotFound: There is no such rule.
@@ -92,8 +80,6 @@ class RuleChanges:
         def attempt() -> None:
             known = self.read(tenant)
             rule = _rule_in(known, rule_id)
-            if own_of is not None and not (rule.own and rule.from_.user_id == own_of):
-                raise NotFound("sharing rule not found")
             ended = rule.model_copy(update={"withdrawn_at": self.clock.now()})
             left = tuple(each for each in known.rules if each is not rule)
             self._write(known, left, (*known.ended, ended), by, withdraws=True)

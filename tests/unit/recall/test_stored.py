@@ -60,9 +60,7 @@ def test_passages_of_an_agent_lie_in_the_order_of_messages() -> None:
 
 
 def test_passage_of_a_memory_lies_after_those_of_its_last_message() -> None:
-    told = PASSAGE.copied_to(
-        shared_partition("acme", "agt_1", role="r", user_id=None, subject=None)
-    )
+    told = PASSAGE.copied_to(shared_partition("acme", "agt_1", role="r", subject=None))
     memory = told.model_copy(update={"memory_id": "own_1"})
     other = told.model_copy(update={"memory_id": "own_2"})
     last = RecallPassage.key_of("acme", "chat_1", "agt_1", 7, 11)

@@ -32,7 +32,6 @@ from skein.planning import tools as goals_and_plans
 from skein.planning.sections import Goals
 from skein.privacy import tools as privacy
 from skein.recall import tools as recall
-from skein.sharing import tools as sharing
 from skein.workspace.sections.threads import Threads
 from skein.workspace.tools import documents, threads
 
@@ -50,7 +49,6 @@ MODULES = (
     profile,
     recall,
     runs,
-    sharing,
     threads,
 )
 
@@ -79,10 +77,6 @@ IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
         lambda reading: reading.of(Threads).any,
     ),
 }
-
-
-ALONE_ONLY = frozenset({sharing.ask_to_share.name, sharing.ask_to_share_earlier.name})
-"""Tools that ask a person in private, so that they are of use in private direct chats only."""
 
 
 def _has_ids(name: str, reading: Reading) -> bool:
@@ -116,7 +110,7 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
     not offered if each other chat has readers who may not see this one, and no person to ask.
     `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
     is the way to say nothing. A tool that needs an id is offered if the prompt shows such an id, or
-    another tool returns one. Those of `ALONE_ONLY` are offered in private direct chats.
+    another tool returns one.
     """
     own = reading.of(OwnToolItems).tools
     return (*_built_in(reading), *own)
@@ -125,8 +119,6 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
 def _built_in(reading: Reading) -> tuple[Tool, ...]:
     """Return the built-in tools that the model is offered."""
     tools = [each for each in enabled(reading.agent.enabled_tools) if _has_ids(each.name, reading)]
-    if reading.chat is None or reading.chat.kind != "direct" or reading.destination.open:
-        tools = [each for each in tools if each.name not in ALONE_ONLY]
     in_text = reading.chat is not None and speaks_in_text(reading)
     asks = bool(askable_elsewhere(reading))
     files = may_send_files(reading)

@@ -16,7 +16,7 @@ Options = Annotated[
     tuple[Option, ...], Field(description="The fixed answers; empty for an answer in words.")
 ]
 ChoicePurpose = Literal[
-    "question", "consent", "tool", "invitation", "number", "forgetting", "errand", "sharing"
+    "question", "consent", "tool", "invitation", "number", "forgetting", "errand"
 ]
 """The purposes of questions, whose effects `skein/interface/extensions.py` lists."""
 Purpose = Annotated[ChoicePurpose, Field(description="Who asks, and why.")]

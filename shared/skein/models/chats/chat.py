@@ -482,9 +482,7 @@ class Message(Stored):
         resets: Whether this is a person's reset, which is answered without the model.
         keeps: Whether the person keeps the talk from others with it, which is answered without the
             model, too.
-        noticed_rules: The sharing rules of which the message tells the person of a direct chat, or
-            to which it agrees.
-        opened_rules: The sharing rules to which the person opens what they said before.
+        noticed_rules: The sharing rules of which the message tells the person of a direct chat.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
         reason: Why the message started no run of the other agents.
@@ -524,7 +522,6 @@ class Message(Stored):
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     keeps: Annotated[bool, Field(exclude_if=lambda keeps: not keeps)] = False
     noticed_rules: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
-    opened_rules: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     origin: Origin | None = None
     runs: Annotated[dict[str, Identifier], Field(exclude_if=lambda runs: not runs)] = Field(
         default_factory=dict

@@ -61,8 +61,6 @@ class Membership(Stored):
             message is very long.
         own_words_seq: Watermark: the highest message of which the agent has read the person's own
             words, for memories that sharing rules may tell.
-        own_words_opened: The rules to which the person had opened earlier words by then. If there
-            are others now, nothing counts as read.
         consolidation_failures: How many attempts to consolidate the next messages have failed in a
             row.
         consolidation_retry_at: When to make the next attempt, if the last one failed.
@@ -106,9 +104,6 @@ class Membership(Stored):
     consolidated_seq: int = 0
     consolidated_characters: int = 0
     own_words_seq: Annotated[int, Field(exclude_if=lambda seq: not seq)] = 0
-    own_words_opened: Annotated[
-        tuple[Identifier, ...], Field(exclude_if=lambda rules: not rules)
-    ] = ()
     consolidation_failures: int = 0
     consolidation_retry_at: Instant | None = None
 
@@ -150,11 +145,10 @@ class Membership(Stored):
         """The highest message that the agent need not consolidate any more."""
         return max(self.consolidated_seq, self.joined_seq)
 
-    def own_words_read(self, chat: Chat) -> int:
-        """Return the highest message of which the agent need not read the person's own words."""
-        opened = sorted(chat.sharing.opened) if chat.sharing is not None else []
-        same = opened == [*self.own_words_opened]
-        return max(self.own_words_seq if same else 0, self.joined_seq)
+    @property
+    def own_words_read(self) -> int:
+        """The highest message of which the agent need not read the person's own words."""
+        return max(self.own_words_seq, self.joined_seq)
 
     @property
     def free(self) -> bool:

@@ -23,6 +23,7 @@ class SharingRefusal(StatedReason):
     KEPT = "kept", "The author kept the talk from others (PRIVATE), or withdrew the words later."
     TALK_NOT_OVER = "talk_not_over", "The talk is not over: the author was not quiet long enough."
     NO_READER = "no_reader", "Nobody would read it."
+    READER_REFUSES = "reader_refuses", "A reader turned off being told what others said."
 
     # One rule does not tell them to one reader.
     OWN_WORDS = "own_words", "The reader is the author."

@@ -5,9 +5,8 @@ A talk is a series of messages of the person without a longer pause than the qui
 """
 
 from datetime import datetime, timedelta
-from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from skein.models.common.base import Identifier, Instant, Value
 
@@ -33,8 +32,9 @@ class SharingState(Value):
         spoke_at: When the person last wrote.
         private: Whether the person keeps the newest talk from others.
         kept: Messages that the person keeps from others.
-        opened: Messages from before a rule that the person opened to it, by the rule's id.
     """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")  # 0.3.0 stored `opened`, too
 
     person_id: Identifier
     noticed: dict[Identifier, int] = Field(default_factory=dict)
@@ -43,26 +43,6 @@ class SharingState(Value):
     spoke_at: Instant
     private: bool = False
     kept: tuple[SeqSpan, ...] = ()
-    opened: Annotated[dict[Identifier, int], Field(exclude_if=lambda rules: not rules)] = Field(
-        default_factory=dict
-    )
-
-    @property
-    def newest_talk_from(self) -> int:
-        """The first message that may belong to the newest talk; see `_beginning`."""
-        return self._beginning(self.talk_from)
-
-    @property
-    def earlier_talk_from(self) -> int:
-        """The first message of the talk before the newest, as far as others may be told of it."""
-        return self._beginning(self.before) if self.opened else self.before
-
-    def _beginning(self, first_seq: int) -> int:
-        """Return the first message that may belong to a talk.
-
-        The first talk began before the first notice, at an unknown message.
-        """
-        return 1 if first_seq <= min(self.noticed.values(), default=0) else first_seq
 
     def quiet_at(self, pause: timedelta) -> datetime:
         """Return when the newest talk is over, if the person writes no more."""
@@ -72,7 +52,7 @@ class SharingState(Value):
         """Return the state after a message of the person; it may begin a new talk."""
         if now < self.quiet_at(pause):
             return self.model_copy(update={"spoke_at": now})
-        kept = (*self.kept, SeqSpan(first_seq=self.newest_talk_from, last_seq=seq - 1))
+        kept = (*self.kept, SeqSpan(first_seq=self.talk_from, last_seq=seq - 1))
         return self.model_copy(
             update={
                 "talk_from": seq,
@@ -89,7 +69,7 @@ class SharingState(Value):
         If the message begins a talk, it came late: the talk before it is withdrawn, too.
         """
         late = seq == self.talk_from and 0 < self.before < seq
-        state = self.withdrawn(self._beginning(self.before), seq - 1) if late else self
+        state = self.withdrawn(self.before, seq - 1) if late else self
         return state.model_copy(update={"private": True})
 
     def withdrawn(self, first_seq: int, last_seq: int) -> "SharingState":
@@ -97,45 +77,31 @@ class SharingState(Value):
         kept = (*self.kept, SeqSpan(first_seq=first_seq, last_seq=last_seq))
         return self.model_copy(update={"kept": _narrowed(kept)})
 
-    def opened_to(self, rule_id: str) -> "SharingState":
-        """Return the state after the person has opened to a rule what they said before its notice.
-
-        A rule of which the person was not told changes nothing.
-        """
-        noticed = self.noticed.get(rule_id)
-        if noticed is None:
-            return self
-        return self.model_copy(update={"opened": self.opened | {rule_id: noticed}})
-
     def keeps(self, seq: int) -> bool:
         """Tell whether the person keeps a message from others."""
-        if self.private and seq >= self.newest_talk_from:
+        if self.private and seq >= self.talk_from:
             return True
         return any(each.first_seq <= seq <= each.last_seq for each in self.kept)
 
     def is_over(self, seq: int, now: datetime, pause: timedelta) -> bool:
         """Tell whether the talk of a message is over, so that it can no longer be kept by code."""
-        return seq < self.newest_talk_from or now >= self.quiet_at(pause)
+        return seq < self.talk_from or now >= self.quiet_at(pause)
 
-    def retold_since(self, earlier: "SharingState | None") -> SeqSpan | None:
-        """Return the span of messages that the person has kept or opened since an earlier state."""
-        kept, opened = (earlier.kept, earlier.opened) if earlier is not None else ((), {})
+    def kept_since(self, earlier: "SharingState | None") -> SeqSpan | None:
+        """Return the span of messages that the person has kept since an earlier state."""
+        kept = earlier.kept if earlier is not None else ()
         spans = [each for each in self.kept if each not in kept]
         if self.private and earlier is not None and not earlier.private:
-            spans.append(SeqSpan(first_seq=self.newest_talk_from, last_seq=LAST_SEQ))
-        if self.opened != opened:
-            spans.append(SeqSpan(first_seq=1, last_seq=LAST_SEQ))  # until its talk is over
+            spans.append(SeqSpan(first_seq=self.talk_from, last_seq=LAST_SEQ))
         if not spans:
             return None
         first, last = min(one.first_seq for one in spans), max(one.last_seq for one in spans)
         return SeqSpan(first_seq=first, last_seq=last)
 
     def covered_by(self, rule_id: str, seq: int) -> bool:
-        """Tell whether a message was said after the notice of a rule, or was opened to it."""
+        """Tell whether a message was said after the notice of a rule."""
         noticed = self.noticed.get(rule_id)
-        if noticed is None:
-            return False
-        return seq > noticed or seq <= self.opened.get(rule_id, 0)
+        return noticed is not None and seq > noticed
 
 
 def _narrowed(ranges: tuple[SeqSpan, ...]) -> tuple[SeqSpan, ...]:

@@ -40,17 +40,14 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
     return agent if scope is None else f"{agent}#AUD#{key_part(scope)}"
 
 
-def shared_partition(
-    tenant: str, agent_id: str, *, role: str | None, user_id: str | None, subject: str | None
-) -> str:
+def shared_partition(tenant: str, agent_id: str, *, role: str, subject: str | None) -> str:
     """Return the partition of the vector index for words that may be told by sharing rules.
 
     Args:
         role: The role of the people whose words they are.
-        user_id: Without a role, the person.
         subject: Their only subject, for rules that ask for the same; None for other rules.
     """
-    whose = (f"{SHARED}{role or ''}", user_id or "", subject or "")
+    whose = (f"{SHARED}{role}", "", subject or "")  # the second part held persons until 0.3.0
     return owned_partition(tenant, agent_id, ":".join(map(key_part, whose)))
 
 

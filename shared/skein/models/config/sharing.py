@@ -5,38 +5,26 @@ All rules of a tenant are one item, so that one read decides a turn.
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
 from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, Value, key_part
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Check, Exists, Is, Item, Key, SortKeyPrefix, Update
 
 MAX_RULES = 100  # of a tenant, without those that have ended
-MAX_OWN_RULES = 10  # that one person makes for their own words
 LAST_VERSION = 99_999_999
 MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
-OWN_RULE = "Own rule"  # what operators see of the rules that people make
 RULES_CHANGED = "what the run was told may not be told any more"
 
 RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
 
 
 class SharingParty(Value):
-    """The people of one side of a rule: those with a role, or one person."""
+    """The people of one side of a rule: those to whom an operator gave a role."""
 
-    role: Annotated[RoleName | None, Field(description="Everybody with this role.")] = None
-    user_id: Annotated[Identifier | None, Field(description="This person alone.")] = None
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
-        if (self.role is None) == (self.user_id is None):
-            raise ValueError("name either a role or a user_id")
-        return self
-
-    def __str__(self) -> str:
-        return self.role or str(self.user_id)
+    role: Annotated[RoleName, Field(description="Everybody with this role.")]
 
 
 class SharingRuleFields(Value):
@@ -72,18 +60,29 @@ class SharingRule(SharingRuleFields):
         id: The id, `shr_<ulid>`.
         begins_at: From when on words count: the later one of its making and `starts_at`.
         withdrawn_at: When it was deleted; nothing is told by it any more.
-        own: Whether the person whose words they are made the rule.
     """
 
     id: Identifier
     begins_at: Instant
     withdrawn_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
-    own: Annotated[bool, Field(exclude_if=lambda own: not own)] = False
 
     def in_force(self, moment: datetime) -> bool:
         """Tell whether the rule holds at a time."""
         ends = [at for at in (self.ends_at, self.withdrawn_at) if at is not None]
         return self.begins_at <= moment and all(moment < at for at in ends)
+
+
+def _between_roles(rules: Iterable[Any]) -> list[Any]:
+    """Leave out stored rules that name a person, as 0.3.0 made them: they have no effect."""
+    return [
+        rule
+        for rule in rules
+        if isinstance(rule, SharingRule)
+        or not any("user_id" in rule[side] for side in ("from", "to"))
+    ]
+
+
+StoredRules = Annotated[tuple[SharingRule, ...], BeforeValidator(_between_roles)]
 
 
 class SharingRules(Stored):
@@ -93,14 +92,14 @@ class SharingRules(Stored):
         rules: The rules, oldest first.
         ended: The latest rules that were deleted or have ended.
         version: The optimistic lock, and the number of the newest version.
-        changed_by: The operator, or the person for a rule of their own, who made the version.
+        changed_by: The operator who made the version.
         epoch: Raised whenever something may not be told any more: a rule, a role or words were
             withdrawn. What a run was told is bound to it.
     """
 
     tenant: Tenant
-    rules: tuple[SharingRule, ...] = ()
-    ended: tuple[SharingRule, ...] = ()
+    rules: StoredRules = ()
+    ended: StoredRules = ()
     version: int = 0
     epoch: int = 0
     changed_at: Instant | None = None
@@ -175,7 +174,7 @@ class RulesVersion(Stored):
 
     tenant: Tenant
     version: int
-    rules: tuple[SharingRule, ...]
+    rules: StoredRules
     changed_at: Instant
     changed_by: Identifier
 
@@ -198,36 +197,3 @@ class RulesVersion(Stored):
     def to_item(self) -> Item:
         """Return the version as table attributes."""
         return self.attributes()
-
-
-class ProposedRule(Value):
-    """A sharing rule for the addressee's own words, which is made if the person says yes."""
-
-    to: SharingParty
-    reason: Name
-    ends_at: Instant | None = None
-
-    def made(self, rule_id: str, person_id: str, at: datetime) -> SharingRule:
-        """Return the rule for a person's own words that begins at a time."""
-        return SharingRule(
-            id=rule_id,
-            name=OWN_RULE,
-            reason=self.reason,
-            from_=SharingParty(user_id=person_id),
-            to=self.to,
-            ends_at=self.ends_at,
-            begins_at=at,
-            own=True,
-        )
-
-
-class SharingData(Stored):
-    """The data of the question whether others may be told a person's own words.
-
-    Attributes:
-        rule: The rule that a yes makes.
-        opens: The rule to which a yes opens the earlier words of the chat.
-    """
-
-    rule: Annotated[ProposedRule | None, Field(exclude_if=lambda value: value is None)] = None
-    opens: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None

@@ -34,8 +34,6 @@ ToolName = Literal[
     "ask_a_person",
     "ask_someone",
     "find_time",
-    "ask_to_share",
-    "ask_to_share_earlier",
     "enter_chat",
     "read_messages",
     "recall",

@@ -58,6 +58,7 @@ class User(UserFields, NamedModel, Stored):
         signed_out_at: When an operator last signed the person out. Tokens and tickets from before
             are refused.
         roles: The roles that operators gave this person, with some that have ended.
+        refuses_shared: Whether the person turned off being told what others said, by sharing rules.
         erasure_id: The erasure of this person. The record then holds no other data; it keeps the
             person out of new chats until it is deleted, too.
         version: The optimistic lock: every change raises it.
@@ -76,6 +77,7 @@ class User(UserFields, NamedModel, Stored):
     former_addresses: Annotated[tuple[Address, ...], Field(exclude_if=lambda all_: not all_)] = ()
     signed_out_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
     roles: Annotated[tuple[HeldRole, ...], Field(exclude_if=lambda roles: not roles)] = ()
+    refuses_shared: Annotated[bool, Field(exclude_if=lambda refuses: not refuses)] = False
     erasure_id: Identifier | None = None
     version: int = 1
     created_at: Instant

@@ -23,7 +23,6 @@ AuditKind = Literal[
     "context",
     "desk",
     "document",
-    "dry_run",
     "endpoint",
     "errand",
     "erasure",

@@ -37,7 +37,5 @@ def sharing_with(chat: Chat, message: Message, settings: Settings) -> SharingSta
         sharing = sharing.model_copy(update={"noticed": noticed})
     if sharing is None or message.sender.person_id != sharing.person_id:
         return sharing
-    for rule_id in message.opened_rules:
-        sharing = sharing.opened_to(rule_id)
     sharing = sharing.spoken(message.seq, message.created_at, pause_in(chat, settings))
     return sharing.kept_private(message.seq) if message.keeps else sharing

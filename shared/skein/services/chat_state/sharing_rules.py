@@ -1,6 +1,6 @@
 """Decide who may be told by a sharing rule what a person said to an agent alone.
 
-Nothing else knows the answer: prompts, explanations and previews all ask here. Told words are those
+Nothing else knows the answer: prompts and explanations ask here. Told words are those
 of one person, in that person's own direct chat, and memories that were made from such words alone;
 agents' words, groups and all other derived items are never told by a rule.
 """
@@ -27,20 +27,23 @@ Rules = tuple[SharingRule, ...]
 
 @dataclass(frozen=True, slots=True)
 class PersonRoles:
-    """A person with the roles that count."""
+    """A person with the roles that count.
+
+    Attributes:
+        refuses: Whether the person turned off being told what others said.
+    """
 
     user_id: str
     roles: tuple[Role, ...]
+    refuses: bool = False
 
     @classmethod
     def of(cls, user: User, moment: datetime) -> "PersonRoles":
         """Return a person with the roles of a time."""
-        return cls(user.id, roles_at(user.roles, moment))
+        return cls(user.id, roles_at(user.roles, moment), user.refuses_shared)
 
     def is_in(self, party: SharingParty) -> bool:
         """Tell whether the person belongs to one side of a rule."""
-        if party.user_id is not None:
-            return party.user_id == self.user_id
         return any(each.role == party.role for each in self.roles)
 
     @property
@@ -80,6 +83,15 @@ def may_tell(rule: SharingRule, author: PersonRoles, reader: PersonRoles) -> boo
 def covering(rules: Iterable[SharingRule], author: PersonRoles) -> Rules:
     """Return the rules that cover what a person says."""
     return tuple(rule for rule in rules if refusal_of_author(rule, author) is None)
+
+
+def telling(rules: Iterable[SharingRule], reader: PersonRoles) -> Rules:
+    """Return the rules by which a person may be told what others say."""
+    return tuple(
+        rule
+        for rule in rules
+        if reader.is_in(rule.to) and not (rule.same_subject and reader.subject is None)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +151,7 @@ class AuthorRules:
         if sharing is None:
             return SharingRefusal.NO_NOTICE
         if sharing.keeps(said.seq):
-            newest = sharing.private and said.seq >= sharing.newest_talk_from
+            newest = sharing.private and said.seq >= sharing.talk_from
             return SharingRefusal.PRIVATE if newest else SharingRefusal.KEPT
         over = sharing.is_over(said.seq, self.now, pause_in(chat, self.settings))
         return None if over else SharingRefusal.TALK_NOT_OVER
@@ -251,16 +263,23 @@ class ReaderRules:
         for_each = [
             dict.fromkeys(
                 _partition(tenant, agent_id, rule, reader.subject)
-                for rule in self.rules
-                if reader.is_in(rule.to) and not (rule.same_subject and reader.subject is None)
+                for rule in telling(self.rules, reader)
             )
             for reader in self.readers
         ]
-        if not for_each:
+        if self._refusal is not None:
             return ()
         first, *others = for_each
         common = (each for each in first if all(each in other for other in others))
         return tuple(common)[:MAX_PARTITIONS]
+
+    @property
+    def _refusal(self) -> SharingRefusal | None:
+        """Why these readers are told nothing at all; None if rules may tell them something."""
+        if not self.readers:
+            return SharingRefusal.NO_READER
+        refuses = any(reader.refuses for reader in self.readers)
+        return SharingRefusal.READER_REFUSES if refuses else None
 
     def rules_for(self, chat: Chat, said: SaidMessage | None, author: User | None) -> Rules:
         """Return the rules by which all readers may be told a message; see `decided`."""
@@ -279,11 +298,9 @@ class ReaderRules:
         if author is None:
             return Decision(refusal=SharingRefusal.AUTHOR_GONE)
         covered = AuthorRules(author, self.rules, self.now, self.settings)
-        refusal = covered.refusal(chat, said)
+        refusal = covered.refusal(chat, said) or self._refusal
         if refusal is not None or chat.sharing is None:
             return Decision(refusal=refusal)
-        if not self.readers:
-            return Decision(refusal=SharingRefusal.NO_READER)
         said_by, found = PersonRoles.of(author, said.at), list[SharingRule]()
         for reader in self.readers:
             refused = list[RuleRefusal]()
@@ -322,6 +339,5 @@ def _partition(tenant: str, agent_id: str, rule: SharingRule, subject: str | Non
         tenant,
         agent_id,
         role=rule.from_.role,
-        user_id=rule.from_.user_id,
         subject=subject if rule.same_subject else None,
     )

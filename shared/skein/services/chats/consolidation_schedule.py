@@ -151,7 +151,7 @@ def has_own_words(chat: Chat, agent: Membership) -> bool:
     A chat whose person was never told of a rule has none.
     """
     direct = chat.kind == "direct" and chat.sharing is not None
-    return direct and agent.own_words_read(chat) < chat.person_seq
+    return direct and agent.own_words_read < chat.person_seq
 
 
 def idle_at(chat: Chat, settings: Settings) -> datetime:

@@ -99,7 +99,7 @@ class NewMessage(Value):
         via: The choice by which a person agreed to post an agent's words. Such a post leaves the
             person's route and SEEN watermark as they are.
         errand_id: The errand whose end the message tells.
-        noticed_rules, opened_rules: See `Message`.
+        noticed_rules: See `Message`.
         sharing_stamp: The sharing rules by which the run was told others' words; None if it was
             told none.
         while_active: The item that must be active for the message to be posted.
@@ -131,7 +131,6 @@ class NewMessage(Value):
     via: Via | None = None
     errand_id: Identifier | None = None
     noticed_rules: tuple[Identifier, ...] = ()
-    opened_rules: tuple[Identifier, ...] = ()
     sharing_stamp: SharingStamp | None = None
     while_active: ActiveItem | None = None
 
@@ -504,7 +503,6 @@ def _numbered(
         via=new.via,
         errand_id=new.errand_id,
         noticed_rules=new.noticed_rules,
-        opened_rules=new.opened_rules,
         team=chat.holder.team if new.kind == "team" and chat.holder is not None else None,
         expires_at=kept_until(now, message_days(chat.retention)),
         correlation_id=current(),

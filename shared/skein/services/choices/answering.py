@@ -211,7 +211,7 @@ def _message(
     Raises:
         Unprocessable: The answer is not one of the options, or has no words.
     """
-    new = NewMessage(
+    return NewMessage(
         tenant=given.tenant,
         chat_id=given.chat_id,
         sender=MemberRef(kind="user", id=given.person_id),
@@ -225,7 +225,6 @@ def _message(
         overrides=given.overrides,
         answers=asked.sender.id if effect.triggers_agent else None,
     )
-    return effect.answer_message(new, asked, given)
 
 
 def _words(given: GivenAnswer, choice: Choice) -> str:

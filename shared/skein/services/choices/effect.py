@@ -133,10 +133,6 @@ class AnswerEffect:
         """
         return Consequence()
 
-    def answer_message(self, new: NewMessage, question: Message, given: GivenAnswer) -> NewMessage:
-        """Return the message of an answer with what the purpose adds to it."""
-        return new
-
 
 def check_once(new: NewMessage, asked: Sequence[Message]) -> None:
     """Refuse a question whose words an open question of the same agent has in the same chat.

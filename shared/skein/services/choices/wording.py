@@ -175,36 +175,6 @@ def question_of_service(name: str, text: str) -> str:
     return f"{name} asks: {in_quotes(text)} {name} gets your answer."
 
 
-def question_to_share(whom: str, reason: str, until: str | None, minutes: int) -> str:
-    """Return the question whether others may be told what a person says to agents alone.
-
-    Args:
-        whom: Who may be told, in plain words.
-        reason: Why, as both sides can read it.
-        until: When it ends; None: never.
-        minutes: How long after a talk the person can keep it private.
-    """
-    span = f"from now on until {until}" if until is not None else "from now on"
-    return (
-        f"May agents tell {whom}, if asked, what you write to them alone {span}? "
-        f"Reason: {in_quotes(reason)}. PRIVATE keeps a talk between us, at the latest {minutes} "
-        "minutes after its last message. Yes allows it."
-    )
-
-
-def question_to_share_earlier(whom: str, reason: str) -> str:
-    """Return the question whether those who may be told a person's words may be told earlier ones.
-
-    Args:
-        whom: Who may be told, in plain words.
-        reason: Why, as the rule says.
-    """
-    return (
-        f"May agents tell {whom}, if asked, also what you wrote to me here before you knew of "
-        f"that? Reason: {in_quotes(reason)}. What you kept private stays private. Yes allows it."
-    )
-
-
 def question_to_join(chat: Chat, invited: Invited) -> str:
     """Return the question to an invited person: `Ann invites you to "Team" (Ann and Ben). Join?`.
 

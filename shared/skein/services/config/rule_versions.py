@@ -1,26 +1,19 @@
-"""Write versions of a tenant's sharing rules; each change of a rule makes one.
+"""Write versions of a tenant's sharing rules; each change of a rule makes one."""
 
-Operators and people change rules by the API, and a person's yes to a choice makes a rule, too.
-"""
-
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from skein.errors import Conflict, Unprocessable
+from skein.errors import Conflict
 from skein.models.common.storage import Is, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.config.sharing import (
     MAX_ENDED,
-    MAX_OWN_RULES,
     MAX_RULES,
     RulesVersion,
-    SharingParty,
     SharingRule,
     SharingRules,
     epoch_raised,
 )
-from skein.models.directory.user import User
 from skein.ports import Table
 from skein.services.common.optimistic import revise
 
@@ -38,20 +31,6 @@ def rules_asked_again(table: Table, tenant: str) -> list[Write]:
     merge or an erasure.
     """
     return [epoch_raised(tenant)] if table.get(SharingRules.key_of(tenant)) is not None else []
-
-
-def check_people(table: Table, tenant: str, parties: Sequence[SharingParty]) -> None:
-    """Check that the people whom a rule names exist.
-
-    Raises:
-        Unprocessable: One does not exist, or is being erased.
-    """
-    named = [party.user_id for party in parties if party.user_id is not None]
-    keys = [User.key_of(tenant, user_id) for user_id in dict.fromkeys(named)]
-    found = table.get_many(keys) if keys else {}
-    users = [User.from_item(found[key]) for key in keys if key in found]
-    if len(users) < len(keys) or any(user.erasure_id is not None for user in users):
-        raise Unprocessable("a rule names a person who does not exist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +57,11 @@ class NewVersion:
         """Return the version with one more rule; those that have ended go.
 
         Raises:
-            Conflict: The tenant, or the person for their own words, has too many rules.
+            Conflict: The tenant has too many rules.
         """
         left = tuple(each for each in known.rules if each.ends_at is None or each.ends_at > at)
         if len(left) >= MAX_RULES:
             raise Conflict(f"a tenant has at most {MAX_RULES} sharing rules")
-        own = [each for each in left if each.own and each.from_ == rule.from_]
-        if rule.own and len(own) >= MAX_OWN_RULES:
-            raise Conflict(f"a person has at most {MAX_OWN_RULES} rules for their own words")
         over = tuple(each for each in known.rules if each not in left)
         return cls(known, (*left, rule), (*known.ended, *over), by, at)
 

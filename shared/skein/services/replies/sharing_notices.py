@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from skein.errors import Conflict, ExtraWriteFailed, LostLease, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.common.ownership import effect_id
-from skein.models.common.storage import Key
 from skein.models.config.sharing import SharingRule
-from skein.models.directory.user import User
 from skein.prompts import render
 from skein.services.chat_state.sharing_reads import SharingReading
 from skein.services.chat_state.sharing_rules import pause_in
@@ -56,17 +54,7 @@ class SharingNotices:
             return  # the chat or its person is gone; the answer finds out
 
     def _text(self, chat: Chat, rules: tuple[SharingRule, ...]) -> str:
-        keys = {rule.id: User.key_of(chat.tenant, str(rule.to.user_id)) for rule in rules}
-        asked = [keys[rule.id] for rule in rules if rule.to.user_id is not None]
-        found = self.chats.table.get_many(list(dict.fromkeys(asked))) if asked else {}
-
-        def whom(rule: SharingRule, key: Key) -> str:
-            if rule.to.role is not None:
-                return f"{rule.to.role} ({rule.reason})"
-            name = User.from_item(found[key]).name if key in found else str(rule.to.user_id)
-            return f"{name} ({rule.reason})"
-
-        people = _listed(list(dict.fromkeys(whom(rule, keys[rule.id]) for rule in rules)))
+        people = _listed([*dict.fromkeys(f"{rule.to.role} ({rule.reason})" for rule in rules)])
         minutes = round(pause_in(chat, self.settings).total_seconds() / 60)
         return render("notice_sharing", {"people": people, "minutes": str(minutes)})
 
