@@ -39,6 +39,8 @@ from skein.models.common.storage import Item, Key, Put, Update
 from skein.models.config.sharing import SharingParty, SharingRuleFields
 from skein.models.directory.address_index import TextConsent
 from skein.models.directory.profile_change import ProfileSource
+from skein.models.directory.role import HeldRole
+from skein.models.directory.user import User
 from skein.models.outbox.jobs import RecallJob
 from skein.outreach.api import NewOutreach
 from skein.outreach.outreaches import Outreaches
@@ -333,11 +335,13 @@ class _Furnisher:
         self._share()
 
     def _share(self) -> None:
-        """A sharing rule of the tenant, of which Ann was told in her direct chat."""
+        """A sharing rule of the tenant that covers what Ann says, of which her direct chat told."""
         changes, reason = self.world.app.get(RuleChanges), f"citron{self.words}"
         whose, whom = SharingParty(role="grower"), SharingParty(role="buyer")
         both = SharingRuleFields(name="Growers", reason=reason, from_=whose, to=whom)
         self.rule = changes.add(TENANT, both, by="usr_op").id
+        held = HeldRole(role="grower", since=NOON).model_dump(mode="json", exclude_none=True)
+        self.world.table.write(Update(User.key_of(TENANT, self.ann.id), set={"roles": [held]}))
         state = SharingState(
             person_id=self.ann.id, noticed={self.rule: 1}, talk_from=1, spoke_at=NOON
         )

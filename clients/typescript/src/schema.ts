@@ -377,26 +377,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/me/sharing/rules/{rule_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Delete a rule of the caller
-         * @description Only a rule that the caller made; nothing more is told by it.
-         */
-        delete: operations["remove_own_rule"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/chats/{chat_id}/sharing/keep": {
         parameters: {
             query?: never;
@@ -431,26 +411,6 @@ export interface paths {
          * @description Nobody is told them from now on. What was told before stays said.
          */
         post: operations["withdraw_words"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/chats/{chat_id}/sharing/rules/{rule_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Let a rule cover earlier words
-         * @description What the caller said in the chat before the notice of the rule may be told by it, too.
-         */
-        post: operations["open_earlier_words"];
         delete?: never;
         options?: never;
         head?: never;
@@ -735,8 +695,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get what others may be told of the caller's words
+         * Get what sharing rules tell of the caller's words, and tell the caller
          * @description Who may be told what the caller says to agents alone, and what was told to whom.
+         *
+         *     `told_by` lists the rules by which the caller may be told what others say.
          */
         get: operations["get_own_sharing"];
         put?: never;
@@ -744,27 +706,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/me/sharing/rules": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /**
-         * Add a rule for the caller's own words
-         * @description A rule for the caller's own words to agents, from now on.
+         * Change whether the caller is told what others said
+         * @description Without `receives`, no sharing rule tells the caller anything, in any of their chats.
          */
-        post: operations["add_own_rule"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
+        patch: operations["change_own_sharing"];
         trace?: never;
     };
     "/v1/agents/{agent_id}": {
@@ -2902,50 +2848,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/sharing/preview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Preview what an agent could use to answer a person
-         * @description Searches as for a prompt in the newest private chat of the person with the agent.
-         *
-         *     It needs the role `privacy` and a reason. The result may include what the prompt shows anyway.
-         */
-        get: operations["preview_sharing"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sharing/dry-run": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Try a change of sharing rules or roles
-         * @description Whom the change would let be told of whom, or stop. It writes nothing.
-         *
-         *     Messages are counted as of now; what is said before the notice of a new rule is not told by it.
-         */
-        post: operations["try_sharing_change"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/sharing-rules": {
         parameters: {
             query?: never;
@@ -3817,21 +3719,6 @@ export interface components {
             sha256: string;
         };
         /**
-         * NewOwnRule
-         * @description A rule for the caller's own words.
-         */
-        NewOwnRule: {
-            /** @description Who may be told. */
-            to: components["schemas"]["SharingParty"];
-            /** @description Why. */
-            reason: string;
-            /**
-             * Format: date-time
-             * @description When it ends; null: never.
-             */
-            ends_at?: string | null;
-        };
-        /**
          * OpenChoicePage
          * @description The caller's open choices, oldest first, on one page.
          */
@@ -3949,8 +3836,16 @@ export interface components {
             last_message: components["schemas"]["LastMessageResource"] | null;
         };
         /**
+         * OwnSharingChange
+         * @description Whether agents may tell the caller what others said.
+         */
+        OwnSharingChange: {
+            /** @description Whether sharing rules may tell the caller what others said. */
+            receives: boolean;
+        };
+        /**
          * OwnSharingResource
-         * @description What others may be told of what the caller says to agents alone, and what they were told.
+         * @description What sharing rules may tell of the caller's words, what they told, and what to the caller.
          */
         OwnSharingResource: {
             /** @description The caller's roles. */
@@ -3959,6 +3854,10 @@ export interface components {
             sentences: string[];
             /** @description The rules that cover the caller's words. */
             rules: components["schemas"]["OwnSharingRule"][];
+            /** @description Whether agents may tell the caller what others said, by rules. */
+            receives: boolean;
+            /** @description The rules that tell the caller what others said, if `receives`. */
+            told_by: components["schemas"]["ToldRule"][];
             /** @description The chats whose words are covered. */
             talks: components["schemas"]["OwnTalk"][];
             /** @description The newest words that were told, newest first. */
@@ -3975,8 +3874,6 @@ export interface components {
             shared_with: string;
             /** @description Why. */
             reason: string;
-            /** @description Whether the caller made the rule. */
-            own: boolean;
             /**
              * Format: date-time
              * @description From when on words count.
@@ -4347,51 +4244,6 @@ export interface components {
             decided?: components["schemas"]["DecidedCall"] | null;
         };
         /**
-         * SharingParty
-         * @description The people of one side of a rule: those with a role, or one person.
-         */
-        SharingParty: {
-            /** @description Everybody with this role. */
-            role?: string | null;
-            /** @description This person alone. */
-            user_id?: string | null;
-        };
-        /**
-         * SharingRuleResource
-         * @description A sharing rule.
-         */
-        SharingRuleResource: {
-            /** @description The id, an opaque text. */
-            id: string;
-            /** @description A name for operators. */
-            name: string;
-            /** @description Why; both sides can read it. */
-            reason: string;
-            /** @description Whose words may be told. */
-            from: components["schemas"]["SharingParty"];
-            /** @description To whom they may be told. */
-            to: components["schemas"]["SharingParty"];
-            /** @description Whether both must have exactly one subject, and the same. */
-            same_subject: boolean;
-            /**
-             * Format: date-time
-             * @description From when on words count.
-             */
-            begins_at: string;
-            /**
-             * Format: date-time
-             * @description When it ends; null: never.
-             */
-            ends_at: string | null;
-            /**
-             * Format: date-time
-             * @description When it was deleted; else null.
-             */
-            withdrawn_at: string | null;
-            /** @description Whether the person made it whose words they are. */
-            own: boolean;
-        };
-        /**
          * SharingStamp
          * @description The rules by which a run was told words of others; each of its posts checks them.
          */
@@ -4536,6 +4388,28 @@ export interface components {
             cached_tokens?: number;
             /** @description Output tokens of the model's hidden reasoning; nobody reads them. Default: `0`. */
             reasoning_tokens?: number;
+        };
+        /**
+         * ToldRule
+         * @description A sharing rule by which a person may be told what others said to agents alone.
+         */
+        ToldRule: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description Whose words may be told, in plain words. */
+            shared_by: string;
+            /** @description Why. */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description From when on words count.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it ends; null: never.
+             */
+            ends_at: string | null;
         };
         /**
          * ToolCall
@@ -5483,34 +5357,6 @@ export interface components {
             from_seq: number;
             /** @description The last message that the model was shown. */
             to_seq: number;
-        };
-        /**
-         * DryRunChange
-         * @description An author and a reader for whom a change makes a difference.
-         */
-        DryRunChange: {
-            /** @description The id, an opaque text. */
-            author_id: string;
-            /** @description The name of the author. */
-            author_name: string;
-            /** @description The id, an opaque text. */
-            reader_id: string;
-            /** @description The name of the reader. */
-            reader_name: string;
-            /** @description As it is now. */
-            before: components["schemas"]["PairState"];
-            /** @description As it would be. */
-            after: components["schemas"]["PairState"];
-        };
-        /**
-         * DryRunResource
-         * @description What a change of rules or roles would let people be told, or stop.
-         */
-        DryRunResource: {
-            /** @description The people for whom it makes a difference. */
-            pairs: components["schemas"]["DryRunChange"][];
-            /** @description Whether all were looked at: at most 1000 people, 100 pairs, and 100 newest messages of each author. */
-            complete: boolean;
         };
         /**
          * EffectiveSettingPage
@@ -6784,18 +6630,6 @@ export interface components {
             created_at: string;
         };
         /**
-         * PairState
-         * @description What one person may be told of what another said, before or after a change.
-         */
-        PairState: {
-            /** @description Whether what the author says from now on may be told. */
-            tells: boolean;
-            /** @description How many of the author's messages may be told now. */
-            messages: number;
-            /** @description In how many talks. */
-            talks: number;
-        };
-        /**
          * ParkedEventPage
          * @description A page of parked events, oldest first.
          */
@@ -7207,16 +7041,6 @@ export interface components {
             dismiss?: boolean;
         };
         /**
-         * RolesChange
-         * @description The roles that a person would have.
-         */
-        RolesChange: {
-            /** @description The person. */
-            user_id: string;
-            /** @description All roles, as in the user. */
-            roles: components["schemas"]["Role"][];
-        };
-        /**
          * RulesVersionPage
          * @description A page of versions, newest first.
          */
@@ -7490,26 +7314,12 @@ export interface components {
             operators_read_chats?: boolean | null;
         };
         /**
-         * SharingDryRun
-         * @description Changes of rules and roles to try, without writing anything.
+         * SharingParty
+         * @description The people of one side of a rule: those to whom an operator gave a role.
          */
-        SharingDryRun: {
-            /** @description New rules, as if they began now. Default: `[]`. */
-            add?: components["schemas"]["NewSharingRule"][];
-            /** @description The ids of rules that are deleted, or get an end. Default: `[]`. */
-            remove?: string[];
-            /** @description People with other roles. Default: `[]`. */
-            roles?: components["schemas"]["RolesChange"][];
-        };
-        /**
-         * SharingPreview
-         * @description What an agent could use to answer a person in private, best first.
-         */
-        SharingPreview: {
-            /** @description The private chat of the person and the agent. */
-            chat_id: string;
-            /** @description The passages that recall would show. */
-            items: components["schemas"]["UsableMessage"][];
+        SharingParty: {
+            /** @description Everybody with this role. */
+            role: string;
         };
         /**
          * SharingRuleChange
@@ -7537,6 +7347,39 @@ export interface components {
             items: components["schemas"]["SharingRuleResource"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
+        };
+        /**
+         * SharingRuleResource
+         * @description A sharing rule.
+         */
+        SharingRuleResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description A name for operators. */
+            name: string;
+            /** @description Why; both sides can read it. */
+            reason: string;
+            /** @description Whose words may be told. */
+            from: components["schemas"]["SharingParty"];
+            /** @description To whom they may be told. */
+            to: components["schemas"]["SharingParty"];
+            /** @description Whether both must have exactly one subject, and the same. */
+            same_subject: boolean;
+            /**
+             * Format: date-time
+             * @description From when on words count.
+             */
+            begins_at: string;
+            /**
+             * Format: date-time
+             * @description When it ends; null: never.
+             */
+            ends_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was deleted; else null.
+             */
+            withdrawn_at: string | null;
         };
         /**
          * SkillBody
@@ -8165,31 +8008,6 @@ export interface components {
             usage: components["schemas"]["CallUsage"] | null;
         };
         /**
-         * UsableMessage
-         * @description A passage that an agent could use for its answer to a person, and why it may.
-         */
-        UsableMessage: {
-            /** @description The id of a chat. */
-            chat_id: string;
-            /** @description The number of the message; of a memory, those that it was made from. */
-            seqs: number[];
-            /** @description Who posted the message. */
-            sender: components["schemas"]["SenderResource"];
-            /** @description The text, or the best part of a long one. */
-            text: string;
-            /**
-             * Format: date-time
-             * @description When it was posted.
-             */
-            created_at: string;
-            /** @description What decided: `open`, `presence`, `consent`, `membership` or `rule`; else the first condition that fails, such as `private` or `no_rule`. */
-            decided_by: string;
-            /** @description The same in plain words. */
-            why: string;
-            /** @description The rules by which the person may see it. */
-            rules: components["schemas"]["DecidingRule"][];
-        };
-        /**
          * UsageReportResource
          * @description A tenant's usage over some days, in rows.
          */
@@ -8469,7 +8287,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "dry_run" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "outreach" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "sharing" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
+        AuditKind: "agent" | "approval" | "audit" | "chat" | "consent" | "context" | "desk" | "document" | "endpoint" | "errand" | "erasure" | "export" | "goal" | "key" | "line" | "member" | "memory" | "message" | "number" | "outreach" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "sharing" | "skill" | "system" | "thread" | "token" | "tool" | "usage" | "user";
         /**
          * RespondMode
          * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
@@ -8505,7 +8323,7 @@ export interface components {
          * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`), whether a tool is called (`tool`), whether the person joins a chat (`invitation`), whether a number is still theirs (`number`), whether messages are forgotten (`forgetting`), what another person asks (`errand`), or whether others may be told what the person says to agents alone (`sharing`).
          * @enum {string}
          */
-        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number" | "forgetting" | "errand" | "sharing";
+        ChoicePurpose: "question" | "consent" | "tool" | "invitation" | "number" | "forgetting" | "errand";
         /**
          * ChoiceStatus
          * @description Whether a question is open, answered or expired.
@@ -8637,7 +8455,7 @@ export interface components {
          * @description A tool of agents.
          * @enum {string}
          */
-        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "find_time" | "ask_to_share" | "ask_to_share_earlier" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
+        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "find_time" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * Outsiders
          * @description Whether private prompts show words of people outside of the chat: `none`, or `quoted` with their source.
@@ -9925,35 +9743,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    remove_own_rule: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The id of a sharing rule. */
-                rule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. The response has no body. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            422: components["responses"]["Unprocessable"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     keep_talk: {
         parameters: {
             query?: never;
@@ -10009,42 +9798,6 @@ export interface operations {
                 "application/json": components["schemas"]["Withdrawal"];
             };
         };
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["OwnTalk"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["Unprocessable"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    open_earlier_words: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The id of a chat. */
-                chat_id: string;
-                /** @description The id of a sharing rule. */
-                rule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
         responses: {
             /** @description Success. */
             200: {
@@ -10691,7 +10444,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    add_own_rule: {
+    change_own_sharing: {
         parameters: {
             query?: never;
             header?: never;
@@ -10702,29 +10455,26 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "reason": "She looks after me.",
-                 *       "to": {
-                 *         "user_id": "usr_2"
-                 *       }
+                 *       "receives": false
                  *     }
                  */
-                "application/json": components["schemas"]["NewOwnRule"];
+                "application/json": components["schemas"]["OwnSharingChange"];
             };
         };
         responses: {
-            /** @description Created. */
-            201: {
+            /** @description Success. */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SharingRuleResource"];
+                    "application/json": components["schemas"]["OwnSharingResource"];
                 };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            409: components["responses"]["Conflict"];
+            404: components["responses"]["NotFound"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -16659,90 +16409,6 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            422: components["responses"]["Unprocessable"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    preview_sharing: {
-        parameters: {
-            query: {
-                /** @description The agent that would answer. */
-                agent_id: string;
-                /** @description The person who would ask. */
-                user_id: string;
-                /** @description What the person would ask. */
-                q: string;
-                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
-                reason?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SharingPreview"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Unprocessable"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    try_sharing_change: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "roles": [
-                 *         {
-                 *           "roles": [
-                 *             {
-                 *               "role": "father"
-                 *             }
-                 *           ],
-                 *           "user_id": "usr_1"
-                 *         }
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["SharingDryRun"];
-            };
-        };
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DryRunResource"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

@@ -202,6 +202,14 @@ class Option(TypedDict):
     label: str
 
 
+class OwnSharingChange(TypedDict):
+    """
+    Whether agents may tell the caller what others said.
+    """
+
+    receives: bool
+
+
 class OwnSharingRule(TypedDict):
     """
     A sharing rule, as a person sees it whose words it covers.
@@ -210,7 +218,6 @@ class OwnSharingRule(TypedDict):
     id: str
     shared_with: str
     reason: str
-    own: bool
     since: str
     ends_at: str | None
 
@@ -307,32 +314,6 @@ class SentCode(TypedDict):
     valid_until: str
 
 
-class SharingParty(TypedDict):
-    """
-    The people of one side of a rule: those with a role, or one person.
-    """
-
-    role: NotRequired[str | None]
-    user_id: NotRequired[str | None]
-
-
-SharingRuleResource = TypedDict(
-    'SharingRuleResource',
-    {
-        'id': str,
-        'name': str,
-        'reason': str,
-        'from': SharingParty,
-        'to': SharingParty,
-        'same_subject': bool,
-        'begins_at': str,
-        'ends_at': str | None,
-        'withdrawn_at': str | None,
-        'own': bool,
-    },
-)
-
-
 class SharingStamp(TypedDict):
     """
     The rules by which a run was told words of others; each of its posts checks them.
@@ -380,6 +361,18 @@ class TokenUsage(TypedDict):
     output_tokens: NotRequired[int]
     cached_tokens: NotRequired[int]
     reasoning_tokens: NotRequired[int]
+
+
+class ToldRule(TypedDict):
+    """
+    A sharing rule by which a person may be told what others said to agents alone.
+    """
+
+    id: str
+    shared_by: str
+    reason: str
+    since: str
+    ends_at: str | None
 
 
 class ToolCall(TypedDict):
@@ -773,20 +766,6 @@ class NewService(TypedDict):
     agent_ids: list[AgentId]
 
 
-NewSharingRule = TypedDict(
-    'NewSharingRule',
-    {
-        'name': str,
-        'reason': str,
-        'from': SharingParty,
-        'to': SharingParty,
-        'same_subject': NotRequired[bool],
-        'starts_at': NotRequired[str | None],
-        'ends_at': NotRequired[str | None],
-    },
-)
-
-
 class NewSkill(TypedDict):
     """
     A new skill of the tenant.
@@ -856,16 +835,6 @@ class NoteResource(TypedDict):
     from_seq: int
     seq: int
     at: str
-
-
-class PairState(TypedDict):
-    """
-    What one person may be told of what another said, before or after a change.
-    """
-
-    tells: bool
-    messages: int
-    talks: int
 
 
 class PauseTimes(TypedDict):
@@ -987,24 +956,13 @@ class Return(TypedDict):
     dismiss: NotRequired[bool]
 
 
-class RolesChange(TypedDict):
+class ServerToolApproval(TypedDict):
     """
-    The roles that a person would have.
-    """
-
-    user_id: str
-    roles: list[Role]
-
-
-class RulesVersionResource(TypedDict):
-    """
-    One version of a tenant's sharing rules.
+    An operator's approval of a tool of an MCP server.
     """
 
-    version: int
-    rules: list[SharingRuleResource]
-    changed_at: str
-    changed_by: str
+    tool: str
+    digest: str
 
 
 class ServiceChange(TypedDict):
@@ -1042,17 +1000,12 @@ class ServiceWithSecret(TypedDict):
 DeskWord: TypeAlias = str
 
 
-RemoveItem: TypeAlias = str
-
-
-class SharingDryRun(TypedDict):
+class SharingParty(TypedDict):
     """
-    Changes of rules and roles to try, without writing anything.
+    The people of one side of a rule: those to whom an operator gave a role.
     """
 
-    add: NotRequired[list[NewSharingRule]]
-    remove: NotRequired[list[RemoveItem]]
-    roles: NotRequired[list[RolesChange]]
+    role: str
 
 
 class SharingRuleChange(TypedDict):
@@ -1067,13 +1020,20 @@ class SharingRuleChange(TypedDict):
     ends_at: NotRequired[str | None]
 
 
-class SharingRulePage(TypedDict):
-    """
-    All sharing rules, oldest first.
-    """
-
-    items: list[SharingRuleResource]
-    next_cursor: str | None
+SharingRuleResource = TypedDict(
+    'SharingRuleResource',
+    {
+        'id': str,
+        'name': str,
+        'reason': str,
+        'from': SharingParty,
+        'to': SharingParty,
+        'same_subject': bool,
+        'begins_at': str,
+        'ends_at': str | None,
+        'withdrawn_at': str | None,
+    },
+)
 
 
 class SkillBody(TypedDict):
@@ -1251,7 +1211,7 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'dry_run', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'outreach', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'sharing', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'approval', 'audit', 'chat', 'consent', 'context', 'desk', 'document', 'endpoint', 'errand', 'erasure', 'export', 'goal', 'key', 'line', 'member', 'memory', 'message', 'number', 'outreach', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'sharing', 'skill', 'system', 'thread', 'token', 'tool', 'usage', 'user']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
@@ -1269,7 +1229,7 @@ ChatKind: TypeAlias = Literal['group', 'direct']
 Visibility: TypeAlias = Literal['open', 'private']
 
 
-ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number', 'forgetting', 'errand', 'sharing']
+ChoicePurpose: TypeAlias = Literal['question', 'consent', 'tool', 'invitation', 'number', 'forgetting', 'errand']
 
 
 ChoiceStatus: TypeAlias = Literal['open', 'answered', 'expired']
@@ -1335,7 +1295,7 @@ ReplyMode: TypeAlias = Literal['tools', 'text']
 HistoryFormat: TypeAlias = Literal['timeline', 'roles']
 
 
-ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'ask_someone', 'find_time', 'ask_to_share', 'ask_to_share_earlier', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
+ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'ask_someone', 'find_time', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
 
 
 Outsiders: TypeAlias = Literal['none', 'quoted']
@@ -1753,16 +1713,6 @@ class NewDevice(TypedDict):
     platform: Platform
 
 
-class NewOwnRule(TypedDict):
-    """
-    A rule for the caller's own words.
-    """
-
-    to: SharingParty
-    reason: str
-    ends_at: NotRequired[str | None]
-
-
 class OwnChange(TypedDict):
     """
     Changes to the caller's own record. Omitted fields stay; null removes a field.
@@ -1777,12 +1727,14 @@ class OwnChange(TypedDict):
 
 class OwnSharingResource(TypedDict):
     """
-    What others may be told of what the caller says to agents alone, and what they were told.
+    What sharing rules may tell of the caller's words, what they told, and what to the caller.
     """
 
     roles: list[Role]
     sentences: list[str]
     rules: list[OwnSharingRule]
+    receives: bool
+    told_by: list[ToldRule]
     talks: list[OwnTalk]
     disclosures: list[DisclosedWords]
 
@@ -2176,28 +2128,6 @@ class DraftResource(TypedDict):
     to_seq: int
 
 
-class DryRunChange(TypedDict):
-    """
-    An author and a reader for whom a change makes a difference.
-    """
-
-    author_id: str
-    author_name: str
-    reader_id: str
-    reader_name: str
-    before: PairState
-    after: PairState
-
-
-class DryRunResource(TypedDict):
-    """
-    What a change of rules or roles would let people be told, or stop.
-    """
-
-    pairs: list[DryRunChange]
-    complete: bool
-
-
 class EffectiveSettingResource(TypedDict):
     """
     A setting in force: its value and the level that set it.
@@ -2513,6 +2443,20 @@ class NewMemory(TypedDict):
     constitutional: NotRequired[bool]
 
 
+NewSharingRule = TypedDict(
+    'NewSharingRule',
+    {
+        'name': str,
+        'reason': str,
+        'from': SharingParty,
+        'to': SharingParty,
+        'same_subject': NotRequired[bool],
+        'starts_at': NotRequired[str | None],
+        'ends_at': NotRequired[str | None],
+    },
+)
+
+
 class NewThread(TypedDict):
     """
     A new thread of an agent.
@@ -2690,13 +2634,15 @@ class ReplayEdit(TypedDict):
     sections: NotRequired[ReplayEditSections | None]
 
 
-class RulesVersionPage(TypedDict):
+class RulesVersionResource(TypedDict):
     """
-    A page of versions, newest first.
+    One version of a tenant's sharing rules.
     """
 
-    items: list[RulesVersionResource]
-    next_cursor: str | None
+    version: int
+    rules: list[SharingRuleResource]
+    changed_at: str
+    changed_by: str
 
 
 class RunReasonResource(TypedDict):
@@ -2749,6 +2695,15 @@ class ServicePage(TypedDict):
     """
 
     items: list[ServiceResource]
+    next_cursor: str | None
+
+
+class SharingRulePage(TypedDict):
+    """
+    All sharing rules, oldest first.
+    """
+
+    items: list[SharingRuleResource]
     next_cursor: str | None
 
 
@@ -2921,21 +2876,6 @@ class TrialResource(TypedDict):
     status: ToolStatus
     content: str
     usage: CallUsage | None
-
-
-class UsableMessage(TypedDict):
-    """
-    A passage that an agent could use for its answer to a person, and why it may.
-    """
-
-    chat_id: str
-    seqs: list[int]
-    sender: SenderResource
-    text: str
-    created_at: str
-    decided_by: str
-    why: str
-    rules: list[DecidingRule]
 
 
 UsageReportResource = TypedDict(
@@ -3568,6 +3508,15 @@ class ReplayResource(TypedDict):
     ended_at: str
 
 
+class RulesVersionPage(TypedDict):
+    """
+    A page of versions, newest first.
+    """
+
+    items: list[RulesVersionResource]
+    next_cursor: str | None
+
+
 class SettingsResource(TypedDict):
     """
     The settings of a tenant. Null means that the deployment decides.
@@ -3636,15 +3585,6 @@ class SettingsResource(TypedDict):
     prices: NotRequired[Prices | None]
     message_templates: NotRequired[list[MessageTemplate] | None]
     operators_read_chats: NotRequired[bool | None]
-
-
-class SharingPreview(TypedDict):
-    """
-    What an agent could use to answer a person in private, best first.
-    """
-
-    chat_id: str
-    items: list[UsableMessage]
 
 
 class TenantOverridesChange(TypedDict):
