@@ -15,6 +15,7 @@ from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import User
 from skein.models.runs.completion import ModelRequest
 from skein.services.replies.sharing_notices import MAX_LISTED
+from tests.support.api_client import Client
 from tests.support.builders import NOON, TENANT, person
 from tests.support.fakes import Calls, calls
 from tests.support.family import COACH, EMMA, RINA, TOM, Family, chat_of
@@ -209,3 +210,21 @@ def test_tools_save_no_told_words_once_the_rule_is_withdrawn(family: Family) -> 
     family.model.script.append(withdrawn)
     family.says(TOM, ASKED)
     assert ANSWER not in family.prompt_of(TOM, "What do you know of the lesson?")
+
+
+def test_run_whose_rules_keep_changing_answers_without_told_words(family: Family) -> None:
+    shown = []
+    emma = Client(family, sub=EMMA.id)
+
+    def answer(request: ModelRequest) -> str:
+        shown.append(SECRET in words_of(request))
+        withdrawn = {"from_seq": len(shown), "to_seq": len(shown)}  # other words than the secret
+        kept = emma.post(f"/v1/chats/{chat_of(EMMA)}/sharing/withdraw", withdrawn)
+        assert kept.status == 200, kept.body
+        return f"answer {len(shown)}"
+
+    family.model.default = answer
+    family.says(TOM, ASKED)
+    [run] = family.runs(chat_of(TOM))
+    assert (shown, run.status) == ([True, True, False], "done")
+    assert family.texts(chat_of(TOM))[-1] == "answer 3"

@@ -61,6 +61,7 @@ from skein.services.chat_state.insiders import (
 )
 from skein.services.chat_state.sharing_reads import SharingReading, read_sharing
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
+from skein.services.runs import policy
 from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
 
@@ -194,6 +195,8 @@ class Reader:
             self.settings,
             again=run.activation > 1 or not prefetched,
         )
+        if sharing is not None and run.rebuilds > policy.MAX_TOLD_REBUILDS:
+            sharing = replace(sharing, for_readers=sharing.for_readers.without_rules)
         with _read_pool() as pool:
             if began is not None:
                 recalling = self.recall.start(read, prefetched, pool, sharing)

@@ -6,7 +6,7 @@ agents' words, groups and all other derived items are never told by a rule.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -254,6 +254,11 @@ class ReaderRules:
         """Return the rules that hold now, for readers with their roles of now."""
         standings = tuple(PersonRoles.of(reader, now) for reader in readers)
         return cls(rules.in_force(now), standings, rules.epoch, now, settings)
+
+    @property
+    def without_rules(self) -> "ReaderRules":
+        """The same readers, who are told nothing."""
+        return replace(self, rules=())
 
     def partitions(self, tenant: str, agent_id: str) -> tuple[str, ...]:
         """Return the partitions of an agent's index with what all readers may be told.

@@ -23,6 +23,7 @@ MAX_STEPS = 20
 MAX_CALLS_PER_STEP = 20
 MAX_WAITS = 10
 MAX_REBUILDS = 3  # when people keep joining the run's chat
+MAX_TOLD_REBUILDS = 1  # with words that sharing rules tell; more are built without such words
 WAIT_SECONDS = 300  # for a reply to a question, unless the run says until when it waits
 MAX_WAIT = timedelta(days=7)
 
