@@ -54,7 +54,6 @@ NOT_FOR_TOOLS = {
     "OwnSharing": "people decide what is told of their words, and to them",
     "Explanations": "operators ask why somebody may see something",
     "RuleChanges": "owners make sharing rules",
-    "TypedAnswers": "people answer questions in words",
     "TextConsents": "people and operators record consents to texts",
     "Erasures": "operators request erasures",
     "ErasurePreviews": "operators see what an erasure takes",

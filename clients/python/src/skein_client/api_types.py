@@ -956,15 +956,6 @@ class Return(TypedDict):
     dismiss: NotRequired[bool]
 
 
-class ServerToolApproval(TypedDict):
-    """
-    An operator's approval of a tool of an MCP server.
-    """
-
-    tool: str
-    digest: str
-
-
 class ServiceChange(TypedDict):
     """
     Changes to a service. Omitted and null fields stay unchanged.
