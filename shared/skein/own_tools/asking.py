@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from skein.errors import Correctable, ExtraWriteFailed, Failed, LostLease
+from skein.errors import AlreadyAsked, Correctable, ExtraWriteFailed, Failed, LostLease
 from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.interface.tool import refusals_as_tool_errors
@@ -90,7 +90,7 @@ class Approvals:
 
         Raises:
             Correctable: The question would be too long.
-            Failed: There is nobody to ask, or the person is asked already.
+            Failed: There is nobody to ask.
             LostLease: Another worker has taken the run over.
         """
         run = call.activation.run
@@ -107,7 +107,7 @@ class Approvals:
             question_to_call, title, arguments, service, chat, asked, done_at=done_at
         )
         requested = _requested(run, step, position, tool, person=asked)
-        return ASKED.format(seq=self._post(call, question, YES_NO, requested))
+        return self._post(call, question, YES_NO, requested, told=ASKED)
 
     def ask_for(
         self,
@@ -124,7 +124,7 @@ class Approvals:
 
         Raises:
             Correctable: The question cannot be asked in this chat.
-            Failed: There is nobody to ask, or the person is asked already.
+            Failed: There is nobody to ask.
             LostLease: Another worker has taken the run over.
         """
         run = call.activation.run
@@ -135,8 +135,7 @@ class Approvals:
         )
         requested = _requested(run, step, position, tool, person=asked)
         text = partial(question_of_service, tool.tool.service, question.text)
-        seq = self._post(call, text, options, requested, asks=question)
-        return SERVICE_ASKED.format(seq=seq)
+        return self._post(call, text, options, requested, told=SERVICE_ASKED, asks=question)
 
     @staticmethod
     def may_ask(run: Run) -> bool:
@@ -150,9 +149,14 @@ class Approvals:
         options: tuple[Option, ...],
         requested: RequestedCall,
         *,
+        told: str,
         asks: McpQuestion | None = None,
-    ) -> int:
-        """Post a question to the person, and return the number of the message."""
+    ) -> str:
+        """Post a question to the person, unless an equal one is open, and return what to tell.
+
+        Args:
+            told: What the model is told after a new question, with a place for its number.
+        """
         if not self.may_ask(call.activation.run):
             raise Failed(NOBODY_TO_ASK)
         with refusals_as_tool_errors():
@@ -165,10 +169,12 @@ class Approvals:
                     client_id=call.effect,
                     options=options,
                 )
+            except AlreadyAsked as error:
+                return f"not done yet: {error}"
             except ExtraWriteFailed as error:
                 raise LostLease(call.activation.run.id) from error
         call.activation.sent.append(sent)
-        return sent.seq
+        return told.format(seq=sent.seq)
 
     @staticmethod
     def person_of(call: ToolContext, tool: CallableTool, approved: RequestedCall) -> str | None:
