@@ -44,6 +44,7 @@ CHOOSABLE = {
     "SKEIN_CONSOLE_CLIENT_ID": "ConsoleClientId",
     "SKEIN_CONSOLE_ORIGINS": "ConsoleOrigins",
 }
+JWT_TENANT = "SKEIN_JWT_TENANT"
 # These variables would point an SDK to other endpoints or credentials.
 MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")
 
@@ -102,6 +103,9 @@ class StackEnvironment:
         for name, parameter in CHOOSABLE.items():
             if name in self.chosen:
                 parameters[parameter] = self.chosen[name]
+        if JWT_TENANT in self.chosen:  # the last part of the parameter, which is empty by default
+            claims = template.parameters()["JwtClaims"]
+            parameters["JwtClaims"] = f"{claims}{self.chosen[JWT_TENANT]}"
         unknown = parameters.keys() - template.parameters().keys()
         if unknown:
             raise BadTemplateError(f"the template has no parameter {', '.join(sorted(unknown))}")

@@ -43,6 +43,11 @@ def test_embeddings_model_of_the_user_reaches_the_settings(names: Mapping[str, s
     assert settings.embeddings_model == "text-embedding-3-small"
 
 
+def test_tenant_of_all_tokens_can_be_chosen(names: Mapping[str, str]) -> None:
+    settings = environment(names, SKEIN_JWT_TENANT="demo").settings(deployed_template())
+    assert (settings.jwt_tenant, settings.jwt_tenant_claim) == ("demo", "tenant")
+
+
 def test_models_of_the_template_can_all_be_chosen(names: Mapping[str, str]) -> None:
     variables = environment(names).variables(deployed_template())
     known = {name for name in variables if name.endswith("_MODEL")}

@@ -11,7 +11,7 @@ from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, DraftK
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.base import EntityId, Instant
 from skein.models.common.json_types import JsonBool
-from skein.models.common.person_names import MemberName
+from skein.models.common.person_names import TeamMemberName
 
 
 class NewHolder(Request):
@@ -21,7 +21,7 @@ class NewHolder(Request):
 
     holder: Annotated[Literal["me"], Field(description="Who takes the chat: the caller.")]
     name: Annotated[
-        MemberName | None,
+        TeamMemberName | None,
         Field(
             description="The name that people see; omitted: the name of the caller's token. "
             "A name like that of a member gets ` (team)` behind it."

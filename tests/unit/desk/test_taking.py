@@ -275,6 +275,10 @@ def test_holder_has_a_name_of_one_line_that_no_member_has(given: str, shown: str
     assert plain_name(holder.sender).count("team") == 1
 
 
+def test_holder_may_be_called_operator() -> None:
+    assert Desk(asked()).take(name="Operator").status == 200
+
+
 @pytest.mark.parametrize("name", ["Skein", "\u200bS.kein", "You", "\u202e"])
 def test_holder_with_a_reserved_name_is_refused(name: str) -> None:
     assert Desk(asked()).take(name=name).status == 422

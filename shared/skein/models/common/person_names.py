@@ -31,7 +31,8 @@ SECTIONS = frozenset(
         *("SKILLS", "TODAY", "TRIGGER", "USER PROFILE", "YOUR CHATS"),
     }
 )
-RESERVED = SECTIONS | {"System", "Operator", "Skein", "You"}
+OPERATOR = "Operator"
+RESERVED = SECTIONS | {"System", OPERATOR, "Skein", "You"}
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _DIGITS = 4
@@ -77,9 +78,7 @@ def unfit(name: str) -> str | None:
         return "a name must not look like the tag of a chosen name"
     if _LIKE_TEAM.search(visible):
         return "a name must not look like that of a person of the team"
-    if _letters(visible) in _RESERVED_LETTERS:
-        return "this name is reserved"
-    return None
+    return "this name is reserved" if _letters(visible) in _RESERVED_LETTERS else None
 
 
 def alike(name: str, other: str) -> bool:
@@ -103,6 +102,11 @@ def given_name(claim: str, user_id: str) -> str:
     return user_id if unfit(user_id) is None else f"Person {user_id}"
 
 
+def _fit_for_team(name: str) -> str:
+    """Return the name of a person of the team, who may be called what they are."""
+    return on_one_line(name) if alike(name, OPERATOR) else _fit(name)
+
+
 def _fit(name: str) -> str:
     why = unfit(name)
     if why is not None:
@@ -122,3 +126,4 @@ def _letters(text: str) -> str:
 _RESERVED_LETTERS = frozenset(_letters(name.casefold()) for name in RESERVED)
 
 MemberName = Annotated[Name, AfterValidator(_fit)]
+TeamMemberName = Annotated[Name, AfterValidator(_fit_for_team)]
