@@ -72,7 +72,7 @@ def test_killed_stack_loses_and_doubles_nothing(tmp_path: Path, kills: int) -> N
                 process.wait_until_ready()
         finally:
             process.kill()
-        found = _at_rest(data, model.base_url, acknowledged=ledger)
+        found = _at_rest(data, port, model.base_url, acknowledged=ledger)
     assert found.acknowledged
     wrong = [f"{v.check}: {what}" for v in verdicts(found) for what in _wrong(v, found, kills)]
     assert not wrong, f"seed {seed}: {wrong}"
@@ -118,9 +118,12 @@ def _writing(everybody: list[Person]) -> Iterator[None]:
         raise refused[0]
 
 
-def _at_rest(data: Path, model_url: str, *, acknowledged: Path) -> StoredState:
-    """Start the stack once more, let it finish its work, and return what is stored."""
-    config = Config(port=0, data_dir=data, openai_base_url=model_url, settings=SETTINGS)
+def _at_rest(data: Path, port: int, model_url: str, *, acknowledged: Path) -> StoredState:
+    """Start the stack once more, let it finish its work, and return what is stored.
+
+    It has the same port, because the addresses of pictures that are not fetched yet name it.
+    """
+    config = Config(port=port, data_dir=data, openai_base_url=model_url, settings=SETTINGS)
     with WatchedStack(config) as stack:
         quiet = drain(stack, Api(stack.url, TENANT), DRAIN_SECONDS)
         found = StoredState(acknowledged=acknowledged_in(ledger_of(acknowledged)))
