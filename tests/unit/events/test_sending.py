@@ -13,9 +13,17 @@ from skein.errors import NotFound, Unavailable, Unprocessable
 from skein.events.api import EndpointChange, NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.models.endpoint import EventEndpoint, EventType
-from skein.events.models.event import Event, ParkedEvent, QueuedEvent, event_id, event_number
+from skein.events.models.event import (
+    Event,
+    EventLane,
+    ParkedEvent,
+    QueuedEvent,
+    event_id,
+    event_number,
+)
 from skein.events.queuing import CACHED_FOR, EventQueue
 from skein.feed.events import events_of
+from skein.models.common.base import rfc3339
 from skein.models.common.http import HttpAnswer
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Page, Put, Query, Update, Write
@@ -169,6 +177,44 @@ def test_worker_that_was_overtaken_neither_sends_more_nor_holds_up_later_events(
     world.post("Three", person())
     world.run_ready()
     assert world.seqs == [3]
+
+
+def claimed_by_the_last_release(world: Told, endpoint: EventEndpoint, *, minutes: int) -> None:
+    """Claim the lane of the chat as a worker of release 0.3.0 does, which takes no place."""
+    lane = EventLane.key_of(TENANT, endpoint.id, "chat_1")
+    until = rfc3339(world.clock.now() + timedelta(minutes=minutes))
+    world.table.write(Update(lane, set={"busy_until": until}, add={"fence": 1}))
+
+
+def test_lane_that_a_worker_of_the_last_release_has_is_left_to_it() -> None:
+    world = Told()
+    world.chat(person(), bot(), respond="manual")
+    endpoint = world.endpoint()
+    world.service.errors = [*DOWN]
+    world.post("One", person())
+    world.run_ready()
+    claimed_by_the_last_release(world, endpoint, minutes=10)
+    world.later(minutes=3)
+    assert world.seqs == [1]
+    world.later(minutes=15)
+    assert world.seqs == [1, 1]
+
+
+def test_worker_whose_lane_the_last_release_has_taken_over_finishes_no_event() -> None:
+    world = Told()
+    world.chat(person(), bot(), respond="manual")
+    endpoint = world.endpoint()
+
+    def answer(_: Any) -> HttpAnswer:
+        if len(world.service.requests) == 1:
+            claimed_by_the_last_release(world, endpoint, minutes=1)
+        return HttpAnswer(status=204)
+
+    world.service.answer = answer
+    world.post("One", person())
+    world.run_ready()
+    world.later(minutes=20)
+    assert world.seqs == [1, 1]
 
 
 def test_event_that_cannot_be_queued_holds_the_later_ones() -> None:
