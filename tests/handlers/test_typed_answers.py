@@ -98,7 +98,9 @@ def test_typed_answer_with_two_open_questions_is_ordinary(world: World, husam: C
     assert [choice_in(world, seq).answer for seq in (1, 2)] == [None, None]
 
 
-@pytest.mark.parametrize("labels", [("Tuesday", "Friday"), ("Yes", "No", "Later")])
+@pytest.mark.parametrize(
+    "labels", [("Tuesday", "Friday"), ("Yes", "No", "Later"), ("Yes", "Yes please", "No")]
+)
 def test_typed_answer_to_other_options_is_ordinary(
     world: World, husam: Client, labels: tuple[str, ...]
 ) -> None:
@@ -242,6 +244,26 @@ def test_question_is_not_repeated_to_somebody_who_joined_since() -> None:
     world.post("Please confirm", COACH, run_id="run_asking")
     typed(Client(world))
     assert last(world).kind == "text"
+
+
+def test_question_is_not_repeated_to_somebody_who_joins_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    world.agent()
+    world.known(HUSAM, AHMAD)
+    world.chat(HUSAM, COACH, respond="manual")
+    ask(world, run_id="run_asking")
+    world.post("Please confirm", COACH, run_id="run_asking")
+    repeat = TypedAnswers.repeat
+
+    def late(self: TypedAnswers, message: Message) -> None:
+        world.add(AHMAD)
+        repeat(self, message)
+
+    monkeypatch.setattr(TypedAnswers, "repeat", late)
+    typed(Client(world))
+    assert [each.seq for each in world.messages("chat_1") if each.kind == "choice"] == [1]
 
 
 # ---------------------------------------------------------------------- on phones

@@ -113,7 +113,7 @@ class TypedAnswers:
         person = message.sender.ref
         try:
             optimistic(self.clock, lambda: self._repeat_once(message, person))
-        except (NotFound, Conflict):  # the agent has left, or a person of the team took the chat
+        except (NotFound, Conflict):  # the agent has left, the team took the chat, or people joined
             return
 
     def _repeat_once(self, message: Message, person: MemberRef) -> None:
@@ -147,6 +147,8 @@ class TypedAnswers:
         )
 
         def listed_again(snapshot: ChatSnapshot) -> Sequence[Write]:
+            if _joined_since(snapshot, question.seq):
+                raise Conflict("somebody has joined since the question")
             seq = snapshot.chat.last_seq + 1
             return (stored_choices(with_repeated(choices, listed, seq)),)
 
@@ -178,7 +180,7 @@ class TypedAnswers:
         if listed is None or question is None or question.choice is None:
             return None
         options = {typed_answer(each.label): each.id for each in question.choice.options}
-        if options.keys() != {"yes", "no"}:
+        if options.keys() != {"yes", "no"} or len(options) < len(question.choice.options):
             return None
         snapshot = read_snapshot(self.table, tenant, chat_id)
         return _Asked(snapshot, listed, question, options[typed])
@@ -194,10 +196,9 @@ class TypedAnswers:
         been there for the question.
         """
         chat, question = asked.snapshot.chat, asked.question
-        joined = (each.joined_seq for each in asked.snapshot.members if each.active)
         if asked.listed.repeated_seq is not None or chat.holder is not None:
             return None
-        if max(joined, default=0) >= question.seq:
+        if _joined_since(asked.snapshot, question.seq):
             return None
         writers = self._runs_since(chat, question.seq) if not asked.newest else set()
         return Unsure(question.seq) if writers <= {question.run_id} - {None} else None
@@ -256,6 +257,11 @@ def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
     """Return a message that starts no run, because its question is repeated."""
     changes = {"kind": "keyword", "reply_to": unsure.seq, "no_run_reason": Reason.TYPED_ANSWER}
     return new.model_copy(update=changes)
+
+
+def _joined_since(snapshot: ChatSnapshot, seq: int) -> bool:
+    """Tell whether somebody has joined a chat who was not there for a message."""
+    return any(each.active and each.joined_seq >= seq for each in snapshot.members)
 
 
 def _only_one(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
