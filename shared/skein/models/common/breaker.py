@@ -42,7 +42,7 @@ class Breaker(Value):
         return self.model_copy(update={"open_until": until, "probing": True})
 
     def unprobed(self, now: datetime) -> "Breaker":
-        """Return the breaker after a probe that made no call, so that the next call can be it."""
+        """Return the breaker after a probe that made no call; the next call probes instead."""
         return self.model_copy(update={"open_until": now, "probing": False})
 
     def failed(self, now: datetime, *, longest: timedelta = PAUSE) -> "Breaker":

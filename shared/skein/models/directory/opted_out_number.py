@@ -10,7 +10,7 @@ from skein.models.common.storage import META, Key, SortKeyPrefix
 
 
 class OptOutKey(Stored):
-    """The tenant's key of the hashes, without which nobody can look a number up.
+    """The tenant's key of the hashes; a number cannot be looked up without it.
 
     Attributes:
         secret: The key, in hexadecimal digits.
