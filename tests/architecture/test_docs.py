@@ -24,7 +24,6 @@ from skein.settings import PREFIX, Settings, variable
 from tests.support.background import DUE_TASKS
 from tests.support.template import deployed_template, ops_template
 from tools.reference.alarms import alarms_of, described
-from tools.reference.pages import PAGES as PAGES_OF_REFERENCE
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
@@ -390,38 +389,8 @@ def test_pages_and_headings_that_the_code_names_are_there(path: Path) -> None:
 # ---------------------------------------------------------------------- decisions
 
 
-def test_decisions_are_few_short_and_dated() -> None:
-    entries = re.split(r"^### ", page("decisions.md"), flags=re.MULTILINE)[1:]
-    assert len(entries) <= 40
-    for entry in entries:
-        title, _, text = entry.partition("\n")
+def test_decisions_are_dated() -> None:
+    titles = re.findall(r"^### (.+)$", page("decisions.md"), flags=re.MULTILINE)
+    assert titles
+    for title in titles:
         assert re.match(r"\d{4}-\d{2}-\d{2} \S", title), title
-        assert len(text.partition("\n## ")[0].split()) <= 100, title
-
-
-# ---------------------------------------------------------------------- size
-
-MAX_WORDS, MAX_PAGES = 80_000, 40
-
-
-def written_by_hand() -> list[Path]:
-    """The pages for readers that no command writes."""
-    folders = (DOCS, ROOT / "clients", ROOT / "bench")
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    pages += [page for folder in folders for page in folder.rglob("*.md")]
-    generated = {DOCS / name for name in PAGES_OF_REFERENCE}
-    measured = re.compile(r"^Written by `make ", re.MULTILINE)
-    return [
-        page
-        for page in pages
-        if page not in generated
-        and "node_modules" not in page.parts
-        and not measured.search(page.read_text(encoding="utf-8"))
-    ]
-
-
-def test_docs_stay_short() -> None:
-    pages = written_by_hand()
-    words = sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
-    assert words <= MAX_WORDS, f"{words} words are written by hand: shorten something else first"
-    assert len(pages) <= MAX_PAGES, "merge pages: " + ", ".join(sorted(page.name for page in pages))
