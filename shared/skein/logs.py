@@ -1,7 +1,7 @@
 """Structured logs: one JSON object per line, with the ids of the work in progress.
 
 Logs never hold a person's words. Phone numbers are masked, and only the messages of Skein's own
-errors are logged (see `skein.masking` and `docs/security.md`).
+errors are logged (see `skein.masking` and `docs/threat-model.md`).
 """
 
 import functools

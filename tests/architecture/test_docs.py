@@ -347,7 +347,7 @@ def test_tests_that_pages_name_are_there(path: Path) -> None:
 
 
 def test_each_threat_names_what_stops_it_and_a_test() -> None:
-    threats = rows(part(page("security.md"), "## Threat model"))
+    threats = rows(part(page("threat-model.md"), "## Attackers"))
     assert len(threats) >= 10
     for who, attack, stopped_by, shown_by in threats:
         assert who, threats
