@@ -2,12 +2,12 @@
 import { Conversation } from "./conversation.js";
 import { el, field, fill, select } from "./dom.js";
 import { Inbox, consents } from "./inbox.js";
-import { apiOf } from "./local.js";
+import { apiOf, operatorApi } from "./local.js";
 import { chatName } from "./names.js";
 import { newChat } from "./new_chat.js";
 import { Notifications } from "./notifications.js";
 import { KeepBar, ownSharing } from "./own_sharing.js";
-import { more } from "./parts.js";
+import { action, more, outcome, part } from "./parts.js";
 import { words } from "./words.js";
 
 const OTHER = "", AGENT = "agent/", CHAT = "chat/";
@@ -40,8 +40,10 @@ export class AppPhone {
     this.chat = select([], null, () => this.open());
     this.place = el("div", {});
     this.group = el("div", {});
+    this.unlisted = el("div", {});
+    this.outcome = outcome();
     this.root = el("section", { class: "phone", "aria-label": said.phone(number) },
-      el("div", { class: "row" }, field(said.person, this.person), this.naming, field(said.chat, this.chat)), this.group, this.place);
+      el("div", { class: "row" }, field(said.person, this.person), this.naming, field(said.chat, this.chat)), this.unlisted, this.group, this.place);
   }
 
   stop() {
@@ -72,7 +74,8 @@ export class AppPhone {
       if (turn !== this.#turn) return;
       this.#offer(groups, chosen);
       const people = [...this.#people.values()].filter((each) => each.id !== me.id);
-      fill(this.group, more(said.newGroup, newChat(api, this.#agents, people, (made) => this.open({ made }))));
+      fill(this.group, more(said.newGroup, newChat(api, this.#agents.filter(isOpen), people, (made) => this.open({ made }))));
+      if (this.chat.value === "") return;
       const chat = groups.find((each) => `${CHAT}${each.id}` === this.chat.value) ?? await this.#direct(api);
       if (turn === this.#turn) await this.#show(api, chat, me);
     } catch (error) {
@@ -81,10 +84,19 @@ export class AppPhone {
   }
 
   #offer(groups, chosen) {
-    const agents = this.#agents.map((each) => [`${AGENT}${each.id}`, each.name]);
-    const chats = groups.map((each) => [`${CHAT}${each.id}`, each.title || chatName(each)]);
-    fill(this.chat, [...agents, ...chats].map(([value, text]) => el("option", { value }, text)));
-    this.chat.value = [...agents, ...chats].some(([value]) => value === chosen) ? chosen : agents[0][0];
+    const agents = this.#agents.map((each) => [`${AGENT}${each.id}`, isOpen(each) ? each.name : said.unlisted(each.name), !isOpen(each)]);
+    const chats = groups.map((each) => [`${CHAT}${each.id}`, each.title || chatName(each), false]);
+    fill(this.chat, [...agents, ...chats].map(([value, text, disabled]) => el("option", { value, disabled }, text)));
+    const open = [...agents, ...chats].filter(([, , disabled]) => !disabled).map(([value]) => value);
+    this.chat.value = open.includes(chosen) ? chosen : open[0] ?? "";
+    fill(this.unlisted, this.#agents.filter((each) => !isOpen(each)).map((each) =>
+      el("p", { class: "hint" }, said.isUnlisted(each.name), " ", action(said.listIt(each.name), () => this.#list(each), this.outcome))), this.outcome);
+  }
+
+  /** List an agent, and open the person's chat with it. */
+  async #list(agent) {
+    Object.assign(agent, await (await operatorApi()).patch(`/v1/agents/${part(agent.id)}`, { listed: true, who_may_add: null }));
+    await this.open({ chosen: `${AGENT}${agent.id}` });
   }
 
   #direct(api) {
@@ -93,7 +105,8 @@ export class AppPhone {
   }
 
   async #show(api, chat, me) {
-    const inbox = new Inbox(this.#context, api, me.id, chat.id), keep = new KeepBar(api, chat.id);
+    const accepted = async (id) => this.open({ made: await api.get(`/v1/chats/${part(id)}`) });
+    const inbox = new Inbox(this.#context, api, me.id, accepted, chat.id), keep = new KeepBar(api, chat.id);
     const follower = {
       frame: (frame) => {
         for (const each of [inbox, keep]) each.frame(frame);
@@ -119,6 +132,9 @@ export class AppPhone {
     this.chat.append(el("option", { value }, chat.title || chatName(chat)));
   }
 }
+
+/** Whether people may open a chat with an agent. */
+function isOpen(agent) { return agent.who_may_add === null ? agent.listed : agent.who_may_add === "anyone"; }
 
 function isMember(chat, me) { return chat.members.some((each) => each.id === me.id && each.state !== "invited"); }
 

@@ -12,6 +12,7 @@ export class Inbox {
   #context;
   #api;
   #me;
+  #accepted;
   #except;
   #shown = null; // the questions that are shown, as JSON
   #reads = 0;
@@ -21,12 +22,14 @@ export class Inbox {
    * @param {object} context As pages get it.
    * @param {Api} api The API of the person.
    * @param {string} me The id of the person.
+   * @param {(chatId: string) => void} accepted Called with the group whose invitation was accepted.
    * @param {string|null} except The id of a chat whose questions are shown elsewhere.
    */
-  constructor(context, api, me, except = null) {
+  constructor(context, api, me, accepted, except = null) {
     this.#context = context;
     this.#api = api;
     this.#me = me;
+    this.#accepted = accepted;
     this.#except = except;
     this.root = el("section", { class: "inbox", hidden: true, "aria-label": said.name });
   }
@@ -76,6 +79,7 @@ export class Inbox {
         } finally {
           await this.refresh();
         }
+        if (invitation && answer.option === YES) await this.#accepted(asked.chat_id);
       }));
   }
 }

@@ -33,5 +33,5 @@ async function create({ api, config }, name, purpose, phone) {
   } catch (error) {
     return [said.withoutLine(agent.name, error.message), open];
   }
-  return [said.created(agent.name), config.local ? [" ", el("a", { href: "#/phone" }, said.text)] : null, open].flat();
+  return [said.created(agent.name), config.local ? [" ", el("a", { href: `#/phone/sms/${part(phone)}` }, said.text)] : null, open].flat();
 }

@@ -7,6 +7,7 @@ import { askReason, reasonFor } from "./reason.js";
 import { words } from "./words.js";
 
 const MOST = 300;
+const ASKS_TEAM = "ask_a_person"; // the tool
 const LIVE = new Set(["queued", "running", "waiting"]);
 const said = words.pages.why;
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
@@ -113,5 +114,6 @@ function row(run) {
 function outcomeOf(run) {
   const answer = run.preview?.answered;
   if (resultOf(run) === "answered") return el("span", { class: "clip" }, answer ? said.says(answer) : said.results.answered);
+  if (resultOf(run) === "silent" && run.tools.includes(ASKS_TEAM)) return el("span", {}, said.askedTeam);
   return el("span", { class: resultOf(run) === "failed" ? "bad-text" : "" }, run.meaning ?? words.runStatuses[run.status]);
 }

@@ -265,6 +265,7 @@ export const words = {
     title: "Title (optional)",
     open: "Open the chat",
     invited: "The chat is open. People join when they accept.",
+    nobody: "Choose an agent or a person.",
   },
   messages: {
     by: (person, agent) => `${person}, by ${agent}`,

@@ -49,7 +49,7 @@ export async function skills(api, _agent, _scope, again) {
   const found = await api.get("/v1/skills"); // always whole
   const list = el("ul", { class: "items" }, found.items.map((head) => el("li", {},
     lazy(head.name, async () => editor(await api.get(`/v1/skills/${part(head.name)}`)), { class: "more strong" }),
-    el("p", { class: "hint" }, [head.description, head.shipped ? said.shipped : said.own,
+    el("p", { class: "hint" }, [head.description.replace(/\.$/, ""), head.shipped ? said.shipped : said.own,
       head.tags.length > 0 ? said.tags(head.tags.join(", ")) : "", head.modes.length > 0 ? said.modes(head.modes.join(", ")) : ""]
       .filter(Boolean).join(", ")))));
 

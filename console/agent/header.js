@@ -27,7 +27,7 @@ export async function header(place, { api, config }, agent) {
     facts([[said.lines, lines.map((line) => line.phone).join(", ") || said.appOnly], [said.model, agent.model ?? said.ofDeployment],
       [said.state, agent.listed ? said.listed : said.unlisted]]),
     el("div", { class: "row start" }, action(said.talk, talk, told, { class: "primary" }),
-      config.local && lines.length > 0 ? el("a", { href: "#/phone" }, said.text) : null, copyId(agent.id)), told,
+      config.local && lines.length > 0 ? el("a", { href: `#/phone/sms/${part(lines[0].phone)}` }, said.text) : null, copyId(agent.id)), told,
     el("div", { class: "row start" },
       more(said.rename, renaming(agent, change)), more(said.changeLines, linesOf(api, agent, lines, again)),
       more(said.access, access(agent, change)), more(said.delete, deleting(api, path, agent)))));

@@ -32,6 +32,7 @@ export async function placesOf(api, agent) {
   const show = (chosen) => {
     for (const [kind, { node }] of Object.entries(pickers)) node.hidden = kind !== chosen;
     why.hidden = chosen === "";
+    reason.required = chosen === "user_id"; // a person's items are private; a chat may be open
   };
   const where = select([["user_id", said.toPerson], ["chat_id", said.inChat], ["", said.nowhere]], "user_id", show);
   show("user_id");

@@ -2,6 +2,7 @@
 import { timelineChart } from "../charts.js";
 import { el, field, select } from "../dom.js";
 import { action, card, facts, form, more, outcome, part, waitUntil, when } from "../parts.js";
+import { giveReason } from "../reason.js";
 import { words } from "../words.js";
 import { madeIn, pathOf } from "./items.js";
 import { cronWords, placesOf, planForm } from "./plan_form.js";
@@ -25,7 +26,8 @@ export async function plans(api, agent, scope, again) {
   const save = (of) => async (plan, given) => {
     const { reason = scope.reason, ...target } = given ?? of;
     await api.post(pathOf(agent, "plans", { reason }), { ...target, ...plan });
-    await again();
+    if (open && given !== null && target.user_id) showPlansOf(agent, target.user_id, reason);
+    else await again();
     return "";
   };
   return [
@@ -57,6 +59,12 @@ export async function plans(api, agent, scope, again) {
       place,
     ];
   }
+}
+
+/** Go to the plans of a person, for which a reason was given. */
+function showPlansOf(agent, userId, reason) {
+  giveReason(`user/${userId}`, reason);
+  location.hash = `#/agent/${part(agent.id)}/plans/user/${part(userId)}`;
 }
 
 /** Where a plan speaks: in its chat, to its person, or nowhere by itself. */

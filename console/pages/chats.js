@@ -22,7 +22,8 @@ function reading({ on, since }) {
 async function show(main, [chatId], context) {
   const { api, config } = context;
   const me = await api.get("/v1/me");
-  const inbox = new Inbox(context, api, me.id, chatId);
+  const accepted = (id) => { location.hash = `#/chats/${encodeURIComponent(id)}`; };
+  const inbox = new Inbox(context, api, me.id, accepted, chatId);
   const list = new ChatList(api, me.id, chatId), keep = new KeepBar(api, chatId);
   await Promise.all([list.more(), inbox.start()]);
   const follower = {

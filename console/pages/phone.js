@@ -18,7 +18,8 @@ const PREFIX = { sms: "", whatsapp: "whatsapp:" }; // of addresses, by channel
 const WINDOW_MS = 24 * 3_600_000; // in which WhatsApp takes any text
 const said = words.pages.phone;
 
-async function show(main, [kind = "sms"], context) {
+/** The page; `#/phone/sms/+15005550007` opens the texts with that line. */
+async function show(main, [kind = "sms", phone = null], context) {
   const body = el("div", {});
   const tab = (name) => el("a", { href: `#/phone/${name}`, "aria-current": name === kind ? "true" : null }, said.tabs[name]);
   fill(main,
@@ -27,12 +28,12 @@ async function show(main, [kind = "sms"], context) {
     el("p", { class: "about" }, said.abouts[kind]),
     body);
   const operator = await operatorApi();
-  return kind === "app" ? showApp(body, operator, context) : showTexts(body, operator, context, kind);
+  return kind === "app" ? showApp(body, operator, context) : showTexts(body, operator, context, kind, phone);
 }
 
 // ---------------------------------------------------------------------- SMS and WhatsApp
 
-async function showTexts(body, operator, context, channel) {
+async function showTexts(body, operator, context, channel, wanted) {
   const [all, agents] = await Promise.all([operator.items("/v1/lines", 200), operator.items("/v1/agents", 200)]);
   const lines = all.filter((each) => each.channels.includes(channel));
   if (lines.length === 0) {
@@ -40,11 +41,12 @@ async function showTexts(body, operator, context, channel) {
     return null;
   }
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
-  const phone = new TextPhone(context, channel, NUMBER, lines[0].phone);
+  const chosen = (lines.find((each) => each.phone === wanted) ?? lines[0]).phone;
+  const phone = new TextPhone(context, channel, NUMBER, chosen);
   const number = el("input", { type: "tel", value: NUMBER, autocomplete: "off", required: true,
     on: { change: () => phone.become(number.value.trim(), line.value) } });
   const line = select(lines.map((each) => [each.phone, said.lineOf(each.phone, names.get(each.agent_id) ?? each.agent_id)]),
-    lines[0].phone, () => phone.become(number.value.trim(), line.value));
+    chosen, () => phone.become(number.value.trim(), line.value));
   fill(body,
     el("div", { class: "phone" },
       el("div", { class: "row" }, field(said.number, number), field(said.line, line)),

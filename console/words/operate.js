@@ -81,7 +81,7 @@ export const settings = {
     privacy: "Privacy and retention",
   },
   value: "Value",
-  count: (all, changed) => (changed === 0 ? `${all} settings` : `${all} settings, ${changed} changed`),
+  count: (all, changed) => `${all} ${all === 1 ? "setting" : "settings"}${changed === 0 ? "" : `, ${changed} changed`}`,
   setBy: (source) => `set by ${source}`,
   sources: { agent: "the agent", line: "the line", tenant: "the tenant", stack: "the stack", environment: "the deployment" },
   unset: "not set",

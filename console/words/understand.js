@@ -26,6 +26,7 @@ export const why = {
   anyone: "Anyone",
   result: "What came of it",
   results: { any: "Anything", answered: "An answer", silent: "No answer", failed: "A failure", atWork: "Not done yet" },
+  askedTeam: "Asked your team",
   show: "Show",
   runsOf: (agent, day) => `Runs of ${agent}, ${day}`,
   first: "First words",

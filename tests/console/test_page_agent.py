@@ -396,7 +396,8 @@ def test_plan_says_where_it_speaks_and_reaches_a_person(driver: Driver) -> None:
     new.get_by_label("When").select_option("Each day or week")
     new.get_by_label("On which days").select_option("On Mondays")
     new.get_by_role("button", name="Create").press("Enter")
-    expect(new.get_by_label("Name")).to_have_value("")
+    expect(items(driver, "What comes next")).to_contain_text("Weekly look")
+    expect(driver.page.get_by_label("Whose")).to_have_value("user")
     query = "user_id=usr_planned&reason=The+complaint+4711"
     [plan] = client.ok("GET", f"/v1/agents/{agent}/plans?{query}", token=operator)["items"]
     assert (plan["name"], plan["cron"]) == ("Weekly look", "0 8 * * 1")

@@ -16,6 +16,7 @@ NOW = "2026-02-18T12:00:00.000Z"
 def open_new_chat(driver: Driver, title: str) -> None:
     page = driver.page
     page.get_by_text("New chat").click()
+    page.get_by_role("group", name="Agents").get_by_label("Coach", exact=True).first.check()
     page.get_by_label("Title (optional)").fill(title)
     page.get_by_role("button", name="Open the chat").click()
     expect(page.locator(".detail .composer textarea")).to_be_visible()
@@ -309,7 +310,9 @@ def test_invited_person_is_asked_at_once_and_accepts_in_the_console(driver: Driv
     driver.check_inert()
     inbox.get_by_role("button", name="Yes").click()
     expect(inbox).to_be_hidden()
-    expect(driver.page.locator(f'.links a[href="#/chats/{chat}"]')).to_be_visible()
+    expect(
+        driver.page.locator(f'.links a[href="#/chats/{chat}"][aria-current=true]')
+    ).to_be_visible()
 
 
 def test_owner_makes_another_owner_and_removes_a_member(driver: Driver) -> None:

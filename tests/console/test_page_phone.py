@@ -234,11 +234,17 @@ def test_two_phones_beside_each_other_show_a_group_from_both_sides(driver: Drive
     first.get_by_label("You are").select_option(label="Una")
     second.get_by_label("You are").select_option(label="Vic")
     first.get_by_text("New chat or group").click()
+    expect(
+        first.get_by_role("group", name="Agents").get_by_role("checkbox", checked=True)
+    ).to_have_count(0)
+    first.get_by_role("group", name="Agents").get_by_label("Coach", exact=True).first.check()
     first.get_by_label("Vic", exact=True).check()
     first.get_by_label("Title (optional)").fill("Sunday run")
     first.get_by_role("button", name="Open the chat").click()
     second.get_by_role("button", name="Yes").click()
-    second.get_by_label("Chat", exact=True).select_option(label="Sunday run")
+    expect(second.get_by_label("Chat", exact=True).locator("option:checked")).to_have_text(
+        "Sunday run"
+    )
     expect(first.get_by_label("Chat", exact=True)).to_have_value(re.compile("^chat/"))
     page.set_viewport_size({"width": 1440, "height": 900})
     driver.check_looks()
@@ -262,3 +268,31 @@ def test_sms_leads_to_what_followed_it_and_an_answer_to_its_reasons(driver: Driv
     driver.sign_in_again()
     expect(driver.page.locator("h1")).to_have_text("Why")
     expect(driver.page.locator("main")).to_contain_text("The SMS has arrived.")
+
+
+def test_unlisted_agent_is_greyed_until_it_is_listed(driver: Driver) -> None:
+    body = {"name": "Nils", "system_prompt": "You are Nils.", "listed": False}
+    agent = driver.client.ok("POST", "/v1/agents", body, token=driver.operator())["id"]
+    driver.open("#/phone/app")
+    chat = driver.page.get_by_label("Chat", exact=True)
+    expect(chat.locator(f'option[value="agent/{agent}"]')).to_be_disabled()
+    expect(chat.locator(f'option[value="agent/{agent}"]')).to_have_text("Nils (unlisted)")
+    driver.check_looks()
+    driver.page.get_by_role("button", name="List Nils").click()
+    expect(chat).to_have_value(f"agent/{agent}")
+    expect(driver.page.get_by_label("Your message")).to_be_focused()
+
+
+def test_address_with_a_line_opens_the_texts_with_it(driver: Driver) -> None:
+    token, line = driver.operator(), "+15005550177"
+    body = {"name": "Mira", "system_prompt": "You are Mira."}
+    agent = driver.client.ok("POST", "/v1/agents", body, token=token)["id"]
+    driver.client.ok("POST", "/v1/lines", {"phone": line, "agent_id": agent}, token=token)
+    driver.sign_in(f"#/agent/{agent}")
+    driver.page.get_by_role("link", name="Send it an SMS").click()
+    expect(driver.page.get_by_label("To the line")).to_have_value(line)
+    become_another_number(driver)
+    driver.send("Are you Mira?")
+    expect(driver.page.locator(".bubble.mine")).to_contain_text("Sent")
+    runs = driver.client.ok("GET", f"/v1/agents/{agent}/runs", token=token)["items"]
+    assert len(runs) == 1

@@ -155,6 +155,15 @@ def test_silence_of_an_earlier_time_leads_to_its_reason(
     expect(driver.page.locator("main")).to_contain_text("The model answered `[silence]`.")
 
 
+def test_run_that_asked_the_team_says_so_in_the_list(driver: Driver, model: ScriptedOpenAI) -> None:
+    asked = {"reason": "She wants one", "summary": "Maya wants to talk to a person"}
+    model.call_tools(("ask_a_person", asked)).say("[silence]")
+    _, agent = answered_chat(driver.client, ["I want to talk to a human"])
+    driver.sign_in(f"#/why/agent/{agent}")
+    driver.give_reason()
+    expect(driver.page.locator("tbody tr").first).to_contain_text("Asked your team")
+
+
 def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
     _, agent = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/why/agent/{agent}")

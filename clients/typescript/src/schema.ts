@@ -4149,6 +4149,8 @@ export interface components {
             previous_run_id: string | null;
             /** @description Notes on the prompts and the answers, e.g. that content was left out. */
             marks: (components["schemas"]["PromptMark"] | components["schemas"]["AnswerMark"] | "tool_outcome_unknown")[];
+            /** @description The names of the tools that the run used, in order of first use; empty if withheld. */
+            tools: string[];
             /** @description Why there is no answer, or not yet. Null if the run has answered. In lists only what the run records. */
             reason: components["schemas"]["Reason"] | null;
             /** @description The reason in one sentence. */

@@ -124,5 +124,5 @@ def _closed(tool: CallableTool) -> dict[str, int]:
 
 
 def title_of(tool: OwnTool) -> str:
-    """Return the begin of the question whether a call may be made."""
-    return tool.approval_text or f"Call {tool.name}"
+    """Return the beginning of the question whether a call may be made, without a question mark."""
+    return (tool.approval_text or "").rstrip(" ?") or f"Call {tool.name}"

@@ -296,6 +296,11 @@ def test_write_for_two_people_asks_first() -> None:
     )
 
 
+def test_approval_text_with_a_question_mark_is_asked_with_one() -> None:
+    world = asked(BOOKS, "Shall I?", record=BOOK, approval="person", approval_text="Book a table? ")
+    assert question(world).text.startswith('Book a table? {"day"')
+
+
 def test_yes_makes_the_recorded_call_once_and_tells_the_agent() -> None:
     world = asked(BOOKS, "Shall I?", "Booked!", record=BOOK, approval="person")
     first = the_run(world)

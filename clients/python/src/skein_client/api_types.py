@@ -3760,6 +3760,7 @@ class RunResource(TypedDict):
     held: HeldContent | None
     previous_run_id: str | None
     marks: list[PromptMark | AnswerMark | Literal['tool_outcome_unknown']]
+    tools: list[str]
     reason: Reason | None
     meaning: str | None
     reasons: list[RecordedReason]

@@ -176,6 +176,13 @@ class RunResource(Resource):
         tuple[RunMark, ...],
         Field(description="Notes on the prompts and the answers, e.g. that content was left out."),
     ]
+    tools: Annotated[
+        tuple[str, ...],
+        Field(
+            description="The names of the tools that the run used, in order of first use; empty "
+            "if withheld."
+        ),
+    ]
     reason: Annotated[
         Reason | None,
         Field(
@@ -229,7 +236,7 @@ class RunResource(Resource):
             "meaning": meaning_of(run.reason),
             "waits_until": _waits_until(run),
         }
-        return cls(**dict.fromkeys(cls.model_fields) | {"steps": (), "marks": ()} | shown | own)
+        return cls(**dict.fromkeys(cls.model_fields) | {"steps": (), "marks": (), "tools": ()} | shown | own)
 
     @classmethod
     def for_operators(
@@ -255,11 +262,11 @@ class RunResource(Resource):
     def for_members(cls, run: Run) -> Self:
         """Build the resource of a run, as members of its chat may see it.
 
-        `error`, the reasons, `held` and `traced_to` are omitted: the first two can name a run of
-        another chat, and the others people who are not members.
+        `error`, the reasons, `tools`, `held` and `traced_to` are omitted: the first three can tell
+        of another chat, and the others of people who are not members.
         """
         trigger = run.trigger.model_copy(update={"traced_to": None})
-        hidden = {"error": None, "reason": None, "reasons": (), "merged_into": None, "held": None}
+        hidden = {"error": None, "reason": None, "reasons": (), "merged_into": None, "held": None, "tools": ()}
         return cls.of(run.model_copy(update={**hidden, "trigger": trigger}))
 
 
