@@ -19,7 +19,7 @@ from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
 from tests.support.parameters import OTHER
 from tests.support.scripted_openai import ScriptedOpenAI
 from tools.deployment import deploy, layer, size
-from tools.install import runtime_python
+from tools.install import debian, runtime_python
 
 # A finder that knows nothing of the packages and folders that the layer leaves out.
 PRUNED = """
@@ -560,11 +560,11 @@ def test_debian_packages_come_from_the_mirror_of_this_machine(
     release = tmp_path / "os-release"
     release.write_text("ID=debian\nVERSION_CODENAME=bookworm\n", encoding="utf-8")
     sources = "bookworm-security http://a/security\nbookworm http://a/debian\n"
-    monkeypatch.setattr(runtime_python, "command", lambda _arguments: sources)
-    assert runtime_python.mirror(release) == "http://a/debian"
+    monkeypatch.setattr(debian, "command", lambda _arguments: sources)
+    assert debian.mirror(release) == "http://a/debian"
     release.write_text("ID=ubuntu\nVERSION_CODENAME=noble\n", encoding="utf-8")
-    with pytest.raises(runtime_python.NoRuntimePythonError, match="no source"):
-        runtime_python.mirror(release)
+    with pytest.raises(debian.NoPackageError, match="no source"):
+        debian.mirror(release)
 
 
 def test_python_from_debian_finds_its_own_libraries(
@@ -577,7 +577,7 @@ def test_python_from_debian_finds_its_own_libraries(
     file(root / "usr" / "bin" / "python3.13", "")
     file(root / "usr" / "bin" / "patchelf", "")
     calls: list[list[str]] = []
-    monkeypatch.setattr(runtime_python, "command", calls.append)
+    monkeypatch.setattr(debian, "command", calls.append)
     runtime_python.relocate(root, target, "3.13")
     loader, python = root / libraries / "ld-linux-x.so.2", str(root / "usr" / "bin" / "python3.13")
     program = [str(loader), "--library-path", str(root / libraries), str(root / "usr/bin/patchelf")]

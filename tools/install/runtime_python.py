@@ -9,7 +9,6 @@ needs only the standard library, pip, apt and dpkg.
 
 import contextlib
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -19,11 +18,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tools.deployment.layer import TEMPLATE, runtime_version
-from tools.install import packages
+from tools.install import debian, packages
 
 RELEASES = {"3.13": "trixie"}
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-TARGETS = ("apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages")
 PROBE = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
 
 
@@ -66,74 +63,29 @@ def install(version: str) -> Path:
     """Install the Python of a version and return the path of its interpreter.
 
     Raises:
-        NoRuntimePythonError: No release of Debian has it, or this machine does not use Debian.
+        NoRuntimePythonError: No known release of Debian has it.
+        NoPackageError: This machine cannot download Debian's packages.
     """
     release = RELEASES.get(version)
     if release is None:
         raise NoRuntimePythonError(f"no known release of Debian has Python {version}")
-    if not (shutil.which("apt-get") and shutil.which("dpkg-deb") and KEYRING.is_file()):
-        raise NoRuntimePythonError("this machine does not use Debian's packages")
     python = python_of(version)
     target = python.parents[2]
     print(f"setup: Python {version} from Debian {release}", flush=True)
     target.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
         root = Path(name) / "root"
-        for archive in download(Path(name) / "apt", release, version):
-            command(["dpkg-deb", "--extract", str(archive), str(root)])
+        needed = (f"python{version}", "python3-pip-whl", "patchelf")
+        for archive in debian.download(Path(name) / "apt", release, needed):
+            debian.command(["dpkg-deb", "--extract", str(archive), str(root)])
         relocate(root, target, version)
         [pip] = (root / "usr" / "share" / "python-wheels").glob("pip-*.whl")
         with zipfile.ZipFile(pip) as wheel:
             wheel.extractall(root / "usr" / "lib" / "python3" / "dist-packages")
         shutil.rmtree(target, ignore_errors=True)
         root.rename(target)
-    command([str(python), "-c", "import ctypes, sqlite3, ssl"])
+    debian.command([str(python), "-c", "import ctypes, sqlite3, ssl"])
     return python
-
-
-def download(folder: Path, release: str, version: str) -> list[Path]:
-    """Download the packages of the Python and all that they need; apt checks the signatures.
-
-    Raises:
-        NoRuntimePythonError: This machine has no mirror of Debian, or apt failed.
-    """
-    for name in ("state/lists/partial", "cache/archives/partial", "parts"):
-        (folder / name).mkdir(parents=True)
-    (folder / "status").touch()
-    source = f"deb [signed-by={KEYRING}] {mirror()} {release} main\n"
-    (folder / "sources.list").write_text(source, encoding="utf-8")
-    settings = {
-        "Dir::State": folder / "state",
-        "Dir::State::status": folder / "status",
-        "Dir::Cache": folder / "cache",
-        "Dir::Etc::SourceList": folder / "sources.list",
-        "Dir::Etc::SourceParts": folder / "parts",
-        "Dir::Etc::PreferencesParts": folder / "parts",
-        "APT::Install-Recommends": "false",
-        "APT::Sandbox::User": "root",
-        "Debug::NoLocking": "1",
-    }
-    apt = ["apt-get", "-q", *(f"-o{name}={value}" for name, value in settings.items())]
-    command([*apt, "update"])
-    needed = (f"python{version}", "python3-pip-whl", "patchelf")
-    command([*apt, "install", "--yes", "--download-only", *needed])
-    return sorted((folder / "cache" / "archives").glob("*.deb"))
-
-
-def mirror(release_file: Path = Path("/etc/os-release")) -> str:
-    """Return the URL of Debian's packages that this machine's apt uses.
-
-    Raises:
-        NoRuntimePythonError: apt has no source of this machine's release of Debian.
-    """
-    text = release_file.read_text(encoding="utf-8")
-    codename = re.search(r"^VERSION_CODENAME=(\w+)$", text, re.MULTILINE)
-    releases = {"stable", *([codename[1]] if codename else [])}
-    for line in command(TARGETS).splitlines():
-        release, _, url = line.partition(" ")
-        if release in releases and url:
-            return url
-    raise NoRuntimePythonError("apt has no source of Debian's packages")
 
 
 def relocate(root: Path, target: Path, version: str) -> None:
@@ -145,23 +97,11 @@ def relocate(root: Path, target: Path, version: str) -> None:
     python = binaries / f"python{version}"
     patchelf = [str(loader), "--library-path", str(libraries), str(binaries / "patchelf")]
     # In this order: patchelf 0.18 breaks a program whose interpreter it has changed before.
-    command([*patchelf, "--force-rpath", "--set-rpath", str(home), str(python)])
-    command([*patchelf, "--set-interpreter", str(home / loader.name), str(python)])
+    debian.command([*patchelf, "--force-rpath", "--set-rpath", str(home), str(python)])
+    debian.command([*patchelf, "--set-interpreter", str(home / loader.name), str(python)])
     for file in binaries.iterdir():
         if file != python:
             file.unlink()  # programs that were not relocated
-
-
-def command(arguments: Sequence[str]) -> str:
-    """Run a command and return its output.
-
-    Raises:
-        NoRuntimePythonError: The command failed; the message is its output.
-    """
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise NoRuntimePythonError(f"{arguments[0]}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
 
 
 def find_or_install(candidates: Iterable[str], version: str) -> str:
@@ -176,7 +116,7 @@ def find_or_install(candidates: Iterable[str], version: str) -> str:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return str(install(version))
-    except NoRuntimePythonError as error:
+    except (NoRuntimePythonError, debian.NoPackageError) as error:
         raise NoRuntimePythonError(
             f"the build needs Python {version}, the runtime of the functions, and cannot install "
             f"it ({error}): install it, or name it: make build PYTHON=/path/to/python{version}"
