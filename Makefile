@@ -144,12 +144,19 @@ load: $(DEVELOPMENT) $(FILES) ## Load-test the stack with 250 people (five minut
 fuzz: $(DEVELOPMENT) $(FILES) ## Fuzz the API and the webhooks (minutes)
 	@SKEIN_FUZZ=1 $(BIN)/python -m pytest tests/fuzz -m "" -n 2 --timeout 900 $(ARGS)
 
+# Each import is declared in a list, and all that is declared for the functions is imported.
+DEPTRY = $(BIN)/deptry --no-ansi --config requirements/deptry.toml
+DECLARED = $(shell ls requirements/*.in | paste -sd, -)
+
 .PHONY: lint
 lint: $(DEVELOPMENT) ## Check style, types and the template
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy $(foreach folder,$(CODE),$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
 	@PYTHONPATH=shared $(BIN)/lint-imports --no-cache >.cache/imports.log || { cat .cache/imports.log; exit 1; }
+	@{ $(DEPTRY) -rf requirements/layer.in,requirements/runtime.in shared functions \
+		&& $(DEPTRY) -rf $(DECLARED) --ignore DEP002 . shared functions clients/python/src; } >.cache/deptry.log 2>&1 \
+		|| { cat .cache/deptry.log; exit 1; }
 	@$(BIN)/cfn-lint template.yaml ops.yaml domains.yaml backups.yaml
 	@if test -x $(SAM); then AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint; fi
 

@@ -29,7 +29,7 @@ ExceptionInfo = (
 
 # At INFO, Twilio's library logs phone numbers, and the others log every request.
 LEVEL_VARIABLE = "POWERTOOLS_LOG_LEVEL"
-LIBRARIES = ("boto3", "botocore", "httpcore2", "httpx2", "openai", "requests", "twilio", "urllib3")
+LIBRARIES = ("botocore", "httpcore2", "httpx2", "openai", "requests", "twilio", "urllib3")
 
 logger = logging.getLogger(__name__)
 

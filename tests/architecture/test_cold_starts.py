@@ -23,7 +23,6 @@ WAITED_FOR = {"run_worker", "sms_delivery"}  # and what they call has a large li
 
 # Who may load what is heavy or none of their business, and who surely does.
 LOADED_BY = {
-    "boto3": set[str](),
     "lunr": {"run_worker"},
     "markdown_it": set[str](),
     "openai": {"run_worker"},

@@ -146,14 +146,12 @@ def prune_sdk(site: Path, services: Iterable[str]) -> None:
         SdkError: The SDK does not know a service, or has no vector search.
     """
     kept = sorted(services)
-    keep_folders(site / "boto3" / "data", kept)
     data = site / "botocore" / "data"
     keep_folders(data, kept)
     if missing := [service for service in kept if not (data / service).is_dir()]:
         raise SdkError(f"the SDK does not know {', '.join(missing)}")
     for file in list(data.rglob("examples-*.json")):
         file.unlink()
-    shutil.rmtree(site / "boto3" / "examples", ignore_errors=True)
     service, operation = NEEDED_OPERATION
     if operation not in operations(site, service):
         raise SdkError(f"the SDK has no {operation}: make lock UPGRADE=1")
