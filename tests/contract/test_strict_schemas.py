@@ -6,17 +6,22 @@ answers a request with any other strict schema with 400, and so fails each turn 
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from datetime import date
+from types import GenericAlias
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field, create_model
 
 from skein.adapters.openai.model import tools_on_wire
 from skein.agent.tools import TOOLS
+from skein.interface.tool import schema_for_models
 from skein.models.runs.completion import ToolSpec
+from skein.models.runs.reduced_schema import reduced
 from skein.models.runs.strict_schema import MAX_ENUM_VALUES, closed_if_strict
-from skein.own_tools.foreign_schema import reduced
 from skein.own_tools.items import CallableTool
 from skein.own_tools.models.tool import HttpCall, OwnTool
 from skein.own_tools.schema import fault_of_schema
@@ -186,11 +191,56 @@ def _objects(draw: st.DrawFn, parts: st.SearchStrategy[dict[str, Any]]) -> dict[
     return {"type": "object", "properties": properties, "required": required, **rest}
 
 
-@given(_objects(_schemas()))
+def _foreign() -> st.SearchStrategy[Any]:
+    """Schemas as others write them, and what only looks like one."""
+    words = ["type", "enum", "items", "properties", "required", "anyOf", "oneOf", "allOf", "$ref"]
+    words += ["const", "minLength", "maximum", "additionalProperties", "description", "title"]
+    kinds = st.sampled_from(["object", "array", "string", "integer", "null", "#", "#/$defs/a", 1])
+    values = st.none() | kinds | _schemas() | st.just({"type": "object", "properties": {"a": TEXT}})
+    inside = st.recursive(
+        values,
+        lambda part: (
+            st.lists(part, max_size=3)
+            | st.dictionaries(st.sampled_from([*words, "a", "b"]), part, max_size=4)
+        ),
+        max_leaves=12,
+    )
+    return st.dictionaries(st.sampled_from([*words, "$defs"]), inside, max_size=6)
+
+
+@given(_objects(_schemas()) | _foreign().map(lambda part: part | {"type": "object"}))
 def test_schema_is_strict_only_if_it_is_accepted(schema: dict[str, Any]) -> None:
+    given_as = json.dumps(schema)
     shown = reduced(schema)
     if fault_of_schema(shown) is None:
         assert accepted(sent(shown)) == []
+        assert reduced(shown) == shown
+    assert json.dumps(schema) == given_as
+
+
+TYPES: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([str, int, float, bool, date, UUID, Literal["a", "b"], Literal[1]])
+    | st.just(Annotated[str, Field(pattern="a", title="T", examples=["a"], max_length=9)])
+    | st.just(Annotated[int, Field(gt=1, description="D.")]),
+    lambda kind: (
+        st.builds(lambda one: one | None, kind)
+        | st.builds(lambda one, other: one | other, kind, kind)
+        | st.builds(lambda one: GenericAlias(list, (one,)), kind)
+        | st.builds(lambda one: create_model("Part", b=(one, ...), c=(one, None)), kind)
+    ),
+    max_leaves=3,
+)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), TYPES, max_size=3))
+def test_any_schema_of_pydantic_is_accepted(fields: dict[str, Any]) -> None:
+    given_as: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
+    model = create_model("Arguments", **given_as)
+    shown = reduced(model.model_json_schema())
+    assert (fault_of_schema(shown) or "at most 5 levels").endswith("at most 5 levels")
+    assert accepted(sent(shown)) == []
+    of_function = schema_for_models(model.model_json_schema())
+    assert accepted(ToolSpec(name="a", description="A.", parameters=of_function).function) == []
 
 
 @given(_objects(_schemas()))

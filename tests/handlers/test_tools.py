@@ -37,6 +37,27 @@ def test_tool_is_created_changed_restored_and_deleted(admin: Client) -> None:
     assert admin.get(f"{NAMED}/versions").status == 404
 
 
+def test_schema_of_a_tool_is_kept_in_the_words_that_providers_accept(admin: Client) -> None:
+    day = {"title": "Day", "anyOf": [{"$ref": "#/$defs/Day"}, {"type": "null"}], "default": None}
+    schema = {
+        "type": "object",
+        "title": "Look",
+        "properties": {"day": day, "order": {"type": "string"}},
+    }
+    defined = {"$defs": {"Day": {"type": "string", "format": "date"}}}
+    made = admin.post(TOOLS, LOOK_UP | {"parameters": schema | defined | {"required": ["order"]}})
+    assert made.status == 201
+    assert made.body["parameters"] == {
+        "type": "object",
+        "properties": {"day": {"type": "string"}, "order": {"type": "string"}},
+        "required": ["order"],
+    }
+    unclear = {"type": "object", "properties": {"order": {"title": "Order"}}}
+    refused = admin.patch(NAMED, {"parameters": unclear})
+    assert refused.status == 422
+    assert refused.body["error"]["message"].startswith("parameters.properties.order.type: ")
+
+
 def test_new_secret_takes_the_old_ones_place(admin: Client) -> None:
     made = admin.post(TOOLS, LOOK_UP).body
     renewed = admin.post(f"{NAMED}/secret", {})

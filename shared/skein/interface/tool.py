@@ -14,6 +14,7 @@ from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unpro
 from skein.interface.arguments import MAY_BE_EMPTY, NOT_SHOWN
 from skein.models.common.json_types import JsonBool
 from skein.models.runs.completion import ToolSpec
+from skein.models.runs.reduced_schema import OF_FUNCTION, reduced
 from skein.models.runs.strict_schema import closed_if_strict
 from skein.models.runs.tool_arguments import json_object
 from skein.services.common.quoting import quoted
@@ -21,8 +22,6 @@ from skein.services.common.quoting import quoted
 MAX_REASON = 300  # characters of the error for one argument
 MAX_LOCATION = 60  # characters of an argument's name in an error
 MAX_REASONS = 5  # arguments that one error names
-SHOWN = ("type", "enum", "items", "anyOf", "description")  # bounds are checked here, not shown
-NULL = {"type": "null"}
 
 ToolEffect = Literal["read", "send", "save", "end"]
 """The effect of a tool: `read` returns content to the model, `send` posts in chats, `save` changes
@@ -157,25 +156,7 @@ def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:
     """
     parts: dict[str, Any] = schema.get("properties", {})
     properties = {name: part for name, part in parts.items() if NOT_SHOWN not in part}
-    required = [name for name in properties if name in schema.get("required", ())]
-    shown: dict[str, Any] = {
-        "type": "object",
-        "properties": {name: _shown(part) for name, part in properties.items()},
-    }
-    if required:
-        shown["required"] = required
-    return closed_if_strict(shown)
-
-
-def _shown(part: dict[str, Any]) -> dict[str, Any]:
-    """Shorten the schema of one argument; null, which counts as not given, is not shown."""
-    shown = {key: part[key] for key in SHOWN if key in part}
-    if "items" in shown:
-        shown["items"] = _shown(shown["items"])
-    kinds = [_shown(each) for each in shown.pop("anyOf", ()) if each != NULL]
-    if len(kinds) == 1:
-        return kinds[0] | shown
-    return ({"anyOf": kinds} if kinds else {}) | shown
+    return closed_if_strict(reduced({**schema, "properties": properties}, words=OF_FUNCTION))
 
 
 @contextmanager

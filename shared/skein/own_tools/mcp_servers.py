@@ -18,7 +18,7 @@ from skein.models.common.http import (
     McpListing,
     McpReply,
 )
-from skein.own_tools.foreign_schema import reduced
+from skein.models.runs.reduced_schema import reduced
 from skein.own_tools.models.server_tool import ServerTool
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.signed_context import CallContext

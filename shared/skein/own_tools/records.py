@@ -17,6 +17,7 @@ from skein.errors import (
 )
 from skein.models.common.storage import Delete, Missing, Put, Query, Write, at_version
 from skein.models.directory.agent import Agent, is_built_in
+from skein.models.runs.reduced_schema import reduced
 from skein.own_tools.functions import installed_functions
 from skein.own_tools.http_requests import check_address
 from skein.own_tools.items import MAX_OF_AGENT, keys_named, own_names, tools_named
@@ -80,7 +81,7 @@ class OwnTools:
             created_at=now,
             changed_at=now,
             changed_by=by,
-            **{name: getattr(new, name) for name in ("name", *TOOL_FIELDS)},
+            **_reduced({name: getattr(new, name) for name in ("name", *TOOL_FIELDS)}),
         )
         self._check(tool)
         tool = tool.model_copy(update={"approved": self._approved(tool, (), by)})
@@ -325,7 +326,7 @@ class OwnTools:
         approved: tuple[ServerTool, ...] | None = None,
     ) -> OwnTool:
         """Store a tool's new values with the new version, and drop the oldest version."""
-        signed = {**given, "changed_at": self.clock.now(), "changed_by": by}
+        signed = {**_reduced(given), "changed_at": self.clock.now(), "changed_by": by}
         changed = tool.model_copy(update=signed)
         self._check(changed)
         moved = tool.mcp is None or changed.mcp is None or tool.mcp.url != changed.mcp.url
@@ -462,3 +463,9 @@ class OwnTools:
         name = tool.credentials.secret_arn.rpartition(":secret:")[2]
         if not name.startswith(prefix) or len(name) == len(prefix):
             raise Unprocessable(f"credentials.secret_arn: the secret's name must begin {prefix}")
+
+
+def _reduced(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool's fields with its schema in the words that all providers accept."""
+    parameters = given.get("parameters")
+    return {**given} if parameters is None else {**given, "parameters": reduced(parameters)}

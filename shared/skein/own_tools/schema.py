@@ -1,32 +1,28 @@
 """JSON schemas of tools' arguments: the part that all providers accept, and the check of values.
 
-Providers refuse references, combinations and unknown words in different ways. So a tool may use the
-words below only, which the check of a model's arguments knows, too.
+Schemas are checked after their reduction (`skein.models.runs.reduced_schema`). The check of a
+model's arguments knows the words that then remain.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-MAX_DEPTH = 5
-MAX_PARAMETERS = 60  # in all objects together
+from skein.models.runs.reduced_schema import (
+    BOUNDS,
+    COMMON,
+    LENGTHS,
+    MAX_DEPTH,
+    MAX_PARAMETERS,
+    MAX_WORDS,
+    OF_TYPE,
+)
+
 MAX_ENUM = 100
-MAX_WORDS = 1_000  # characters of one description
 PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-COMMON = frozenset({"type", "description", "enum"})
-OF_TYPE: Mapping[str, frozenset[str]] = {
-    "object": frozenset({"properties", "required", "additionalProperties"}),
-    "array": frozenset({"items", "minItems", "maxItems"}),
-    "string": frozenset({"minLength", "maxLength"}),
-    "integer": frozenset({"minimum", "maximum"}),
-    "number": frozenset({"minimum", "maximum"}),
-    "boolean": frozenset(),
-}
 # These words limit the length of lists and strings, and numbers themselves.
 SMALLEST = ("minItems", "minLength", "minimum")
 LARGEST = ("maxItems", "maxLength", "maximum")
-LENGTHS = ("minItems", "maxItems", "minLength", "maxLength")
-BOUNDS = (*LENGTHS, "minimum", "maximum")
 
 
 def fault_of_schema(schema: Mapping[str, Any]) -> str | None:
@@ -95,7 +91,7 @@ def _faults_of_object(
     if not isinstance(required, Sequence) or isinstance(required, str):
         yield f"{path}.required: it must be a list of names"
     else:
-        unknown = next((name for name in required if name not in properties), None)
+        unknown = next((name for name in required if name not in list(properties)), None)
         if unknown is not None:
             yield f"{path}.required: there is no parameter {str(unknown)[:64]!r}"
     if schema.get("additionalProperties", False) is not False:

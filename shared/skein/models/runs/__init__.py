@@ -4,6 +4,7 @@ __all__ = [
     "completion",
     "provenance",
     "recordable",
+    "reduced_schema",
     "run",
     "step",
     "strict_schema",
