@@ -44,6 +44,8 @@ assert client.messages.create and client.messages.list
 """
 USE_OPENAI = """
 from skein.adapters.openai.model import OpenAIModel
+from openai.providers.bedrock import bedrock
+assert bedrock(region="eu-west-1", access_key_id="a", secret_access_key="b")
 from skein.models.runs.completion import ModelMessage, ModelRequest
 model = OpenAIModel(api_key=lambda: "key", base_url={base_url!r})
 request = ModelRequest(

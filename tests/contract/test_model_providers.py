@@ -1,16 +1,16 @@
 """Providers of models: the recipes of docs/how-to.md, each with a stand-in for its provider."""
 
-import base64
+import hashlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 import pytest
 
-from skein.adapters.openai.bedrock_tokens import bedrock_region
-from skein.adapters.openai.model import OpenAIModel
+from skein.adapters.openai.bedrock import bedrock_region
 from skein.bootstrap.ports import Ports
-from skein.errors import KeyRefused, MissingSecret
+from skein.errors import KeyRefused
 from skein.models.runs.completion import ModelMessage, ModelRequest, ToolSpec
 from skein.ports import LanguageModel
 from skein.services.common.model_json import json_object_in
@@ -24,6 +24,21 @@ TOOL = ToolSpec(
     description="Look something up.",
     parameters={"type": "object", "properties": {"days": {"type": "integer"}}},
 )
+REQUEST = ModelRequest(
+    model="openai.gpt-oss-20b-1:0",
+    messages=(ModelMessage(role="user", content="Hi"),),
+    max_output_tokens=16,
+    timeout_seconds=10,
+)
+ANSWER = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hello"}}
+    ],
+}
 BEDROCK = "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1"
 
 
@@ -120,25 +135,43 @@ def _role(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_role")
-def test_role_signs_a_short_lived_token_for_the_region_without_any_secret() -> None:
-    ports = Ports(Settings(openai_base_url=BEDROCK), secrets=MemorySecrets({}))
-    token = ports.openai._api_key()
-    assert token.startswith("bedrock-api-key-")
-    signed = base64.b64decode(token.removeprefix("bedrock-api-key-")).decode()
-    parts = urlsplit(f"https://{signed}")
-    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-    assert (parts.hostname, parts.path) == ("bedrock.amazonaws.com", "/")
-    assert (query["Action"], query["Version"]) == ("CallWithBearerToken", "1")
-    assert query["X-Amz-Credential"].endswith("/eu-west-1/bedrock/aws4_request")
-    assert (query["X-Amz-Expires"], query["X-Amz-Security-Token"]) == ("900", "session")
-    assert "secret" not in signed
+@pytest.mark.parametrize(
+    ("url", "scope"),
+    [
+        (BEDROCK, "eu-west-1/bedrock/aws4_request"),
+        ("https://bedrock-mantle.us-east-2.api.aws/v1", "us-east-2/bedrock-mantle/aws4_request"),
+    ],
+)
+def test_role_signs_each_request_for_the_region_without_any_secret(
+    monkeypatch: pytest.MonkeyPatch, url: str, scope: str
+) -> None:
+    sent: list[httpx2.Request] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request)
+        return httpx2.Response(503 if len(sent) == 1 else 200, json=ANSWER)
+
+    transport = httpx2.MockTransport(answer)
+    monkeypatch.setattr("openai.DefaultHttpxClient", partial(httpx2.Client, transport=transport))
+    ports = Ports(Settings(openai_base_url=url), secrets=MemorySecrets({}))
+    assert ports.openai.complete(REQUEST).text == "Hello"
+    for request in sent:
+        signature = request.headers["authorization"]
+        assert signature.startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
+        assert f"/{scope}, SignedHeaders=" in signature
+        assert "x-amz-security-token" in signature
+        assert request.headers["x-amz-security-token"] == "session"
+        digest = hashlib.sha256(request.content).hexdigest()
+        assert request.headers["x-amz-content-sha256"] == digest
+    assert [str(request.url) for request in sent] == [f"{url}/chat/completions"] * 2
 
 
 @pytest.mark.usefixtures("_role")
 def test_key_in_the_secret_goes_before_the_role() -> None:
     settings = Settings(openai_secret="models", openai_base_url=BEDROCK)
     ports = Ports(settings, secrets=MemorySecrets({"models": {"api_key": KEY}}))
-    assert ports.openai._api_key() == KEY
+    with ports.openai._connected() as connection:
+        assert connection.client.api_key == KEY
 
 
 @pytest.mark.parametrize(
@@ -156,19 +189,8 @@ def test_tokens_of_the_role_go_to_bedrock_alone(url: str | None, region: str | N
     assert bedrock_region(url) == region
 
 
-def test_each_call_has_a_key_of_its_own_if_keys_expire() -> None:
-    keys = iter(["checked", "first", "second"])
-    with running(PROVIDERS[0]) as provider:
-        model = OpenAIModel(api_key=lambda: next(keys), base_url=provider.url, key_expires=True)
-        request = asked(provider).model_copy(update={"model": provider.model})
-        for _ in range(2):
-            model.complete(request)
-        model.close()
-    assert provider.keys == ["first", "second"]
-
-
 def test_function_without_a_role_or_a_key_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = Ports(Settings(openai_base_url=BEDROCK), secrets=MemorySecrets({}))
     monkeypatch.setattr(ports.aws, "credentials", lambda: None)
-    with pytest.raises(MissingSecret):
-        ports.openai._api_key()
+    with pytest.raises(KeyRefused, match="no credentials"):
+        ports.openai.complete(REQUEST)

@@ -275,22 +275,23 @@ class Ports:
                 function's role signs in to Bedrock.
             base_url: The provider's address; None for OpenAI.
         """
-        from skein.adapters.openai.bedrock_tokens import bedrock_region, bedrock_token
+        from skein.adapters.openai.bedrock import bedrock_region, bedrock_signer
         from skein.adapters.openai.model import OpenAIModel
 
         secret, region = self.settings.openai_secret, bedrock_region(base_url)
 
-        def api_key() -> str:
+        def api_key() -> str | None:
             fields = self.secrets.get(secret) if secret else {}
-            if region is not None and secret_field not in fields:
-                return bedrock_token(self.aws, region)
-            return fields[secret_field]
+            return fields.get(secret_field)
+
+        def signer() -> object:
+            return bedrock_signer(str(base_url), str(region), self.aws.credentials)
 
         return OpenAIModel(
             api_key=api_key,
             base_url=base_url,
             reasoning_tokens=self.settings.reasoning_tokens,
-            key_expires=region is not None,
+            signer=signer if region is not None else None,
             tokens=lambda: self.tokens,
         )
 

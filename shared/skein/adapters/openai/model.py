@@ -94,11 +94,13 @@ class OpenAIModel:
     and never closed while a call uses it.
 
     Args:
-        api_key: Returns the key; called when the key is needed, so that no secret is read before.
+        api_key: Returns the key, None if there is none; called when the key is needed, so that no
+            secret is read before.
         base_url: The base URL of a compatible API; None for OpenAI's own.
         reasoning_tokens: The tokens that a reasoning model may use before its answer. They are
             added to the limit of the answer, which they would otherwise use up.
-        key_expires: Whether the key is for one call, so that each call needs a new one.
+        signer: Returns the SDK's provider that signs requests if there is no key; None if requests
+            need a key.
         tokens: Returns the counter that estimates the tokens of a streamed answer, if the provider
             does not count them; None counts 0.
     """
@@ -106,16 +108,16 @@ class OpenAIModel:
     def __init__(
         self,
         *,
-        api_key: Callable[[], str],
+        api_key: Callable[[], str | None],
         base_url: str | None,
         reasoning_tokens: int = 0,
-        key_expires: bool = False,
+        signer: Callable[[], Any] | None = None,
         tokens: Callable[[], ModelTokens] | None = None,
     ) -> None:
         self._api_key = api_key
         self._base_url = base_url
         self._reasoning_tokens = reasoning_tokens
-        self._key_expires = key_expires
+        self._signer = signer
         self._tokens = tokens
         self._connection: _Connection | None = None
         self._lock = threading.Lock()
@@ -376,19 +378,19 @@ class OpenAIModel:
 
         try:
             api_key = self._api_key()  # first, since it may raise
-        except (MissingSecret, KeyError) as error:
+        except MissingSecret as error:
             raise KeyRefused("there is no API key for the model") from error
+        access: dict[str, Any] = {"api_key": api_key, "base_url": self._base_url}
+        if api_key is None:
+            if self._signer is None:
+                raise KeyRefused("there is no API key for the model")
+            access = {"provider": self._signer()}
         hooks: dict[str, list[Callable[..., Any]]] = {
             "request": [_no_late_retry],
             "response": [_no_long_pause],
         }
         http_client = DefaultHttpxClient(event_hooks=hooks)
-        client = OpenAI(
-            api_key=self._api_key if self._key_expires else api_key,
-            base_url=self._base_url,
-            max_retries=SDK_RETRIES,
-            http_client=http_client,
-        )
+        client = OpenAI(**access, max_retries=SDK_RETRIES, http_client=http_client)
         # The SDK closes an HTTP client that it created, but not one that was passed in.
         weakref.finalize(client, http_client.close)
         return client
