@@ -287,6 +287,22 @@ licences: $(TOOLS) $(DEVELOPMENT) ## List the licences of the layer's packages: 
 		--packages $$(sed -nE 's/^([a-z0-9._-]+)==.*/\1/p' requirements/layer.txt) \
 		--output-file THIRD_PARTY_LICENSES.csv >/dev/null
 
+SBOM = PYTHONWARNINGS=ignore .cache/tools/bin/cyclonedx-py requirements --pyproject pyproject.toml \
+	--output-reproducible --validate
+
+.PHONY: sbom
+sbom: $(TOOLS) ## Write the bills of materials of a release (CycloneDX): build/release/*.cdx.json
+	@mkdir -p build/release
+	@cat requirements/layer.txt requirements/data.txt | $(SBOM) -o build/release/skein-layer.cdx.json -
+	@$(SBOM) -o build/release/skein-local.cdx.json requirements/run.txt
+
+.PHONY: audit
+audit: $(TOOLS) ## Check all pinned packages for known vulnerabilities (needs the network and npm)
+	@for list in requirements/*.txt; do .cache/tools/bin/pip-audit --strict --disable-pip \
+		--require-hashes --progress-spinner off -r $$list || failed=1; done; test -z "$$failed"
+	@for folder in clients/typescript tests/e2e/generators; do \
+		npm audit --prefix $$folder --package-lock-only || failed=1; done; test -z "$$failed"
+
 .PHONY: clean
 clean: ## Delete all installed and built files, but keep the local stack's data
 	@rm -rf $(VENV) .cache .aws-sam build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -99,6 +99,19 @@ def test_deployed_code_imports_declared_packages_only() -> None:
     assert not not_among(imported, declared)
 
 
+def test_private_modules_of_libraries_are_those_that_contract_tests_pin() -> None:
+    """An update may change them without notice; tests/contract/test_mcp_client.py calls this."""
+    files = [
+        path
+        for folder in ("shared", "functions", "local")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    modules = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    private = {name for name in modules if re.search(r"(?:^|\.)_(?!_)", name)}
+    assert private - {"_typeshed.wsgi"} == {"mcp.client._probe"}
+
+
 def imports(path: Path) -> set[str]:
     """The packages that a file imports when it runs, wherever in it; not those for types alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

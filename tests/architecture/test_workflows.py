@@ -3,6 +3,7 @@
 import hashlib
 import io
 import re
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def steps(path: Path) -> list[dict[str, Any]]:
 def test_workflow_may_only_read_the_repository(path: Path) -> None:
     rights = load(path)["permissions"]
     assert rights.pop("contents") == "read"
-    assert set(rights) <= {"id-token"}  # a role of AWS, by OpenID Connect
+    assert set(rights) <= {"id-token", "attestations"}  # a role of AWS, and signed origins
     assert not any("permissions" in job for job in load(path)["jobs"].values())
 
 
@@ -44,11 +45,26 @@ def test_workflow_has_time_limits_and_runs_existing_targets(path: Path) -> None:
             assert (ROOT / script).is_file()
 
 
-def test_dependabot_reads_folders_that_there_are() -> None:
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_actions_are_pinned_by_digest_with_their_version(path: Path) -> None:
+    used = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
+    assert used
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each) for each in used)
+
+
+def test_dependabot_updates_all_folders_with_packages() -> None:
     updates = load(ROOT / ".github" / "dependabot.yml")["updates"]
-    folders = {each["package-ecosystem"]: each["directory"].strip("/") for each in updates}
-    assert (ROOT / folders["npm"] / "package-lock.json").is_file()
-    assert (ROOT / folders["pip"] / "dev.in").is_file()
+    npm, pip = (
+        next(each for each in updates if each["package-ecosystem"] == kind)
+        for kind in ("npm", "pip")
+    )
+    tracked = subprocess.run(
+        ["git", "ls-files", "*package.json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    folders = [Path(line).parent for line in tracked.stdout.split()]
+    assert sorted(npm["directories"]) == sorted(f"/{folder.as_posix()}" for folder in folders)
+    assert all((ROOT / folder / "package-lock.json").is_file() for folder in folders)
+    assert (ROOT / pip["directory"].strip("/") / "dev.in").is_file()
 
 
 # ---------------------------------------------------------------------- archives of npm
