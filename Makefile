@@ -299,8 +299,8 @@ sbom: $(TOOLS) ## Write the bills of materials of a release (CycloneDX): build/r
 .PHONY: audit
 audit: $(TOOLS) ## Check all pinned packages for known vulnerabilities (needs the network and npm)
 	@for list in requirements/*.txt; do .cache/tools/bin/pip-audit --strict --disable-pip \
-		--require-hashes --progress-spinner off -r $$list || failed=1; done; test -z "$$failed"
-	@for folder in clients/typescript tests/e2e/generators; do \
+		--require-hashes --progress-spinner off -r $$list || failed=1; done; \
+	for folder in clients/typescript tests/e2e/generators; do \
 		npm audit --prefix $$folder --package-lock-only || failed=1; done; test -z "$$failed"
 
 .PHONY: clean
