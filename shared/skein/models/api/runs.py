@@ -236,7 +236,12 @@ class RunResource(Resource):
             "meaning": meaning_of(run.reason),
             "waits_until": _waits_until(run),
         }
-        return cls(**dict.fromkeys(cls.model_fields) | {"steps": (), "marks": (), "tools": ()} | shown | own)
+        return cls(
+            **dict.fromkeys(cls.model_fields)
+            | {"steps": (), "marks": (), "tools": ()}
+            | shown
+            | own
+        )
 
     @classmethod
     def for_operators(
@@ -266,7 +271,14 @@ class RunResource(Resource):
         of another chat, and the others of people who are not members.
         """
         trigger = run.trigger.model_copy(update={"traced_to": None})
-        hidden = {"error": None, "reason": None, "reasons": (), "merged_into": None, "held": None, "tools": ()}
+        hidden = {
+            "error": None,
+            "reason": None,
+            "reasons": (),
+            "merged_into": None,
+            "held": None,
+            "tools": (),
+        }
         return cls.of(run.model_copy(update={**hidden, "trigger": trigger}))
 
 
