@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.console.driver import Driver, fill_stack
 from tests.e2e.client import Client
@@ -25,6 +25,9 @@ NO_LIMITS = {
     "SKEIN_USER_TOKENS_PER_DAY": "0",
 }
 HERE = Path(__file__).parent
+
+# A busy machine may take longer than the 5 seconds that Playwright would wait.
+expect.set_options(timeout=15_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -103,7 +106,7 @@ def filled(_url: str) -> None:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A browser without a past."""
     with browser.new_context(reduced_motion="reduce", locale="en-GB") as made:
-        made.set_default_timeout(10_000)
+        made.set_default_timeout(15_000)
         yield made
 
 
