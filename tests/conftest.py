@@ -4,6 +4,7 @@ import functools
 import gc
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import botocore.loaders
 import botocore.session
@@ -29,6 +30,7 @@ pytest_plugins = ["tests.support.aws_shapes", "tests.support.engine"]
 botocore.session.create_loader = functools.cache(botocore.loaders.create_loader)
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 
+CONSOLE = Path(__file__).with_name("console")
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
     "AWS_SECRET_ACCESS_KEY": "testing",
@@ -44,6 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if sys.version_info >= (3, 13):
         ignored = "ignore::pytest.PytestUnraisableExceptionWarning"
         config.addinivalue_line("filterwarnings", ignored)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Read no tests of the console if all are left out: their imports take a second."""
+    deselected = "not browser" in str(config.option.markexpr)
+    return True if deselected and collection_path == CONSOLE else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,5 +1,6 @@
 """No tool tells or changes anything that is not within the agent's reach where it works."""
 
+import random
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -68,13 +69,27 @@ def _fits(tool: str, home: str) -> bool:
     return home in ONLY_IN.get(tool, (home,))
 
 
+SAMPLE = "sample"
+
 every_tool = pytest.mark.parametrize("tool", list(CASES))
-every_home = pytest.mark.parametrize("home", HOMES)
+# `make test` tries each tool in one of the homes, and `make test-slow` in all of them.
+every_home = pytest.mark.parametrize(
+    "home", [SAMPLE, *(pytest.param(home, marks=pytest.mark.slow) for home in HOMES)], indirect=True
+)
 
 
 @pytest.fixture
 def world() -> Neighbours:
     return Neighbours()
+
+
+@pytest.fixture
+def home(request: pytest.FixtureRequest) -> str:
+    """Where the agent works; a sample depends on the test and on the seed of the run."""
+    if request.param != SAMPLE:
+        return str(request.param)
+    seed = request.config.getoption("randomly_seed", default=0)
+    return random.Random(f"{seed} {request.node.nodeid}").choice(HOMES)
 
 
 def _place(world: Neighbours, name: str) -> Place:
@@ -247,7 +262,7 @@ def test_tool_that_does_nothing_has_done_no_work(monkeypatch: pytest.MonkeyPatch
     assert [_work_of(home, "stop_run", {}) for home in HOMES] == [[], [], [], []]
 
 
-@every_home
+@pytest.mark.parametrize("home", HOMES, indirect=True)
 def test_search_for_everything_finds_items_within_reach_only(world: Neighbours, home: str) -> None:
     words = [*_words_beyond(world).values(), world.ours.words[WITHIN_REACH]]
     given = {"query": " ".join(words), "limit": 50}

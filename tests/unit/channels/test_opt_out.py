@@ -1,6 +1,5 @@
 """Wishes to get no more SMS, in several languages."""
 
-import time
 
 import pytest
 
@@ -128,7 +127,7 @@ def test_wish_is_understood_in_the_languages_of_the_numbers_countries(
 
 
 def test_no_text_makes_the_search_long() -> None:
-    started = time.process_time()
+    """An expression that tries all ways to read a text would run into the time limit of tests."""
     for piece in (
         "ok",
         "i dont want texts",
@@ -140,7 +139,6 @@ def test_no_text_makes_the_search_long() -> None:
         "stop this",
     ):
         assert not wants_no_more(f"{piece} " * (150 // (len(piece) + 1)) + "x", [US, SWITZERLAND])
-    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("text", ["How can I stop this?", "I do not want more texts about sport"])
