@@ -16,8 +16,8 @@ import pytest
 from local.template import ROOT, Template
 from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from tests.support.parameters import OTHER
-from tests.support.template import deployed_template
-from tools.deployment.expansion import GIVEN, circular, expand, references, stack
+from tests.support.template import deployed_stack, deployed_template
+from tools.deployment.expansion import GIVEN, circular, expand, references
 
 TEMPLATE = deployed_template()
 DOCUMENT = TEMPLATE.document
@@ -43,9 +43,8 @@ def expanded() -> Mapping[str, Any]:
     return expand(TEMPLATE)
 
 
-@cache
 def stack_of(name: str) -> Mapping[str, Any]:
-    return stack(TEMPLATE, **STACKS[name])
+    return deployed_stack(**STACKS[name])
 
 
 def test_every_parameter_has_another_value_that_its_declaration_accepts() -> None:
@@ -114,7 +113,7 @@ KEPT = {"PushesQueue", "MobileApiPostLivePermission"}
 def test_optional_parts_leave_nothing_behind() -> None:
     off = WITHOUT_SMS | {"Live": "off", "Recall": "off", "Alarms": "off", "ServeConsole": "off",
                          "Services": "off", "Canaries": "false"}  # fmt: skip
-    made = stack(TEMPLATE, **off)["Resources"]
+    made = deployed_stack(**off)["Resources"]
     functions = {name for name in FUNCTIONS if name in made}
     assert FUNCTIONS.keys() - functions == {
         "SmsWebhook", "SmsStatus", "SmsDelivery", "Console", "PushWorker",

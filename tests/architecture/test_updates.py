@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from tests.support.template import deployed_template
+from tests.support.template import deployed_stack, deployed_template
 from tools.deployment import deploy
-from tools.deployment.expansion import REGION, stack
+from tools.deployment.expansion import REGION
 
 TEMPLATE = deployed_template()
 # What has an address outside of the stack, or holds data that a new one would not have.
@@ -59,10 +59,9 @@ PROCEDURES: Mapping[str, tuple[Mapping[str, str], Mapping[str, str], set[str]]] 
 }
 
 
-@cache
 def resources(procedure: str, side: int) -> Mapping[str, Any]:
     before, after, _ = PROCEDURES[procedure]
-    found: Mapping[str, Any] = stack(TEMPLATE, **(after if side else before))["Resources"]
+    found: Mapping[str, Any] = deployed_stack(**(after if side else before))["Resources"]
     return found
 
 

@@ -31,7 +31,7 @@ expect.set_options(timeout=15_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests here, which `make test-console` runs; some need a minute on a quiet machine."""
+    """Mark all tests here, which `make test-console` runs; a busy machine may take minutes."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)

@@ -1,6 +1,5 @@
 """Wishes to get no more SMS, in several languages."""
 
-
 import pytest
 
 from skein.channels.opt_out import mentions_opt_out, wants_no_more

@@ -18,7 +18,7 @@ from skein.services.common import words as word_module
 from skein.services.common.text_search import EmbeddingCache
 from skein.services.common.words import words_of
 from tests.support.builders import NOON, TENANT, embeddings
-from tests.unit.sections.test_builder_forgery import hostile
+from tests.support.hostile import hostile
 
 
 def memories(*texts: str) -> list[Memory]:

@@ -25,8 +25,8 @@ from tests.support import timeline_parser as grammar
 from tests.support.api_client import operator
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.examples import examples
+from tests.support.hostile import hostile
 from tests.support.sections import read, section_input
-from tests.unit.sections.test_builder_forgery import hostile
 
 COACH, ANN = bot(), person("usr_ann", "Ann")
 OWNER = Owner(tenant=TENANT, agent_id=COACH.id)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.agent.sections.payload import payload_block
-from tests.unit.sections.test_builder_forgery import hostile
+from tests.support.hostile import hostile
 
 VALUES = st.recursive(
     hostile(6)
