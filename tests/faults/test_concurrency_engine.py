@@ -1,17 +1,13 @@
 """Threads that really race, on Amazon's own engine: it conflicts, refuses and serialises."""
 
 import random
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
-from skein.adapters.dynamodb.table import DynamoTable
 from skein.errors import RateLimited
 from skein.models.chats.chat import Chat
 from skein.models.common.address import phone_address
@@ -27,84 +23,17 @@ from skein.models.runs.run import Run
 from skein.services.quotas.token_budget import TokenBudgets, payer_keys
 from skein.services.runs.claim import Claim
 from skein.services.runs.policy import WAIT_SECONDS
-from skein.settings import Settings
-from tests.fakes.system import FixedClock, MemoryQueues
-from tests.support.builders import NOON, TENANT, World, bot, live, person, statuses
-from tests.support.engine import TABLE_NAME
+from tests.support.builders import NOON, TENANT, live, statuses
 from tests.support.fakes import ScriptedModel, says
+from tests.support.rivals import HUSAM, Rivals, at_once
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 pytestmark = pytest.mark.engine
 
-HUSAM = person()
 WRITERS = 50
 ROUNDS = 20
-T = TypeVar("T")
-
-
-class PatientClock(FixedClock):
-    """Stands still, but lets those who lost a race really give way."""
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-
-class RandomIds:
-    """Ids that no other test on the same table has."""
-
-    def ulid(self) -> str:
-        return uuid4().hex[:26]
-
-    def digits(self, length: int) -> str:
-        return str(uuid4().int)[-length:]
-
-
-class Rivals(World):
-    """A world on the engine, with a chat and an agent of its own."""
-
-    def __init__(self, client: "DynamoDBClient", model: ScriptedModel | None = None) -> None:
-        clock = PatientClock(NOON)
-        table = DynamoTable(client, TABLE_NAME, clock)
-        queues = MemoryQueues(clock)
-        super().__init__(
-            Settings(reply_debounce_seconds=0),
-            model or ScriptedModel.saying(default="Hello!"),
-            {"clock": clock, "table": table, "queues": queues, "ids": RandomIds()},
-        )
-        self.clock, self.queues = clock, queues
-        self.table = table  # type: ignore[assignment]
-        self.coach = bot(f"agt_{uuid4().hex}")
-        self.agent(self.coach.id)
-        self.here = f"chat_{uuid4().hex}"
-        self.chat(HUSAM, self.coach, chat_id=self.here)
-
-    def say(self, text: str, client_id: str | None = None) -> int:
-        """Let Husam say something; returns its number."""
-        named = client_id or uuid4().hex
-        return self.post(text, HUSAM, client_id=named, chat_id=self.here).message.seq
-
-    def claim(self, run: Run) -> Claim | None:
-        job = RunJob(tenant=TENANT, run_id=run.id, agent_id=run.agent_id)
-        return self.app.leases.claim(job, lease_until=self.clock.now() + timedelta(seconds=122))
-
-    def work_off(self) -> None:
-        """Play all jobs and, when there are none, what the tick finds, until all runs are over."""
-        for _ in range(20):
-            while self.run_ready():
-                pass
-            if all(run.ended for run in self.runs(self.here)):
-                return
-            self.clock.advance(61)
-            self.tick()
-        raise AssertionError(statuses(self.runs(self.here)))
-
-
-def at_once(*deeds: Callable[[], T]) -> list[T]:
-    """Do all of them at the same time."""
-    with ThreadPoolExecutor(len(deeds)) as pool:
-        return [done.result() for done in [pool.submit(deed) for deed in deeds]]
 
 
 @pytest.fixture

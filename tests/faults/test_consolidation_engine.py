@@ -9,8 +9,8 @@ import pytest
 
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
-from tests.faults.test_concurrency_engine import HUSAM, Rivals, at_once
 from tests.support.builders import TENANT, person
+from tests.support.rivals import HUSAM, Rivals, at_once
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

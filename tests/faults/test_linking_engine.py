@@ -13,9 +13,9 @@ from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.services.chats.post_message import PostedMessage
-from tests.faults.test_concurrency_engine import Rivals, at_once
 from tests.support.builders import TENANT, live
 from tests.support.number_codes import link_number
+from tests.support.rivals import Rivals, at_once
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
