@@ -195,8 +195,12 @@ runtime: $(DEVELOPMENT) $(FILES) ## Run each function under AWS's runtime client
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.lambda_runtime $(ARGS)
 
 .PHONY: size
-size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 150 MB or for a wrong binary
+size: $(DEVELOPMENT) ## Print the built sizes; fail for a layer above 110 MB, a function above 135 MB or a wrong binary
 	@$(BIN)/python -m tools.deployment.size
+
+.PHONY: package
+package: $(DEVELOPMENT) build ## Write a release's template and archives to build/release, for Terraform, CDK and others
+	@$(BIN)/python -m tools.deployment.package
 
 .PHONY: deploy
 deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PROFILE=small, PARAMETERS="Name=value ...", YES=1; docs/deploy.md)
@@ -258,9 +262,11 @@ cold-starts: ## Measure cold starts of a deployed stack (STACK=, ENV=, TIMES=20;
 reference: $(DEVELOPMENT) $(FILES) ## Write the generated reference pages in docs/
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.reference
 
-.PHONY: build-SkeinLayer
-build-SkeinLayer: # called by `sam build`
-	@$(PYTHON) -m tools.deployment.layer "$(ARTIFACTS_DIR)"
+# Called by `sam build` for the resources of the template with `BuildMethod: makefile`.
+BUILT := $(addprefix build-,SkeinLayer AdminApi Authorizer RunWorker UpkeepWorker)
+.PHONY: $(BUILT)
+$(BUILT): build-%:
+	@$(PYTHON) -m tools.deployment.layer $* "$(ARTIFACTS_DIR)"
 
 # ---------------------------------------------------------------------- upkeep
 RESOLVE = .cache/tools/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header \

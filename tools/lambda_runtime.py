@@ -211,7 +211,8 @@ class Runtime:
 
     Attributes:
         python: The interpreter of the runtime.
-        folder: Has `layer` and `task`, which become `/opt` and `/var/task`, and `client`.
+        folder: Has `layer`, which becomes `/opt`, `task` or a folder of the function's name, which
+            becomes `/var/task`, and `client`.
         variables: The environment of all functions.
     """
 
@@ -267,11 +268,12 @@ class Runtime:
             "TMPDIR": scratch,
             "LANG": "en_US.UTF-8",
         }
+        own = function.logical_id in layer.OWN_PACKAGES
+        code = {"CODE": str(self.folder), "TASK": function.logical_id if own else "task"}
         with log.open("wb") as output:
             return subprocess.Popen(
                 ["unshare", "--mount", "/bin/sh", "-c", START, self.python, function.handler],
-                env=environment
-                | {"CODE": str(self.folder), "GROUPS": " ".join(str(each) for each in groups)},
+                env=environment | code | {"GROUPS": " ".join(str(each) for each in groups)},
                 stdout=output,
                 stderr=output,
             )
@@ -282,7 +284,7 @@ START = f"""
 for group in $GROUPS; do echo $$ >"$group/cgroup.procs"; done
 mkdir -p /opt /var/task
 mount --bind "$CODE/layer" /opt && mount -o remount,bind,ro /opt || exit 1
-mount --bind "$CODE/task" /var/task && mount -o remount,bind,ro /var/task || exit 1
+mount --bind "$CODE/$TASK" /var/task && mount -o remount,bind,ro /var/task || exit 1
 cd /var/task
 exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups "$0" -m awslambdaric "$1"
 """
@@ -300,8 +302,10 @@ def build(python: str, folder: Path) -> None:
     """Build what the functions read, with the interpreter of the runtime."""
     machine = platform.machine()
     named = [each.replace("aarch64", machine) for each in layer.PLATFORMS]
-    command = [python, "-m", "tools.deployment.layer", str(folder / "layer"), *named]
-    subprocess.run(command, check=True, cwd=ROOT)
+    for part in (layer.LAYER, *layer.OWN_PACKAGES):
+        target = folder / ("layer" if part == layer.LAYER else part)
+        command = [python, "-m", "tools.deployment.layer", part, str(target), *named]
+        subprocess.run(command, check=True, cwd=ROOT)
     client(folder / "client", layer.runtime_version(layer.TEMPLATE.read_text("utf-8")))
     shutil.copytree(
         ROOT / "functions", folder / "task", ignore=shutil.ignore_patterns("__pycache__")

@@ -67,7 +67,8 @@ class Rehearsal:
     """One deployment in an emulator.
 
     Args:
-        layer_folder: The built layer, in place of `/opt`.
+        layer_folder: The built layer, in place of `/opt`. Beside it are the functions that have
+            packages of their own, by logical id.
     """
 
     def __init__(self, url: str, layer_folder: Path) -> None:
@@ -81,7 +82,9 @@ class Rehearsal:
         self._stack_id = ""
         buckets = self.client("s3")
         buckets.create_bucket(Bucket=BUCKET)
-        buckets.put_object(Bucket=BUCKET, Key=PACKAGE, Body=_zipped(ROOT / "functions"))
+        buckets.put_object(Bucket=BUCKET, Key=PACKAGE, Body=_zipped(layer.FUNCTIONS))
+        for name in layer.OWN_PACKAGES:
+            buckets.put_object(Bucket=BUCKET, Key=name, Body=_zipped(layer_folder.parent / name))
 
     def client(self, service: Any) -> Any:
         """Return a client of the emulator."""
@@ -143,8 +146,10 @@ class Rehearsal:
             for name, each in json.loads(text).items()
             if not each["Type"].startswith(UNKNOWN_TYPES)
         }
-        for each in known.values():
+        for name, each in known.items():
             if each["Type"] == "AWS::Lambda::Function":
+                if name in layer.OWN_PACKAGES:
+                    each["Properties"]["Code"]["S3Key"] = name
                 each["Properties"].pop("Layers", None)
                 each["Properties"]["Environment"]["Variables"] |= addresses
         return known
@@ -296,8 +301,9 @@ def _resolved(value: Any, parameters: Mapping[str, Any]) -> Any:
 def _zipped(folder: Path) -> bytes:
     archive = BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
-        for path in sorted(folder.rglob("*.py")):
-            file.write(path, path.relative_to(folder))
+        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+            if path.suffix != ".pyc":
+                file.write(path, path.relative_to(folder))
     return archive.getvalue()
 
 
@@ -317,11 +323,15 @@ def rehearse() -> None:
     """
     os.environ |= {**CREDENTIALS, "no_proxy": LOOPBACK}
     with contextlib.ExitStack() as parts:
-        folder = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="skein-rehearsal-")))
+        built = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="skein-rehearsal-")))
+        folder = built / "layer"
         print(f"ok  template: {template_checks.check(ROOT / 'template.yaml')}", flush=True)
         with step("layer"):
             machine = platform.machine()
-            layer.build(folder, [each.replace("aarch64", machine) for each in layer.PLATFORMS])
+            platforms = [each.replace("aarch64", machine) for each in layer.PLATFORMS]
+            layer.build(folder, platforms)
+            for name in layer.OWN_PACKAGES:
+                layer.build_function(name, built / name, platforms)
         # The functions import what the layer has; this process's packages come after that.
         os.environ["PYTHONPATH"] = str(folder / "python")
         twilio = parts.enter_context(ScriptedTwilio())

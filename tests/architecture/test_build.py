@@ -17,6 +17,7 @@ import pytest
 from local.template import ROOT, TEMPLATE, Template
 from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
 from tests.support.parameters import OTHER
+from tests.support.reached_ports import reached_ports
 from tests.support.scripted_openai import ScriptedOpenAI
 from tools.deployment import deploy, layer, size
 from tools.install import debian, runtime_python
@@ -82,6 +83,14 @@ for service in {services!r}:
             stub.add_response("send_message_batch", {{"Successful": [], "Failed": []}})
             client.send_message_batch(QueueUrl="https://queue", Entries=[])
 """
+
+
+OWN = layer.OWN_PACKAGES
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def pinned(text: str) -> set[str]:
+    return set(re.findall(r"^([a-z0-9._-]+)[^\n]*==", text, re.MULTILINE))
 
 
 def run(program: str) -> None:
@@ -226,7 +235,7 @@ def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     here = "{}.{}".format(*sys.version_info[:2])
     monkeypatch.setattr(layer, "runtime_version", lambda _template: here)
     monkeypatch.setattr(
-        layer, "dependencies", lambda _version, _platforms: tmp_path / "dependencies"
+        layer, "dependencies", lambda _part, _version, _platforms: tmp_path / "dependencies"
     )
     layer.build(tmp_path / "layer")
     folders = {function.code for function in Template.load().functions} | {tmp_path / "layer"}
@@ -253,10 +262,11 @@ def test_a_template_that_names_no_single_runtime_is_refused(text: str) -> None:
         layer.runtime_version(text)
 
 
-def test_a_size_is_the_function_and_its_layers(tmp_path: Path) -> None:
-    file(tmp_path / "layer" / "python" / "a.py", "x" * 30)
-    file(tmp_path / "code" / "b.py", "x" * 12)
-    template = Template(
+def built_template(folder: Path) -> Template:
+    """A layer of 30 bytes and a function of 12."""
+    file(folder / "layer" / "python" / "a.py", "x" * 30)
+    file(folder / "code" / "b.py", "x" * 12)
+    return Template(
         {
             "Resources": {
                 "L": {
@@ -269,9 +279,54 @@ def test_a_size_is_the_function_and_its_layers(tmp_path: Path) -> None:
                 },
             }
         },
-        tmp_path,
+        folder,
     )
-    assert size.function_bytes(template) == {"F": 42}
+
+
+def test_a_size_is_the_function_and_its_layers(tmp_path: Path) -> None:
+    assert size.function_bytes(built_template(tmp_path)) == {"F": 42}
+
+
+def test_layer_and_functions_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    template = built_template(tmp_path)
+    assert not list(size.too_large(template))
+    assert (size.LAYER_LIMIT, size.LIMIT) == (110_000_000, 135_000_000)
+    monkeypatch.setattr(size, "LAYER_LIMIT", 29)
+    assert list(size.too_large(template)) == ["The layer has 0.0 MB, more than 0"]
+    monkeypatch.setattr(size, "LIMIT", 41)
+    assert len(list(size.too_large(template))) == 2
+
+
+def test_every_pin_is_in_the_layer_or_in_a_function_that_has_packages_of_its_own() -> None:
+    text = layer.REQUIREMENTS.read_text(encoding="utf-8")
+    parts = {part: pinned(layer.requirements(text, part)) for part in OWN}
+    in_layer = pinned(layer.requirements(text, layer.LAYER))
+    assert not in_layer & set().union(*parts.values())
+    assert in_layer.union(*parts.values()) == pinned(text)
+    assert {part: {*names} for part, names in OWN.items()} == parts
+    with pytest.raises(layer.BadPackageError, match="pillow"):
+        layer.requirements(text.replace("\npillow==", "\nother=="), layer.LAYER)
+
+
+def test_functions_with_packages_of_their_own_are_built_by_the_makefile() -> None:
+    resources = Template.load().document["Resources"]
+    made = {name for name, each in resources.items() if "BuildMethod" in each.get("Metadata", {})}
+    assert made == {layer.LAYER, *OWN}
+    [targets] = re.findall(r"^BUILT := \$\(addprefix build-,(.*)\)$", MAKEFILE, re.MULTILINE)
+    assert set(targets.split(",")[-1].split()) == made
+
+
+def test_port_whose_library_is_not_in_the_layer_is_used_only_where_it_is() -> None:
+    """By the types of the services that each function may build."""
+    reached = {
+        name: {function for function, ports in reached_ports().items() if name in ports}
+        for name in ("media_reader", "identity_provider", "mcp_client")
+    }
+    assert reached == {
+        "media_reader": {name for name in OWN if "pillow" in OWN[name]},
+        "identity_provider": {name for name in OWN if "cryptography" in OWN[name]},
+        "mcp_client": {name for name in OWN if "mcp" in OWN[name]},
+    }
 
 
 def binary(machine: int, *versions: str) -> bytes:

@@ -38,7 +38,7 @@ def expand(template: Template, **parameters: str) -> Mapping[str, Any]:
     document = copy.deepcopy(dict(template.document))  # the translator changes what it reads
     document.pop("Outputs", None)
     document["Resources"] = {
-        name: _listed(_uploaded(resource)) for name, resource in document["Resources"].items()
+        name: listed(_uploaded(resource)) for name, resource in document["Resources"].items()
     }
     values = template.parameters(GIVEN | parameters)
     with _quiet():
@@ -139,15 +139,15 @@ def _chosen(value: Any, on: Mapping[str, bool]) -> Any:
     return value
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """Return a part with `Fn::GetAtt` as lists, which is how the SAM CLI reads the short tag."""
     match value:
         case {"Fn::GetAtt": str(name)}:
             return {"Fn::GetAtt": name.split(".", 1)}
         case dict():
-            return {key: _listed(part) for key, part in value.items()}
+            return {key: listed(part) for key, part in value.items()}
         case list():
-            return [_listed(part) for part in value]
+            return [listed(part) for part in value]
     return value
 
 
@@ -155,7 +155,7 @@ def _uploaded(resource: Mapping[str, Any]) -> dict[str, Any]:
     """Return a resource whose package is in a bucket, as `sam package` leaves it."""
     uri = {FUNCTION: "CodeUri", LAYER: "ContentUri"}.get(resource["Type"])
     properties = dict(resource.get("Properties", {}))
-    if uri is not None:
+    if uri is not None and not isinstance(properties.get(uri), dict):
         properties[uri] = PACKAGE
     return {**resource, "Properties": properties}
 

@@ -1,8 +1,10 @@
-"""Builder of the Lambda layer: the package, its dependencies, prompts, console and data files.
+"""Builder of the Lambda layer, and of the functions that have dependencies of their own.
 
-`python -m tools.deployment.layer <folder> [platform ...]` fills the folder that becomes `/opt`.
-Dependencies are installed for the functions' platform, not for this machine, and cached until their
-pins change. The module needs only the standard library and pip.
+`python -m tools.deployment.layer <logical id> <folder> [platform ...]` fills the layer's folder,
+which becomes `/opt`, with the package, its dependencies, prompts, console and data files, or the
+folder of a function, which becomes `/var/task`. Dependencies are installed for the functions'
+platform, not for this machine, and cached until their pins change. The module needs only the
+standard library and pip.
 """
 
 import ast
@@ -26,7 +28,19 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "requirements" / "layer.txt"
 CACHE = ROOT / ".cache" / "layer"
 TEMPLATE = ROOT / "template.yaml"
-DEPLOYED_CODE = (ROOT / "shared" / "skein", ROOT / "functions")
+FUNCTIONS = ROOT / "functions"
+DEPLOYED_CODE = (ROOT / "shared" / "skein", FUNCTIONS)
+
+LAYER = "SkeinLayer"
+MCP = ("mcp", "mcp-types")
+# Packages that few functions import. They are in the packages of these functions, not in the layer,
+# which every function unpacks at its cold start. Logical id -> names as pinned in REQUIREMENTS.
+OWN_PACKAGES = {
+    "AdminApi": MCP,
+    "Authorizer": ("cffi", "cryptography", "pycparser", "pyjwt"),
+    "RunWorker": MCP,
+    "UpkeepWorker": ("pi-heif", "pillow", "pypdf"),
+}
 
 # Lambda's Python 3.13 runs on Amazon Linux 2023 with glibc 2.34. pip wants each accepted tag.
 PLATFORMS = (
@@ -69,6 +83,10 @@ class BadTemplateError(RuntimeError):
 
 class WrongPythonError(RuntimeError):
     """This Python is not that of the runtime."""
+
+
+class BadPackageError(RuntimeError):
+    """A function's own package is not pinned."""
 
 
 class SdkError(RuntimeError):
@@ -114,8 +132,8 @@ def delete_files(found: Iterable[Iterable[Path]]) -> None:
 
 
 def keep_folders(parent: Path, names: Collection[str]) -> None:
-    """Delete the folders in a folder, except those with these names."""
-    for folder in list(parent.iterdir()):
+    """Delete the folders in a folder, if that exists, except those with these names."""
+    for folder in list(parent.iterdir()) if parent.is_dir() else ():
         if folder.is_dir() and folder.name not in names:
             shutil.rmtree(folder)
 
@@ -165,8 +183,8 @@ def operations(site: Path, service: str) -> frozenset[str]:
     return frozenset(json.loads(gzip.decompress(versions[-1].read_bytes()))["operations"])
 
 
-def compile_bytecode(site: Path, version: str) -> None:
-    """Compile a folder that becomes `/opt/python`, where Lambda cannot write bytecode.
+def compile_bytecode(site: Path, version: str, becomes: str = "/opt/python") -> None:
+    """Compile a folder that becomes a folder of Lambda, where bytecode cannot be written.
 
     The bytecode contains a hash of the source instead of a time, and the hash is never checked.
     Builds are therefore reproducible.
@@ -182,18 +200,39 @@ def compile_bytecode(site: Path, version: str) -> None:
         site,
         quiet=2,
         stripdir=str(site),
-        prependdir="/opt/python",
+        prependdir=becomes,
         invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
     )
 
 
-def dependencies(version: str, platforms: Sequence[str] = PLATFORMS) -> Path:
-    """Install the dependencies for Lambda, unless cached, and return their folder."""
+def requirements(text: str, part: str) -> str:
+    """Return the pins of the layer or of a function's own packages.
+
+    Args:
+        text: All pins, with their hashes on the lines that follow each.
+        part: The logical id of the layer or the function.
+
+    Raises:
+        BadPackageError: A function's own package is not pinned.
+    """
+    pins = {
+        re.split(r"[\[=]", pin, maxsplit=1)[0]: pin
+        for pin in re.findall(r"^[a-z0-9][^\n]*\n(?:[ \t][^\n]*\n)*", text, re.MULTILINE)
+    }
+    own = {name for names in OWN_PACKAGES.values() for name in names}
+    if missing := own - pins.keys():
+        raise BadPackageError(f"{REQUIREMENTS.name} does not pin {', '.join(sorted(missing))}")
+    wanted = OWN_PACKAGES.get(part) or [name for name in pins if name not in own]
+    return "".join(pins[name] for name in wanted)
+
+
+def dependencies(part: str, version: str, platforms: Sequence[str] = PLATFORMS) -> Path:
+    """Install the dependencies of the layer or a function, unless cached; return their folder."""
     services = aws_services()
     key = hashlib.sha256(" ".join(platforms).encode())
-    cache = CACHE / platforms[0]
-    for part in (REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), sys.version.encode()):
-        key.update(part)
+    cache = CACHE / platforms[0] / part
+    for source in (REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), sys.version.encode()):
+        key.update(source)
     key.update(" ".join(services).encode())
     target = cache / key.hexdigest()[:16]
     if target.is_dir():
@@ -201,22 +240,39 @@ def dependencies(version: str, platforms: Sequence[str] = PLATFORMS) -> Path:
     shutil.rmtree(cache, ignore_errors=True)
     cache.mkdir(parents=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
-        site = Path(folder) / "python"
+        site, pins = Path(folder) / "python", Path(folder) / REQUIREMENTS.name
+        pins.write_text(requirements(REQUIREMENTS.read_text(encoding="utf-8"), part), "utf-8")
         subprocess.run(
             [
                 *(*packages.pip(), "install", "-qq"),
                 *("--disable-pip-version-check", "--no-deps", "--no-compile"),
                 *("--only-binary=:all:", "--implementation", "cp", "--python-version", version),
                 *(option for platform in platforms for option in ("--platform", platform)),
-                *("--require-hashes", "-r", str(REQUIREMENTS), "--target", str(site)),
+                *("--require-hashes", "-r", str(pins), "--target", str(site)),
             ],
             check=True,
         )
         prune(site)
-        prune_sdk(site, services)
-        compile_bytecode(site, version)
+        if part == LAYER:
+            prune_sdk(site, services)
+        compile_bytecode(site, version, "/opt/python" if part == LAYER else "/var/task")
         os.replace(site, target)
     return target
+
+
+def build_function(part: str, target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
+    """Build a function with packages of its own in `target`, which becomes `/var/task`.
+
+    Args:
+        part: The logical id of the function.
+        target: The folder.
+        platforms: The platforms of the functions, as wheels name them.
+    """
+    version = runtime_version(TEMPLATE.read_text(encoding="utf-8"))
+    shutil.copytree(dependencies(part, version, platforms), target, dirs_exist_ok=True)
+    shutil.copytree(
+        FUNCTIONS, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+    )
 
 
 def build(target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
@@ -228,7 +284,7 @@ def build(target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
     """
     version = runtime_version(TEMPLATE.read_text(encoding="utf-8"))
     site = target / "python"
-    shutil.copytree(dependencies(version, platforms), site, dirs_exist_ok=True)
+    shutil.copytree(dependencies(LAYER, version, platforms), site, dirs_exist_ok=True)
     shutil.copytree(
         ROOT / "shared" / "skein",
         site / "skein",
@@ -245,7 +301,14 @@ def build(target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
         shutil.copy(file.path, target / file.name)
 
 
+def main(arguments: Sequence[str]) -> int:
+    """Build the layer or a function; return the exit status."""
+    part, folder, *named = arguments
+    target, platforms = Path(folder).resolve(), tuple(named) or PLATFORMS
+    if part == LAYER:
+        return packages.report_errors(lambda: build(target, platforms))
+    return packages.report_errors(lambda: build_function(part, target, platforms))
+
+
 if __name__ == "__main__":
-    built, *named = sys.argv[1:]
-    chosen = tuple(named) or PLATFORMS
-    sys.exit(packages.report_errors(lambda: build(Path(built).resolve(), chosen)))
+    sys.exit(main(sys.argv[1:]))
