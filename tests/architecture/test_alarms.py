@@ -256,6 +256,16 @@ def test_dashboard_shows_workers_that_lambda_throttles_or_whose_jobs_are_dropped
     assert name in shown("RecursiveInvocationsDropped")
 
 
+def test_throttled_poller_raises_the_alarm_of_throttles() -> None:
+    """Lambda counts a poller's refused invocation under the worker; all functions are added up."""
+    alarm = dict(OPS.resources("AWS::CloudWatch::Alarm"))["ThrottlesAlarm"]
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Throttles")
+    assert not alarm.get("Dimensions")
+    assert alarm["Threshold"] == 0
+    workers = [each for each in TEMPLATE.functions if each.queues]
+    assert all(source.concurrency for each in workers for source in each.queues)
+
+
 @pytest.mark.parametrize("name", SCHEDULED)
 def test_scheduled_function_that_is_silent_or_fails_raises_an_alarm(name: str) -> None:
     [silent] = set(alarms_on("Invocations", name)) & set(alarms_on("Errors", name))
