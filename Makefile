@@ -123,6 +123,7 @@ BENCH_recall-speed = bench.recall.speed "$(SIZE)"
 BENCH_recall-gate = bench.recall.gate
 BENCH_recall-fit = bench.recall.fit
 BENCH_recall-parts = bench.recall.ablation "$(DATA)"
+BENCH_keys = bench.keys
 BENCH_sharing = bench.sharing "$(DATA)" "$(STORIES)"
 
 .PHONY: bench

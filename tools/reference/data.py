@@ -429,12 +429,17 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         ),
         "usage of an agent": Row(
             usage.agent_usage_key(TENANT, NOON, AGENT, 7)._replace(
-                pk=USAGE, sk="AGENT#{agent}#{shard}"
+                pk=f"{USAGE}#{{shard}}", sk="AGENT#{agent}#{shard}"
             ),
             usage.agent_usage_key,
         ),
         "usage of a person": Row(
-            usage.user_usage_key(TENANT, NOON, "{id}")._replace(pk=USAGE), usage.user_usage_key
+            usage.user_usage_key(TENANT, NOON, "{id}")._replace(pk=f"{USAGE}#{{shard}}"),
+            usage.user_usage_key,
+        ),
+        "usage of 0.3.0": Row(
+            usage.unsharded(usage.user_usage_key(TENANT, NOON, "{id}"))._replace(pk=USAGE),
+            usage.unsharded,
         ),
     },
     "Privacy": {

@@ -75,10 +75,11 @@ class Upkeep:
             self.dispatch.send_surely(self._wanted(snapshot))
         after = list(renewals(snapshot, self.settings))
         grace = OUTBOX_GRACE
-        wait = self.budget.waits_until(chat.tenant, chat.id) if after else None
+        of_tenant = found.get(settings_key)
+        wait = self.budget.waits_until(chat.tenant, chat.id, of_tenant) if after else None
         earliest = wait or now + grace
         times: list[datetime] = [max(renewal.at, earliest) for renewal in after]
-        tenant_settings = TenantSettings.from_optional(found.get(settings_key))
+        tenant_settings = TenantSettings.from_optional(of_tenant)
         roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
         retention = retention_of(tenant_settings)
         change: dict[str, Any] = {

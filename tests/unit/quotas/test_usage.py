@@ -1,6 +1,7 @@
 """The day's budget of background work: over it the work waits, and nothing is lost."""
 
 import json
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -10,13 +11,14 @@ from skein.memory.models.memory import JOURNAL_DAYS, Memory
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Put
+from skein.models.common.storage import Delete, Key, Put
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.jobs import ConsolidationJob, ReflectionJob, SummaryJob, UpkeepJob
 from skein.models.quotas.limit import Allowance, Rate, owner_of_user
-from skein.models.quotas.usage import Payer, Words, user_usage_key
+from skein.models.quotas.usage import USAGE_SHARDS, Payer, Words, unsharded, user_usage_key
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.services.quotas.token_budget import bucket_key
+from skein.services.quotas.usage_reports import UsageReports
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 
@@ -312,3 +314,70 @@ def test_what_services_are_told_is_limited_for_a_person_and_for_runs_without_one
             tell(payer, 1)
     world.clock.advance(86_400)
     tell(ann, 10_000)
+
+
+# ---------------------------------------------------------------------- partitions
+
+
+def move_to_release_0_3(world: World, *keys: Key) -> None:
+    """Store counters where release 0.3.0 writes them, which may run beside this one."""
+    for key in keys:
+        item = world.table.get(key)
+        assert item is not None
+        world.table.write(Put(unsharded(key), {**item, **unsharded(key)._asdict()}))
+        world.table.write(Delete(key))
+
+
+def test_counters_of_a_day_are_spread_over_partitions() -> None:
+    world = World()
+    for number in range(320):
+        payer = Payer(f"agt_{number % 10}", f"usr_{number}")
+        usage = TokenUsage(input_tokens=1)
+        world.app.usage.add(TENANT, usage, spread_by=f"run_{number}", payer=payer)
+        world.app.usage.add_texts(
+            TENANT, payer, "sms", texts=1, units=1, spread_by=f"delivery_{number}"
+        )
+    counted = Counter[str]()
+    for key, item in world.table.all_items().items():
+        names = [name for name in item if name.startswith(("texts#", "calls#", "answers"))]
+        counted[key.pk] += sum(int(item[name]) for name in names)
+    assert sum(counted.values()) == 320 * 5
+    assert max(counted.values()) <= 2 * 320 * 5 / USAGE_SHARDS
+
+
+def test_budget_of_a_person_counts_what_release_0_3_counted() -> None:
+    world = World(SHARED)
+    quiet_chat(world, HUSAM, "chat_husam")
+    for who, tokens in ((HUSAM, 12_000), (ANN, 1)):
+        used_by(world, who.id, tokens)
+        move_to_release_0_3(world, user_usage_key(TENANT, world.clock.now(), who.id))
+    used_by(world, HUSAM.id, 9_000)
+    assert not consolidate(world, "chat_husam")  # 21,000 of 20,000, and others have work
+
+
+def test_limit_and_report_count_what_release_0_3_counted() -> None:
+    world = World()
+    payer, now = Payer("agt_a", "usr_ann"), world.clock.now()
+    usage = world.app.usage
+    usage.add_tools(TENANT, payer, ["look_up"], spread_by="run_1")
+    shard = next(
+        key
+        for key in world.table.all_items()
+        if key.sk.startswith("AGENT#agt_a#") and "#USAGE#" in key.pk
+    )
+    move_to_release_0_3(world, shard, user_usage_key(TENANT, now, "usr_ann"))
+    usage.add_tools(TENANT, payer, ["look_up"], spread_by="run_1")
+    assert usage.tool_calls(TENANT, payer, "look_up") == 2
+    assert usage.tool_calls(TENANT, Payer("agt_b", "usr_ann"), "look_up") == 2
+    assert usage.tool_calls(TENANT, Payer("agt_a"), "look_up") == 2
+    reports = world.app.get(UsageReports)
+    for by in ("agent", "user"):
+        [row] = reports.report(TENANT, by).rows
+        assert row.usage.tools == {"look_up": 2}
+
+
+def test_limit_of_what_services_are_told_is_in_one_item_for_all_releases() -> None:
+    world = World()
+    told = world.app.usage.telling(TENANT, Payer("agt_a", "usr_ann"), 1, most=2)
+    own = user_usage_key(TENANT, world.clock.now(), "usr_ann")
+    assert told.key == unsharded(own) != own

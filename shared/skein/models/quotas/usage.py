@@ -9,9 +9,10 @@ from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field
 
-from skein.models.common.base import Value, key_part
+from skein.models.common.base import Value, key_part, stable_hash
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
+USAGE_SHARDS = 16  # partitions of a tenant's day, so that none becomes a hot key
 USAGE_DAYS = 400  # the counters by agent and by person expire afterwards
 OF_AGENT, OF_USER = SortKeyPrefix("AGENT#"), SortKeyPrefix("USER#")
 NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
@@ -199,23 +200,41 @@ def usage_key(tenant: str, day: str, shard: int) -> Key:
     return Key(f"{key_part(tenant)}#USAGE#{day}#{shard}", "TOTAL")
 
 
-def usage_partition(tenant: str, day: date) -> str:
-    """Return the partition of a day's counters by agent and by person (UTC)."""
-    return f"{key_part(tenant)}#USAGE#{day:%Y-%m-%d}"
+def usage_partitions(tenant: str, day: date) -> list[str]:
+    """Return the partitions of a day's counters by agent and by person (UTC).
+
+    The last one has those that release 0.3.0 wrote, and what private runs told.
+    """
+    sharded = [usage_key(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
+    return [*(key.pk for key in sharded), unsharded(sharded[0]).pk]
 
 
 def agent_usage_key(tenant: str, day: date, agent_id: str | None, shard: int) -> Key:
     """Return the key of an agent's counter of a day; each agent has one for each shard."""
-    return Key(usage_partition(tenant, day), f"{OF_AGENT}{key_part(agent_id or '-')}#{shard:02d}")
+    sort_key = f"{OF_AGENT}{key_part(agent_id or '-')}#{shard:02d}"
+    return usage_key(tenant, f"{day:%Y-%m-%d}", shard)._replace(sk=sort_key)
 
 
 def user_usage_key(tenant: str, day: date, user_id: str) -> Key:
-    """Return the key of a person's counter of a day."""
-    return Key(usage_partition(tenant, day), f"{OF_USER}{key_part(user_id)}")
+    """Return the key of a person's counter of a day, whose shard follows from the person's id."""
+    shard = stable_hash(user_id) % USAGE_SHARDS
+    sort_key = f"{OF_USER}{key_part(user_id)}"
+    return usage_key(tenant, f"{day:%Y-%m-%d}", shard)._replace(sk=sort_key)
+
+
+def unsharded(key: Key) -> Key:
+    """Return the key of the same counter in the one partition of its day.
+
+    Release 0.3.0 counted there. What private runs tell services is still counted there, because
+    its limit holds only if all workers count in one item.
+    """
+    return key._replace(pk=key.pk.rpartition("#")[0])
 
 
 def days_of_user_usage(tenant: str, user_ids: Iterable[str], now: datetime) -> dict[Key, date]:
     """Return the keys of all counters of a person, with their days, oldest first.
+
+    A day has two counters of a person: see `unsharded`.
 
     The list begins with the oldest counter that may exist. It ends with tomorrow, because another
     clock may be ahead.
@@ -225,7 +244,8 @@ def days_of_user_usage(tenant: str, user_ids: Iterable[str], now: datetime) -> d
     """
     ids = tuple(user_ids)
     days = [now.date() - timedelta(days=ago) for ago in range(USAGE_DAYS, -2, -1)]
-    return {user_usage_key(tenant, day, user_id): day for day in days for user_id in ids}
+    sharded = {user_usage_key(tenant, day, user_id): day for day in days for user_id in ids}
+    return {key: day for own, day in sharded.items() for key in (own, unsharded(own))}
 
 
 def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str], dict[str, int]]:

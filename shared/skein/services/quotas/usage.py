@@ -10,7 +10,7 @@ may exceed the budget. Over the budget, work waits: its due pointer moves to the
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -25,6 +25,7 @@ from skein.models.quotas.usage import (
     OF_USER,
     TOKENS,
     TOLD,
+    USAGE_SHARDS,
     DayUsage,
     Payer,
     Words,
@@ -32,9 +33,10 @@ from skein.models.quotas.usage import (
     channel_counts,
     model_counts,
     tool_counts,
+    unsharded,
     usage_expires_at,
     usage_key,
-    usage_partition,
+    usage_partitions,
     user_usage_key,
 )
 from skein.models.runs.completion import TokenUsage
@@ -43,7 +45,6 @@ from skein.services.config.pauses import is_paused, keys_of_pauses
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, bucket_key
 from skein.settings import Settings
 
-USAGE_SHARDS = 16
 DAY = timedelta(days=1)
 SHARE = 0.2  # of a tenant's background tokens of a day, for one person while others have work
 PAUSED_FOR = timedelta(hours=1)  # until paused background work is tried again
@@ -59,7 +60,8 @@ logger = logging.getLogger(__name__)
 class UsageCounters:
     """The service that counts a tenant's tokens by day (UTC).
 
-    Each day has 16 counters, so that none becomes a hot key.
+    Each day has 16 partitions with a counter of the tenant, those of its agents and those of some
+    people, so that none becomes a hot key.
     """
 
     table: Table
@@ -179,6 +181,7 @@ class UsageCounters:
         key = agent_usage_key(tenant, now, payer.agent_id, 0)
         if payer.user_id is not None:
             key = user_usage_key(tenant, now, payer.user_id)
+        key = unsharded(key)
         fields = {
             "counted_for": payer.user_id or payer.agent_id or "",
             "expires_at": usage_expires_at(now),
@@ -195,12 +198,13 @@ class UsageCounters:
         agents = [
             agent_usage_key(tenant, now, payer.agent_id, shard) for shard in range(USAGE_SHARDS)
         ]
-        person = user_usage_key(tenant, now, payer.user_id) if payer.user_id is not None else None
-        found = self.table.get_many([*agents, *([person] if person is not None else [])])
+        people = [user_usage_key(tenant, now, payer.user_id)] if payer.user_id is not None else []
+        groups = [[*keys, *map(unsharded, keys)] for keys in (agents, people)]
+        found = self.table.get_many([key for keys in groups for key in keys])
         [count] = tool_counts([name])
-        of_agent = sum(int(found[key].get(count, 0)) for key in agents if key in found)
-        of_person = int(found[person].get(count, 0)) if person in found else 0
-        return max(of_agent, of_person)
+        return max(
+            sum(int(found[key].get(count, 0)) for key in keys if key in found) for keys in groups
+        )
 
     def _by_payer(
         self,
@@ -301,13 +305,17 @@ class Budget:
         """
         return self._spent(tenant, self._read(tenant))
 
-    def waits_until(self, tenant: str, chat_id: str) -> datetime | None:
+    def waits_until(self, tenant: str, chat_id: str, settings: Item | None) -> datetime | None:
         """Return when a chat's background work may be tried again; None for now.
 
         This takes one batch of reads. Work waits an hour for the end of a pause, and otherwise for
         the budget of the next day.
+
+        Args:
+            settings: The stored settings of the tenant, whose key all chats of the tenant read.
         """
-        found = self._read(tenant)
+        key = TenantSettings.key_of(tenant)
+        found = self._read(tenant, known={key}) | ({key: settings} if settings else {})
         if is_paused("background", tenant, tenant, found):
             return self.clock.now() + PAUSED_FOR
         return self.next_day_of(chat_id) if self._spent(tenant, found) else None
@@ -317,8 +325,8 @@ class Budget:
     ) -> TokenBudget:
         """Check that background work may call a model once.
 
-        This takes one batch of reads, and up to two queries more once the person who wrote most has
-        used their share.
+        This takes one batch of reads. Once the person who wrote most has used their share, it takes
+        queries until another person is found, at most one for each partition of two days: 34.
 
         Args:
             words: The people whose words the question reads.
@@ -372,8 +380,8 @@ class Budget:
         if refusal is not None:
             return self.clock.now() + timedelta(seconds=refusal.retry_after_seconds)
         limit = self._settings(tenant, found).background_tokens_per_day
-        counter = found.get(user_usage_key(tenant, self.clock.now(), user_id), {})
-        used = int(counter.get(BACKGROUND, 0))
+        own = user_usage_key(tenant, self.clock.now(), user_id)
+        used = sum(int(found.get(key, {}).get(BACKGROUND, 0)) for key in (own, unsharded(own)))
         over = limit > 0 < used and used + size > limit * SHARE
         if over and self._others_active(tenant, user_id):
             return self.next_day_of(spread_by)
@@ -383,8 +391,9 @@ class Budget:
         """Tell whether anything was counted for other people today or yesterday."""
         today = self.clock.now().date()
         queries = (
-            Query.under(usage_partition(tenant, day), OF_USER, limit=2)
+            Query.under(partition, OF_USER, limit=2)
             for day in (today, today - DAY)
+            for partition in usage_partitions(tenant, day)
         )
         rows = (row for query in queries for row in self.table.query(query).items)
         return any(row["counted_for"] != user_id for row in rows)
@@ -397,12 +406,16 @@ class Budget:
             return self.clock.now() + PAUSED_FOR
         return self.next_day()
 
-    def _read(self, tenant: str, words: Words = NO_WORDS) -> dict[Key, Item]:
+    def _read(
+        self, tenant: str, words: Words = NO_WORDS, *, known: Collection[Key] = ()
+    ) -> dict[Key, Item]:
         now = self.clock.now()
         counters = UsageCounters.keys_of_day(tenant, now.date())
         buckets = [bucket_key(tenant, user_id) for user_id in words.parts]
         own = [user_usage_key(tenant, now, words.main)] if words.main is not None else []
-        return self.table.get_many([*keys_of_pauses(tenant, tenant), *counters, *buckets, *own])
+        own = [*own, *map(unsharded, own)]
+        keys = [*keys_of_pauses(tenant, tenant), *counters, *buckets, *own]
+        return self.table.get_many([key for key in keys if key not in known])
 
     def _settings(self, tenant: str, found: Mapping[Key, Item]) -> Settings:
         overrides = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))

@@ -1,0 +1,200 @@
+"""How many answers a second each partition key of a tenant can take: `make bench ONLY=keys`.
+
+A tenant with ten agents has many people, each in a chat of their own on SMS or in the app. Each
+sends one message, and its run, answer, delivery and upkeep are played. Each call of the table is
+counted by the partition key that it reads or writes, in DynamoDB's units. A partition key takes
+1,000 write units and 3,000 read units a second. A key that only one person's calls touch limits
+that person, not the tenant, and is left out. Keys that differ by a shard or a name share the load
+of all answers equally, as a hash does. The limits of the tenant allow what the keys are asked for,
+which decides how many shards they have.
+"""
+
+import json
+import math
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from skein.models.common.address import Route
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Item, Key, Page, Query, Write
+from skein.models.outbox.jobs import UpkeepJob
+from skein.settings import Settings
+from tests.fakes.table import MemoryTable
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.routes import sms_route
+from tools.reference import markdown
+
+AGENTS, PEOPLE = 10, 200
+WRITE_UNITS, READ_UNITS = 1_000, 3_000  # of one key and second
+GOAL = 1_000  # answers a second of a tenant with ten agents
+TOKENS_A_DAY = GOAL * 86_400 * 1_000
+INDEXES = ("gsi1pk", "gsi2pk")
+NAMES = (
+    (rf"\b{TENANT}#", "{tenant}#"),
+    (r"\d{4}-\d\d-\d\d", "{day}"),
+    (r"(?<=#all:)\d+", "{shard}"),
+    (r"(?<=#)(agt|usr|chat|run|dlv)_[\w-]+|(?<=:)[\w-]+|\+\d+", "{id}"),
+    (r"#\d+(?=#|$)", "#{shard}"),
+)
+
+
+class Ceiling(NamedTuple):
+    """What the keys of one form carry.
+
+    Attributes:
+        form: The partition keys, with names in place of ids.
+        kind: `write` or `read`.
+        keys: How many keys of the form were used.
+        units: The units of one answer on all of them together.
+    """
+
+    form: str
+    kind: str
+    keys: int
+    units: float
+
+    @property
+    def answers(self) -> float:
+        """The answers a second at which the first of these keys is full."""
+        most = WRITE_UNITS if self.kind == "write" else READ_UNITS
+        return most * self.keys / self.units
+
+
+def ignore(_pk: str, _kind: str, _units: float) -> None:
+    """Count nothing."""
+
+
+class KeyedTable(MemoryTable):
+    """A table that tells of the units of each partition key."""
+
+    told: Callable[[str, str, float], None] = staticmethod(ignore)
+
+    def _carry_out(self, method: str, writes: Sequence[Write]) -> None:
+        keys = [write.key for write in writes]
+        before = super().get_many(keys)
+        super()._carry_out(method, writes)
+        after = super().get_many(keys)
+        for key in keys:
+            old, new = before.get(key, {}), after.get(key, {})
+            units = max(_kib(old), _kib(new)) * (2 if method == "transact" else 1)
+            self.told(key.pk, "write", units)
+            for index in INDEXES:
+                entries = {
+                    item[index]: item.get(index[:-2] + "sk") for item in (old, new) if index in item
+                }
+                if old.get(index) != new.get(index) or len({*entries.values()}) > 1:
+                    for entry in entries:
+                        self.told(f"{index[:4]}: {entry}", "write", 1)
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        found = super().get(key)
+        self.told(key.pk, "read", _kib(found or {}, 4))
+        return found
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        found = super().get_many(keys)
+        for key in keys:
+            self.told(key.pk, "read", _kib(found.get(key, {}), 4))
+        return found
+
+    def query(self, query: Query) -> Page:
+        """See `skein.ports.Table`."""
+        page = super().query(query)
+        place = f"{query.index}: " if query.index is not None else ""
+        units = max(1, math.ceil(sum(map(_size, page.items)) / 4_096))
+        self.told(place + query.pk, "read", units / (1 if query.index is None else 2))
+        return page
+
+
+class Tenant(World):
+    """The world of the model."""
+
+    def empty_table(self) -> MemoryTable:
+        """The table, before anything is stored."""
+        self.keyed = KeyedTable(self.clock)
+        return self.keyed
+
+
+def _size(item: Item) -> int:
+    return len(json.dumps(item, default=str))
+
+
+def _kib(item: Item, kib: int = 1) -> int:
+    return max(1, math.ceil(_size(item) / 1_024 / kib))
+
+
+def form_of(key: str) -> str:
+    """Return a partition key with names in place of ids."""
+    for pattern, name in NAMES:
+        key = re.sub(pattern, name, key)
+    return key
+
+
+def ceilings(*, sms: bool, people: int = PEOPLE) -> list[Ceiling]:
+    """Play a message of each person; return the ceilings of shared keys, the lowest first."""
+    world = Tenant(Settings(tenant_tokens_per_day=TOKENS_A_DAY))
+    agents = [bot(f"agt_{n}", f"Agent {n}") for n in range(AGENTS)]
+    for agent in agents:
+        world.agent(agent.id, agent.name)
+    units: defaultdict[tuple[str, str], float] = defaultdict(float)
+    users: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+
+    def note(user: str, pk: str, kind: str, used: float) -> None:
+        units[pk, kind] += used
+        users[pk, kind].add(user)
+
+    for number in range(people):
+        who = person(f"usr_{number}", f"Person {number}")
+        world.keyed.told = ignore
+        line = f"+1500555{number % AGENTS:04d}"  # each agent has one
+        route = sms_route(line=line, phone=f"+1555{number:07d}") if sms else None
+        _open(world, number, who, agents[number % AGENTS], route)
+        world.keyed.told = partial(note, who.id)
+        world.post("Hello!", who, chat_id=f"chat_{number}", route=route)
+        world.drain()
+        world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id=f"chat_{number}", last_seq=2))
+        world.drain()
+    shared = {each for each in units if len(users[each]) > 1}
+    grouped: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for pk, kind in shared:
+        grouped[form_of(pk), kind].append(units[pk, kind])
+    found = [
+        Ceiling(form, kind, len(used), sum(used) / people) for (form, kind), used in grouped.items()
+    ]
+    return sorted(found, key=lambda each: each.answers)
+
+
+def _open(
+    world: World, number: int, who: NamedMember, agent: NamedMember, route: Route | None
+) -> None:
+    """Store a person with a direct chat, before anything is counted."""
+    fields = {"kind": "direct", "visibility": "private", "route": route}
+    world.known(who)
+    world.chat(who, agent, chat_id=f"chat_{number}", **fields)
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    """Yield the cells of the table for both channels."""
+    for sms in (True, False):
+        for each in ceilings(sms=sms):
+            if each.answers < 10 * GOAL:
+                answers = f"{each.answers:,.0f}"
+                numbers = (str(each.keys), f"{each.units:.1f}", answers)
+                yield "SMS" if sms else "app", f"`{each.form}`", each.kind, *numbers
+
+
+def main() -> int:
+    """Print the ceilings below ten times the goal, and return the exit status."""
+    columns = ("channel", "keys", "units", "number", "an answer", "answers a second")
+    print(markdown.table(*columns, rows=rows()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""No key of the table stops a tenant with ten agents below the goal, except one that is named."""
+
+import pytest
+
+from bench.keys import GOAL, ceilings, form_of
+
+USAGE = "{tenant}#USAGE#{day}#{shard}"
+
+
+SETTINGS = ("{tenant}#SETTINGS", "read")
+
+
+@pytest.mark.parametrize(
+    ("sms", "lower"),
+    [
+        (False, {}),
+        (True, {SETTINGS: 750}),  # each delivery reads them once more, for the limits of segments
+    ],
+)
+def test_tenant_of_ten_agents_reaches_the_goal_on_every_other_key(
+    *, sms: bool, lower: dict[tuple[str, str], int]
+) -> None:
+    found = {(each.form, each.kind): each.answers for each in ceilings(sms=sms, people=40)}
+    assert found.keys() >= {(USAGE, "write"), SETTINGS}
+    assert {key: answers for key, answers in found.items() if answers < GOAL} == lower
+
+
+@pytest.mark.parametrize(
+    ("key", "form"),
+    [
+        ("acme#USAGE#2026-02-18#7", USAGE),
+        ("acme#LIMIT#all:3", "{tenant}#LIMIT#all:{shard}"),
+        ("gsi1: acme#RUNS#agt_1#2026-02-18", "gsi1: {tenant}#RUNS#{id}#{day}"),
+    ],
+)
+def test_keys_of_one_form_differ_by_shard_or_name(key: str, form: str) -> None:
+    assert form_of(key) == form
