@@ -112,6 +112,10 @@ mutation: $(DEVELOPMENT) $(FILES) $(TOOLS) ## Measure five core modules' mutatio
 guards: $(DEVELOPMENT) $(FILES) ## Remove each guard of a guarantee in turn: its tests must fail (five minutes; ARGS="--quick", ARGS=events)
 	@$(BIN)/python -m tools.quality.guards $(ARGS)
 
+.PHONY: figures
+figures: $(DEVELOPMENT) $(FILES) ## Print figures of the structure beside their goals (ARGS=--list names the files)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.quality.figures $(ARGS)
+
 .PHONY: test-model
 test-model: $(DEVELOPMENT) $(SMALL_MODEL) $(FILES) ## Run the tests of the local model (two minutes)
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)

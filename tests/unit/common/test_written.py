@@ -1,0 +1,34 @@
+"""What forty stories write: `tests/golden/writes.txt` has each write with its condition."""
+
+from tests.patterns import chats, desk, runs, turns
+from tests.patterns.meter import Pattern
+from tests.support.goldens import agrees
+from tests.support.writes import Writes
+
+PARTS = (
+    (runs, ("run", "answer", "wait", "results", "turn", "apolog", "reset")),
+    (chats, ("SMS", "choice", "respond", "discard")),
+    (desk, ("over", "back")),
+    (turns, ("",)),
+)
+
+
+def stories() -> dict[str, Pattern]:
+    """The stories, by name."""
+    return {
+        name: story
+        for module, words in PARTS
+        for name, story in module.patterns.items()
+        if any(word in name for word in words)
+    }
+
+
+def test_forty_stories_write_what_is_recorded() -> None:
+    parts = []
+    for name, story in stories().items():
+        writes = Writes()
+        story(writes)
+        if writes.lines:
+            parts.append("\n".join([f"# {name}", *writes.lines]))
+    assert len(parts) >= 40
+    assert agrees("writes", "\n\n".join(parts))
