@@ -111,9 +111,7 @@ class SmsAnswers:
             ExtraWriteFailed: The first of the conditions does not hold.
         """
         chat_id = coded.choice.chat_id
-        if route is None:
-            membership = read_membership(self.table, tenant, chat_id, person)
-            route = membership.route if membership is not None else None
+        route = route or self._route_in(tenant, chat_id, person)
         given = GivenAnswer(
             tenant=tenant,
             chat_id=chat_id,
@@ -140,6 +138,11 @@ class SmsAnswers:
             )
         except (Conflict, Forbidden, NotFound):
             return None
+
+    def _route_in(self, tenant: str, chat_id: str, person: MemberRef) -> Route | None:
+        """Return the route to a person in a chat, if they have one there."""
+        membership = read_membership(self.table, tenant, chat_id, person)
+        return membership.route if membership is not None else None
 
     def refusal(
         self, tenant: str, user_id: str, coded: MatchedAnswer, sms: InboundSms
