@@ -32,6 +32,7 @@ from skein.models.common.address import phone_address
 from skein.models.common.ownership import Owner
 from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import QueueName
+from skein.services.replies.final_message import FinalMessages
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import Context, recorded
@@ -242,7 +243,7 @@ def a_bug_quotes_what_it_stumbled_over(stage: Stage, patch: pytest.MonkeyPatch) 
     def stumble(*_: Any, **__: Any) -> None:
         raise ValueError(f"cannot say {WORD} to {PHONE}")
 
-    patch.setattr(type(stage.world.app.turns.final_messages), "end", stumble)
+    patch.setattr(FinalMessages, "end", stumble)
 
 
 def twilio_quotes_the_number_as_it_refuses(stage: Stage, _: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from skein.interface.tool import OfferedTool
 from skein.interface.tool_context import Activation
 from skein.live.answer_streams import AnswerStream, AnswerStreams
 from skein.models.common.reason import Reason
-from skein.models.runs.completion import ModelRequest, TokenUsage
+from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
 from skein.models.runs.recordable import (
     MAX_ANSWER_BYTES,
     MAX_ANSWER_TEXT,
@@ -105,31 +105,9 @@ class ModelSteps:
             ModelDown: The model is out of reach.
             ModelRejected: The provider refuses this request; `ModelFiltered` by its content filter.
         """
-        started_at, effective = self.clock.now(), reading.config.effective
-        messages = (*prompt.messages(), *(sent for step in earlier for sent in step.messages()))
-        sent = self.pictures.sent(activation.run.tenant, messages)
-        limit = effective.reserved_response_tokens
-        cut_off = any(step.fault == "cut_off" for step in earlier)
-        request = ModelRequest(
-            model=reading.agent.model or self.settings.default_model,
-            messages=sent.messages,
-            tools=tuple(tool.spec for tool in tools),
-            max_output_tokens=max(limit, min(2 * limit, LARGEST_LIMIT)) if cut_off else limit,
-            reasons=any(step.usage.reasoning_tokens for step in earlier),
-            timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
-            image_bytes=sent.image_bytes,
-            image_detail=effective.image_detail,
-        )
-        stream = activation.stream
-        try:
-            with span("model"):
-                if stream is None:
-                    answer = self.model.complete(request)
-                else:
-                    stream.retract()
-                    answer = self.model.stream(request, stream.show)
-        except Transient as error:
-            raise ModelDown(error) from error
+        started_at, messages = self.clock.now(), _messages(prompt, earlier)
+        request = self._request(activation.run, reading, messages, earlier, tools, seconds)
+        answer = self._answer(activation.stream, request)
         asked_for = self.clock.now() - started_at
         self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
         n = activation.run.steps_taken + 1
@@ -158,6 +136,45 @@ class ModelSteps:
             started_at=started_at,
             ended_at=self.clock.now(),
         )
+
+    def _request(
+        self,
+        run: Run,
+        reading: Reading,
+        messages: Sequence[ModelMessage],
+        earlier: Sequence[Step],
+        tools: Sequence[OfferedTool],
+        seconds: float,
+    ) -> ModelRequest:
+        effective = reading.config.effective
+        sent = self.pictures.sent(run.tenant, messages)
+        limit = effective.reserved_response_tokens
+        cut_off = any(step.fault == "cut_off" for step in earlier)
+        return ModelRequest(
+            model=reading.agent.model or self.settings.default_model,
+            messages=sent.messages,
+            tools=tuple(tool.spec for tool in tools),
+            max_output_tokens=max(limit, min(2 * limit, LARGEST_LIMIT)) if cut_off else limit,
+            reasons=any(step.usage.reasoning_tokens for step in earlier),
+            timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
+            image_bytes=sent.image_bytes,
+            image_detail=effective.image_detail,
+        )
+
+    def _answer(self, stream: AnswerStream | None, request: ModelRequest) -> ModelAnswer:
+        """Ask the model, and show its answer to those who listen.
+
+        Raises:
+            ModelDown: The model is out of reach.
+        """
+        try:
+            with span("model"):
+                if stream is None:
+                    return self.model.complete(request)
+                stream.retract()
+                return self.model.stream(request, stream.show)
+        except Transient as error:
+            raise ModelDown(error) from error
 
     def recording_of(
         self,
@@ -218,6 +235,11 @@ class ModelSteps:
     def count_filtered(self) -> None:
         """Count a request that the provider's content filter refused."""
         self.metrics.count("AnswersFailed", reason="filtered")
+
+
+def _messages(prompt: PromptRecord, earlier: Sequence[Step]) -> tuple[ModelMessage, ...]:
+    """Return the messages of a prompt and of the steps that followed it."""
+    return (*prompt.messages(), *(sent for step in earlier for sent in step.messages()))
 
 
 def entries_by_rule(reading: Reading, prompt: PromptRecord) -> list[RecalledEntry]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.agent.turn import READERS_KEEP_CHANGING
+from skein.agent.turn_ending import READERS_KEEP_CHANGING
 from skein.errors import Unavailable
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner

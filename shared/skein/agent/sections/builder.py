@@ -26,7 +26,7 @@ from skein.interface.history import (
     summed_up,
     timeline,
 )
-from skein.interface.media import READ_ON, pictures, shown_media
+from skein.interface.media import READ_ON, ShownMedia, pictures, shown_media
 from skein.interface.reading import Reading, current_seq
 from skein.interface.section import (
     Manner,
@@ -95,8 +95,20 @@ class PromptBuilder:
             shown=[entry.seq for entry in entries],
             saves=any(tool.saves for tool in tools),
         )
+        return self._fitted(given, entries, media, tools, model)
+
+    def _fitted(
+        self,
+        given: SectionInput,
+        entries: Sequence[HistoryEntry],
+        media: ShownMedia,
+        tools: Sequence[ToolSpec],
+        model: str,
+    ) -> PromptRecord:
+        """Render the sections and as much of the history as there is room for."""
+        reading, context, roles = given.reading, given.context, given.roles
         shown_images = self._pictures(media.images, reading, model)
-        tokens_left -= sum(part.tokens for part in shown_images)
+        tokens_left = given.tokens_left - sum(part.tokens for part in shown_images)
         stable, volatile = _rendered(STABLE, given), _rendered(VOLATILE, given)
         head = history_head(reading, context)
         around = head_tokens(head, reading, context, self.tokens, roles=roles)
@@ -110,17 +122,20 @@ class PromptBuilder:
         history = reading.of(History)
         if history.fuller is not None and left_out(entries, shown) > summed_up(history.before):
             fuller = replace(history, before=history.fuller, fuller=None)
-            return self._build(run, reading.having(fuller), tools, model)
+            return self._build(given.run, reading.having(fuller), tools, model)
         stable, volatile = parts[: len(stable)], parts[len(stable) :]
-        images = media.within(entry.seq for entry in shown)
-        parts_of_images = self._pictures(images, reading, model)
         if roles:
             record = self._as_roles(stable, shown, volatile)
-            return _marked(_with_pictures(record, images, parts_of_images), reading)
-        lines = [timeline(head, shown, reading, context, self.tokens)] if head else []
-        parts = [*stable, *lines, *volatile]
-        record = _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
-        return _marked(_with_pictures(record, images, parts_of_images), reading)
+        else:
+            lines = [timeline(head, shown, reading, context, self.tokens)] if head else []
+            record = self._as_timeline([*stable, *lines, *volatile])
+        images = media.within(entry.seq for entry in shown)
+        pictured = _with_pictures(record, images, self._pictures(images, reading, model))
+        return _marked(pictured, reading)
+
+    def _as_timeline(self, parts: Sequence[Section]) -> PromptRecord:
+        """Render all sections as one message, which the nudge follows."""
+        return _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
 
     def _pictures(self, images: Sequence[ImageRef], reading: Reading, model: str) -> list[Section]:
         """Return the section of the pictures that the model is sent, if there are any."""

@@ -13,7 +13,7 @@ from skein.models.chats.borrowed import (
     BorrowedContext,
     BorrowedMessage,
 )
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Message
 from skein.models.common.ownership import effect_id
 from skein.services.chat_state.audience import destination_of
 from skein.services.chats.own_chats import OwnChats
@@ -45,16 +45,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
         staging=effect_id(call.effect),
         source_chat_id=chat.id,
         source_title=chat.display_title,
-        messages=tuple(
-            BorrowedMessage(
-                seq=m.seq,
-                author=m.sender.name,
-                sender=m.sender.ref,
-                text=f"{m.text}{attached(m)}".strip()[:MAX_CHARACTERS],
-                authors=m.words.joined(chat.title_authors),
-            )
-            for m in messages
-        ),
+        messages=tuple(_borrowed(each, chat) for each in messages),
         audience=audience,
         last_message_at=max(message.created_at for message in messages),
         created_at=call.clock.now(),
@@ -65,6 +56,17 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     return (
         f"nothing is shown yet: the {count} newest messages of {title} will be shown when you are "
         "next started here; to read them now, call read_messages"
+    )
+
+
+def _borrowed(message: Message, chat: Chat) -> BorrowedMessage:
+    """Return a message of another chat as it is shown here."""
+    return BorrowedMessage(
+        seq=message.seq,
+        author=message.sender.name,
+        sender=message.sender.ref,
+        text=f"{message.text}{attached(message)}".strip()[:MAX_CHARACTERS],
+        authors=message.words.joined(chat.title_authors),
     )
 
 

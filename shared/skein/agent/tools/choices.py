@@ -15,10 +15,10 @@ from skein.interface.arguments import LINE, TEXT, Id
 from skein.interface.names import Names
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import MAX_LABEL, MAX_OPTIONS, MAX_QUESTION, Option
 from skein.models.chats.names import folded, plain_name
-from skein.models.common.audience import NOBODY
+from skein.models.common.audience import NOBODY, Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Write
 from skein.services.chat_state.audience import audience_of
@@ -67,14 +67,6 @@ def ask_choice(
     words = spoken(question, speakers_in(call.reading))
     if not words:
         raise Correctable("nothing was asked: the question has no words for people")
-    heard_by = NOBODY
-
-    def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
-        nonlocal heard_by
-        check_post(run, snapshot)
-        heard_by = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
-        return (call.activation.claim.guard,)
-
     new = NewChoice(
         tenant=run.tenant,
         chat_id=chat.id,
@@ -88,12 +80,30 @@ def ask_choice(
         **run.posting,
         origin=origin_of(call, chat.id),
     )
+    posted, heard_by = _asked(call, new)
+    remember_sent(call, posted, heard_by)
+    return f"asked as msg:{posted.seq}; the answer starts a new run, so do not wait for it"
+
+
+def _asked(call: ToolContext, new: NewChoice) -> tuple[Message, Audience]:
+    """Ask a question, and return it with those who read it.
+
+    Raises:
+        LostLease: Another worker has taken the run over.
+    """
+    run, heard_by = call.activation.run, NOBODY
+
+    def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
+        nonlocal heard_by
+        check_post(run, snapshot)
+        heard_by = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
+        return (call.activation.claim.guard,)
+
     try:
         posted = call.service(Asking).ask(new, extra_writes=extra_writes).message
     except ExtraWriteFailed as error:
         raise LostLease(run.id) from error
-    remember_sent(call, posted, heard_by)
-    return f"asked as msg:{posted.seq}; the answer starts a new run, so do not wait for it"
+    return posted, heard_by
 
 
 def _addressee(chat: Chat, names: Names, person: str | None) -> NamedMember:

@@ -114,10 +114,8 @@ def send_message(
     words = spoken(text, speakers_in(call.reading))
     if not words:
         raise Correctable(NOTHING_TO_SAY)
-    if wait and also_in:
-        raise Correctable(WAITS_IN_ONE)
-    if wait and media:
-        raise Correctable(WAITS_WITHOUT_FILES)
+    if wait and (also_in or media):
+        raise Correctable(WAITS_IN_ONE if also_in else WAITS_WITHOUT_FILES)
     targets = list(dict.fromkeys([target, *(also_in or ())]))
     first = _message(call, words, target, reply_to=reply_to, expects_reply=bool(wait))
     messages = [first, *(_message(call, words, other) for other in targets[1:])]

@@ -1,0 +1,183 @@
+"""The state of a turn, and what comes next in it.
+
+A turn carries out a run in one invocation. `next_phase` looks at the state alone: it returns what
+the turn does next, or a `Stop` with the reason for which the turn is over.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from skein.agent.turn_steps import FixedAnswer, StreamedActivation
+from skein.interface.reading import Reading
+from skein.interface.tool import OfferedTool
+from skein.models.common.reason import Reason
+from skein.models.runs.step import PromptRecord, Step
+from skein.own_tools.items import longest_call
+from skein.services.quotas.token_budget import TokenBudget
+from skein.services.runs import policy
+from skein.services.runs.claim import PrefetchedItems
+
+
+@dataclass(slots=True, kw_only=True)
+class Opened:
+    """An activation that is ready to work: its reading, its prompt and its steps so far.
+
+    Attributes:
+        number: The number of the activation.
+        fixed: The fixed answer to the message of the run; None if the model answers. Only then are
+            there `tools`, a `prompt` and a `budget`.
+        agreed: The calls to which people have agreed, before they are recorded as the first step.
+    """
+
+    number: int
+    reading: Reading
+    steps: list[Step]
+    fixed: FixedAnswer | None = None
+    tools: Sequence[OfferedTool] = ()
+    prompt: PromptRecord
+    budget: TokenBudget | None = None
+    agreed: Step | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The turn is over.
+
+    Attributes:
+        reason: Why. `RUN_ENDED`: the run has ended. `WAITING_FOR_REPLY`: it waits.
+            `HANDED_OVER`: another invocation carries on. Any other: what an error led to.
+    """
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Read the chat and build the prompt of the run's newest activation."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFixed:
+    """Answer without the model, and end the run."""
+
+    fixed: FixedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAgreed:
+    """Record the calls to which people have agreed as the first step."""
+
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the model, and record its answer; the final one is posted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOut:
+    """Carry out the calls of the newest step, and record their results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """End the run with its last step, which was recorded before."""
+
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class EndEarly:
+    """End the run without an answer: by `end_run`, or because it has taken all its steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Let another invocation carry on, because the time of this one runs out."""
+
+
+Phase: TypeAlias = (
+    Open | AnswerFixed | RecordAgreed | Ask | CarryOut | Post | EndEarly | HandOver | Stop
+)
+
+
+@dataclass(slots=True)
+class Turn:
+    """The state of a turn.
+
+    Attributes:
+        activation: The newest activation of the run, as far as tools know it.
+        deadline: When this invocation will be stopped.
+        prefetched: The items that were read with the claim; they serve the first opening only.
+        opened: The activation as opened; None before, and after its readers have changed.
+        stopped: Why the turn is over, once it is.
+    """
+
+    activation: StreamedActivation
+    deadline: datetime
+    prefetched: PrefetchedItems = field(default_factory=dict)
+    opened: Opened | None = None
+    stopped: Stop | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the newest activation is open.
+
+        A question that finds an existing reply begins a new activation of the run.
+        """
+        opened = self.opened
+        return opened is not None and opened.number == self.activation.run.activation
+
+    def seconds_left(self, now: datetime) -> float:
+        """Return the seconds that are left for the model and for calls."""
+        return (policy.model_deadline(self.deadline) - now).total_seconds()
+
+
+def next_phase(turn: Turn, now: datetime) -> Phase:
+    """Return what a turn does next.
+
+    Args:
+        now: The current time, by which the seconds that are left count.
+    """
+    if turn.stopped is not None:
+        return turn.stopped
+    if turn.activation.over:
+        return Stop(Reason.WAITING_FOR_REPLY)
+    if turn.opened is None:
+        return Open()
+    first, seconds_left = _first_phase(turn.opened), turn.seconds_left(now)
+    return first or _after_step(turn, turn.opened, seconds_left) or _next_step(turn, seconds_left)
+
+
+def _first_phase(opened: Opened) -> AnswerFixed | RecordAgreed | None:
+    """Return what an activation does without the model, before its first step."""
+    if opened.fixed is not None:
+        return AnswerFixed(opened.fixed)
+    return RecordAgreed(opened.agreed) if opened.agreed is not None else None
+
+
+def _after_step(
+    turn: Turn, opened: Opened, seconds_left: float
+) -> CarryOut | HandOver | Post | None:
+    """Return what the newest step leaves to do; None if nothing."""
+    if not opened.steps or not turn.is_current:
+        return None
+    newest = opened.steps[-1]
+    if newest.tool_calls and newest.results is None:
+        enough = seconds_left >= longest_call(newest, opened.reading)
+        return CarryOut() if enough else HandOver()
+    return Post(newest) if newest.is_last else None
+
+
+def _next_step(turn: Turn, seconds_left: float) -> Open | Ask | EndEarly | HandOver:
+    """Return how a turn goes on that has carried out all its steps."""
+    if turn.activation.ended:
+        return EndEarly()
+    if not turn.is_current:
+        return Open()
+    if turn.activation.run.steps_taken >= policy.MAX_STEPS:
+        return EndEarly()
+    return Ask() if seconds_left >= policy.MIN_MODEL_SECONDS else HandOver()
