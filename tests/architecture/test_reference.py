@@ -13,6 +13,7 @@ from skein.settings import Settings
 from tests.support.template import deployed_template, ops_template
 from tools.reference import alarms, calls, data, reasons
 from tools.reference.bill import Bills, with_bill
+from tools.reference.lifecycle import with_lifecycle
 from tools.reference.pages import PAGES
 
 
@@ -35,6 +36,11 @@ def test_reference_page_is_up_to_date(name: str) -> None:
 def test_largest_bill_is_up_to_date() -> None:
     page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
     assert page == with_bill(page), "run `make reference`"
+
+
+def test_life_of_a_run_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
+    assert page == with_lifecycle(page), "run `make reference`"
 
 
 def test_bill_follows_the_settings_and_parameters() -> None:

@@ -33,6 +33,10 @@ class Writes(Meter):
         super().__init__()
         self.lines: list[str] = []
 
+    def record(self, method: str, writes: Sequence[Write]) -> None:
+        """Note the writes of a call."""
+        self.lines += written(method, writes)
+
     @contextmanager
     def __call__(self, world: World) -> Iterator[None]:
         """Record the writes of a block, also those that the table refuses."""
@@ -40,7 +44,7 @@ class Writes(Meter):
         carry_out = table._carry_out
 
         def recording(method: str, writes: Sequence[Write]) -> Any:
-            self.lines += written(method, writes)
+            self.record(method, writes)
             return carry_out(method, writes)
 
         vars(table)["_carry_out"] = recording

@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 from tools.reference.bill import with_bill
+from tools.reference.lifecycle import with_lifecycle
 from tools.reference.pages import pages
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -16,3 +17,6 @@ if __name__ == "__main__":
     limits = DOCS / "limits.md"
     limits.write_text(with_bill(limits.read_text(encoding="utf-8")), encoding="utf-8")
     print("docs/limits.md")
+    runs = DOCS / "runs.md"
+    runs.write_text(with_lifecycle(runs.read_text(encoding="utf-8")), encoding="utf-8")
+    print("docs/runs.md")
