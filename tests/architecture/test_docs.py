@@ -13,7 +13,7 @@ import pytest
 
 from local.template import ROOT
 from skein import errors
-from skein.models.api.inspection import PROVENANCES
+from skein.models.common.prompt_sections import SECTIONS
 from skein.models.runs import run, step
 from skein.models.runs.completion import AnswerFault
 from skein.services.delivery.policy import RETRY_WAITS
@@ -217,8 +217,8 @@ def test_each_section_of_a_prompt_has_a_provenance() -> None:
         if path.is_relative_to(folder)
         for name in first_texts(calls(tree, *makers))
     }
-    assert made | {step.HISTORY} == PROVENANCES.keys(), (
-        "say in PROVENANCES of skein/models/api/inspection.py where each section comes from"
+    assert made | {step.HISTORY} == SECTIONS.keys(), (
+        "say in SECTIONS of skein/models/common/prompt_sections.py where each section comes from"
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.api.inspection import PROVENANCES
+from skein.models.common.prompt_sections import SECTIONS
 from skein.models.common.storage import Put, Update
 from skein.models.runs.step import Step
 from skein.settings import Settings
@@ -167,7 +167,7 @@ def test_every_section_of_a_run_has_a_source_and_why_it_may_be_shown() -> None:
     world = told()
     body = operator(world).get(f"/v1/runs/{world.runs()[0].id}").body
     sections = body["prompt"]["sections"]
-    assert {section["name"] for section in sections} <= PROVENANCES.keys()
+    assert {section["name"] for section in sections} <= SECTIONS.keys()
     assert all(section["source"] and section["may_be_shown"] for section in sections)
 
 

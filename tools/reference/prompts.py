@@ -1,6 +1,6 @@
 """Content of docs/prompts.md: the sections of prompts, and four whole prompts."""
 
-from skein.models.api.inspection import PROVENANCES
+from skein.models.common.prompt_sections import SECTIONS
 from skein.models.runs.completion import ModelRequest
 from tests.support.prompt_situations import SITUATIONS
 from tools.reference.markdown import table
@@ -22,7 +22,7 @@ A section without content is left out.
 
 def page() -> str:
     """Return docs/prompts.md in Markdown."""
-    rows = ((f"`{name}`", source, why) for name, (source, why) in PROVENANCES.items())
+    rows = ((f"`{name}`", source, why) for name, (source, why, _) in SECTIONS.items())
     sections = table("section", "content", "why it may be shown", rows=rows)
     return HEAD + sections + "".join(map(_situation, SITUATIONS))
 

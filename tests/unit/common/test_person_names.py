@@ -3,13 +3,11 @@
 import pytest
 from pydantic import TypeAdapter
 
-from skein.models.api.inspection import PROVENANCES
 from skein.models.chats.names import MAX_NAME as MAX_SHOWN
 from skein.models.chats.names import plain_name
 from skein.models.common.base import NamedMember
 from skein.models.common.person_names import (
     MAX_NAME,
-    SECTIONS,
     MemberName,
     alike,
     given_name,
@@ -115,10 +113,6 @@ def test_names_are_alike_without_case_accents_and_signs(name: str, other: str, s
 def test_name_that_enters_is_one_line_without_invisible_marks() -> None:
     entered = TypeAdapter(MemberName).validate_python("Ann\r\n\u202eLee\u2028\u3164 (she)")
     assert entered == "Ann Lee (she)"
-
-
-def test_names_of_all_sections_are_reserved() -> None:
-    assert set(PROVENANCES) == SECTIONS
 
 
 @pytest.mark.parametrize(

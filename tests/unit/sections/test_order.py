@@ -8,11 +8,9 @@ from types import FunctionType, ModuleType
 from typing import TypeGuard
 
 import skein
-from skein.agent.sections.order import GIVE_WAY, ITEMS, STABLE, VOLATILE
+from skein.agent.sections.order import ITEMS, STABLE, VOLATILE
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
-from skein.models.api.inspection import PROVENANCES
-from skein.models.runs.step import HISTORY, PICTURES
 from skein.own_tools.items import OwnToolItems
 from skein.recall.sections import RecalledMessages
 
@@ -23,7 +21,6 @@ MODULES = [
     for path in (each.relative_to(PACKAGE).with_suffix("") for each in PACKAGE.rglob("*.py"))
     if not FOLDERS.isdisjoint(path.parts) and path.stem != "__init__"
 ]
-WHOLE = {"INSTRUCTIONS", "ACTIVE CHAT", "CONVERSATION", "DESK", "TODAY", "NOW", HISTORY, PICTURES}
 OWN_CALLS = {
     RecalledMessages
 }  # the reader makes them itself, because their calls run beside others
@@ -46,13 +43,6 @@ def test_each_section_is_in_the_order_of_the_prompt_once() -> None:
     missing = {each.__name__ for each in written if each not in placed}
     assert not missing, f"add {missing} to STABLE or VOLATILE of skein/agent/sections/order.py"
     assert len(placed) == len(set(placed)) == len(written)
-
-
-def test_each_section_gives_way_or_stays_whole() -> None:
-    """The history gives way first, and the builder cuts it."""
-    given_way = [name for names in GIVE_WAY for name in names]
-    assert len(given_way) == len(set(given_way))
-    assert {*given_way, *WHOLE} == PROVENANCES.keys(), "place the section in GIVE_WAY or in WHOLE"
 
 
 def test_items_of_each_section_are_read() -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from skein.agent.sections.order import GIVE_WAY, STABLE, VOLATILE
+from skein.agent.sections.order import STABLE, VOLATILE
 from skein.agent.sections.participants import names_in
 from skein.interface.budget import (
     MESSAGE_OVERHEAD_TOKENS,
@@ -35,6 +35,7 @@ from skein.interface.section import (
     arguments_of,
     closing,
 )
+from skein.models.common.prompt_sections import SECTIONS
 from skein.models.runs.completion import ImageRef, ToolSpec
 from skein.models.runs.provenance import MAX_ENTRIES
 from skein.models.runs.run import Run
@@ -203,9 +204,10 @@ def _rendered(
 def _arranged(sections: Sequence[Section], tokens_left: int) -> list[Section]:
     """Shorten sections until all of them fit into `tokens_left` tokens, and keep their order.
 
-    `GIVE_WAY` says which sections are shortened first, each as far as needed or possible.
+    `SectionNote.gives_way` says which sections are shortened first, each as far as needed or
+    possible.
     """
-    ranks = {name: rank for rank, names in enumerate(GIVE_WAY) for name in names}
+    ranks = {name: note.gives_way for name, note in SECTIONS.items() if note.gives_way is not None}
     size = sum(section.tokens for section in sections)
     kept = list(sections)
     shortened = (index for index, part in enumerate(kept) if part.name in ranks)

@@ -1,4 +1,4 @@
-"""The order of the sections in a prompt, the order of cuts, and the items that are read.
+"""The order of the sections in a prompt, and the items that are read.
 
 Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix, which
 the provider's prefix cache serves. The history stands between the two parts.
@@ -74,20 +74,6 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     done_before,
     trigger,
     now,
-)
-# When a prompt is too long, sections are shortened in this order, after the history.
-GIVE_WAY = (
-    ("GLOBAL DOCUMENTS", "ACTIVE THREAD"),
-    ("YOUR CHATS", "OTHER ACTIVE CONVERSATIONS", "RECALLED"),
-    ("PLANS", "OPEN QUESTIONS", "ERRANDS", "OUTREACH", "HANDED BACK"),
-    ("DONE BEFORE",),
-    ("ACTIVE RUNS",),
-    (
-        *("GOALS", "PENDING THREADS", "SKILLS", "JOURNAL", "USER PROFILE", "PARTICIPANTS"),
-        *("BORROWED CONTEXT", "CONVERSATION SUMMARY", "LAST CONVERSATION"),
-    ),
-    ("CORE MEMORIES", "TRIGGER"),
-    ("IDENTITY",),
 )
 ITEMS: tuple[type[SectionItems], ...] = (
     History,

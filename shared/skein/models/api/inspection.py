@@ -1,12 +1,13 @@
 """Resources of the HTTP API: prompts as operators inspect them, and replays."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Self
 
 from pydantic import Field
 
 from skein.models.api.base import Request, Resource
 from skein.models.common.base import Instant
+from skein.models.common.prompt_sections import SECTIONS, UNKNOWN
 from skein.models.directory.agent import SystemPrompt
 from skein.models.quotas.prices import Money
 from skein.models.runs.completion import AnswerFault, ImageRef, TokenUsage, ToolCall
@@ -15,112 +16,6 @@ from skein.models.runs.run import PromptMark
 from skein.models.runs.step import HistoryTurn, PromptRecord, PromptSection
 
 MAX_SECTION = 200_000
-
-
-class Provenance(NamedTuple):
-    """Where a section's content comes from, and why it may be shown in a prompt."""
-
-    source: str
-    why: str
-
-
-OWN = "It belongs to the agent or to Skein and holds no person's words."
-READERS = "Everyone who reads this chat may read its messages."
-PRESENT = "Everyone who reads this chat was present where it was said, or it is open."
-ONE_PERSON = "The chat is private, and its only person is the one described."
-PROVENANCES: dict[str, Provenance] = {
-    "IDENTITY": Provenance("The agent's name and system prompt.", OWN),
-    "INSTRUCTIONS": Provenance(
-        "How to speak and how to stay silent, by the chat, the channel and the tools.", OWN
-    ),
-    "SKILLS": Provenance("The skills of the active thread, in full or by name.", OWN),
-    "USER PROFILE": Provenance(
-        "In a private direct chat, the person's record and the fields that the agent may set.",
-        ONE_PERSON,
-    ),
-    "CORE MEMORIES": Provenance("The agent's core memories, newest first.", PRESENT),
-    "GLOBAL DOCUMENTS": Provenance(
-        "The agent's pinned documents, then those of this chat.", PRESENT
-    ),
-    "ACTIVE THREAD": Provenance("The active thread with its documents.", PRESENT),
-    "PENDING THREADS": Provenance("The other open threads, one line each.", PRESENT),
-    "GOALS": Provenance("The agent's active goals, most important first.", PRESENT),
-    "JOURNAL": Provenance("The agent's journal entries, newest first.", PRESENT),
-    "YOUR CHATS": Provenance(
-        "The agent's 20 most recently active chats, if a tool takes ids of chats. If the agent has "
-        "more, the section follows the history.",
-        PRESENT,
-    ),
-    "ACTIVE CHAT": Provenance(
-        "This chat's name, if neither the history nor the trigger has it; or that there is none.",
-        READERS,
-    ),
-    "CONVERSATION": Provenance(
-        "In a direct chat, when this session began, and how: after a gap or with a reset.",
-        READERS,
-    ),
-    "CONVERSATION SUMMARY": Provenance(
-        "The summary of the messages before the history window.", READERS
-    ),
-    "PARTICIPANTS": Provenance(
-        "The members of this chat, then senders who have left; not for one person and one agent.",
-        READERS,
-    ),
-    "TODAY": Provenance("The weekday and the date, in the time zone of NOW.", OWN),
-    "CHAT HISTORY": Provenance(
-        "The messages of the history window by day, as lines or as messages of roles.", READERS
-    ),
-    "PICTURES": Provenance(
-        "The newest pictures of the history, if the model takes pictures; they are one message.",
-        READERS,
-    ),
-    "LAST CONVERSATION": Provenance(
-        "In a direct chat, the summary of the person's last session, if it was in another one.",
-        READERS,
-    ),
-    "OTHER ACTIVE CONVERSATIONS": Provenance(
-        "The agent's summaries of chats with a message in the last six hours; in a direct chat, "
-        "also of the person's three newest other chats.",
-        PRESENT,
-    ),
-    "BORROWED CONTEXT": Provenance(
-        "Messages of another chat that the agent asked to see, shown once.", PRESENT
-    ),
-    "RECALLED": Provenance(
-        "Older messages of all the agent's chats that match the new ones, by chat and day.", PRESENT
-    ),
-    "PLANS": Provenance("The agent's plans, the next one first.", PRESENT),
-    "OUTREACH": Provenance(
-        "That the agent wrote to the person of this chat for an operator, and about what, for two "
-        "weeks.",
-        READERS,
-    ),
-    "HANDED BACK": Provenance(
-        "Who of the team held this chat, and what they told the agent, while the history begins "
-        "before the return.",
-        PRESENT,
-    ),
-    "DONE BEFORE": Provenance(
-        "What tools that write did for the messages that the run answers, before this prompt: the "
-        "arguments, the result and the time.",
-        PRESENT,
-    ),
-    "OPEN QUESTIONS": Provenance(
-        "In a direct chat, the agent's questions that the person can answer now.", READERS
-    ),
-    "ERRANDS": Provenance(
-        "What the agent has asked people elsewhere for this chat, without an answer yet.", PRESENT
-    ),
-    "ACTIVE RUNS": Provenance("The agent's other runs that work or wait.", PRESENT),
-    "DESK": Provenance("That the chat waits for a person of the team, and since when.", READERS),
-    "TRIGGER": Provenance(
-        "Why the run exists: who or what, where, whom the message names, which other agents were "
-        "started, and how a wait ended.",
-        PRESENT,
-    ),
-    "NOW": Provenance("The time to the minute, in a time zone and in UTC.", OWN),
-}
-ELSEWHERE = Provenance("The agent's data.", PRESENT)
 
 
 HERE = "It is from this chat, or everyone who reads this chat was present where it was said."
@@ -185,12 +80,12 @@ class SectionResource(Resource):
             entries: The entries of the whole prompt.
             cached_tokens: How many tokens came from the cache; None in a preview.
         """
-        source, why = PROVENANCES.get(section.name, ELSEWHERE)
+        note = SECTIONS.get(section.name, UNKNOWN)
         own = (entry for entry in entries if entry.section == section.name)
         return cls(
             **section.model_dump(),
-            source=source,
-            may_be_shown=why,
+            source=note.source,
+            may_be_shown=note.why,
             cached_tokens=cached_tokens,
             entries=tuple(map(EntryResource.of, own)),
         )

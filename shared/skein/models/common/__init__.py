@@ -17,6 +17,7 @@ __all__ = [
     "lease",
     "ownership",
     "person_names",
+    "prompt_sections",
     "provenance",
     "quiet_hours",
     "reason",

@@ -13,26 +13,14 @@ from pydantic import AfterValidator
 
 from skein.models.common.base import Name, key_part, stable_hash
 from skein.models.common.characters import on_one_line
+from skein.models.common.prompt_sections import SECTIONS
 
 NameSource = Literal["given", "chosen"]
 
 MAX_NAME = 200
 
-# Names of Skein's own, and of the sections of prompts, as letters only.
-SECTIONS = frozenset(
-    {
-        *("ACTIVE CHAT", "ACTIVE RUNS", "ACTIVE THREAD", "BORROWED CONTEXT", "CHAT HISTORY"),
-        *("CONVERSATION", "CONVERSATION SUMMARY", "CORE MEMORIES", "DESK"),
-        *("DONE BEFORE", "ERRANDS"),
-        *("GLOBAL DOCUMENTS", "GOALS", "HANDED BACK", "OUTREACH"),
-        *("IDENTITY", "INSTRUCTIONS", "JOURNAL", "LAST CONVERSATION", "NOW", "OPEN QUESTIONS"),
-        *("OTHER ACTIVE CONVERSATIONS", "PARTICIPANTS", "PENDING THREADS", "PLANS", "PICTURES"),
-        *("RECALLED",),
-        *("SKILLS", "TODAY", "TRIGGER", "USER PROFILE", "YOUR CHATS"),
-    }
-)
 OPERATOR = "Operator"
-RESERVED = SECTIONS | {"System", OPERATOR, "Skein", "You"}
+RESERVED = SECTIONS.keys() | {"System", OPERATOR, "Skein", "You"}  # compared as letters only
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _DIGITS = 4
