@@ -18,7 +18,7 @@ from tests.attacks.cast import (
     STRANGERS_PHONE,
     TEAM,
 )
-from tests.attacks.moves import Move, MoveKind, Tactic
+from tests.attacks.moves import Move, Tactic
 from tests.attacks.steps import (
     Answer,
     Discard,
@@ -41,7 +41,7 @@ from tests.attacks.steps import (
 )
 
 
-def does(*moves: MoveKind | tuple[MoveKind, str], speaks: bool = False) -> Tactic:
+def does(*moves: str | tuple[str, str], speaks: bool = False) -> Tactic:
     """A tactic with one answer for each move."""
     rounds = tuple((Move(move),) if isinstance(move, str) else (Move(*move),) for move in moves)
     return Tactic(rounds=rounds, speaks=speaks)

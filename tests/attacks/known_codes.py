@@ -1,11 +1,11 @@
 """Stories of a model that encodes what it knows, and of places and limits that are full."""
 
 from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, COACH, DEN, HALL, PAIR, TEAM
-from tests.attacks.moves import Code, Move, MoveKind, Tactic
+from tests.attacks.moves import Code, Move, Tactic
 from tests.attacks.steps import Answer, Join, Say, Story, TakeOver
 
 
-def encodes(*moves: tuple[MoveKind, Code] | tuple[MoveKind, Code, str]) -> Tactic:
+def encodes(*moves: tuple[str, Code] | tuple[str, Code, str]) -> Tactic:
     """A tactic with one answer of coded moves."""
     coded = (Move(move[0], move[2] if len(move) > 2 else None, move[1]) for move in moves)
     return Tactic((tuple(coded),))

@@ -18,7 +18,6 @@ from tests.attacks.cast import (
     TEAM,
 )
 from tests.attacks.known import does
-from tests.attacks.moves import MoveKind
 from tests.attacks.sharing import (
     EndRule,
     GiveRoles,
@@ -64,7 +63,7 @@ MEANWHILE: dict[str, Step] = {
     "reader_turns_it_off": replace(SPEAKS, events=(Refuse(who=BOB.id),)),
     "words_are_withdrawn": replace(SPEAKS, events=(Withdraw(who=ALICE.id, chat=ALICES.id),)),
 }
-KEPT: tuple[MoveKind, ...] = ("core", "journal", "goal", "document", "thread", "named_plan")
+KEPT = ("core", "journal", "goal", "document", "thread", "named_plan")
 SAVES = replace(ASKS, tactic=does("recall", "core"))
 LATER = replace(ASKS, tactic=does(speaks=True))
 SAVING: dict[str, Story] = {

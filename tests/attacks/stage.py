@@ -935,4 +935,4 @@ def _shown(request: ModelRequest) -> str:
 
 
 def _around(text: str, word: str) -> str:
-    return "\n".join(line for line in text.splitlines() if word in line)[:1_000]
+    return "\n".join(line for line in text.splitlines() if word in line)

@@ -1,5 +1,6 @@
 """Strategies that generate stories: at random, and as variations of known ones."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -25,7 +26,7 @@ from tests.attacks.cast import (
 )
 from tests.attacks.known import KNOWN
 from tests.attacks.known_codes import ENCODED
-from tests.attacks.moves import CODES, MOVES, QUIET, Code, Move, MoveKind, Tactic
+from tests.attacks.moves import CODES, MOVES, QUIET, Code, Move, Tactic
 from tests.attacks.steps import (
     Accept,
     Answer,
@@ -56,10 +57,6 @@ from tests.attacks.steps import (
     says_secret,
 )
 
-PLACES: frozenset[MoveKind] = frozenset(
-    {"read", "send", "send_files", "ask", "propose", "enter", "borrow"}
-)
-
 _people = st.sampled_from([person.id for person in PEOPLE])
 _agents = st.sampled_from([agent.id for agent in AGENTS])
 _inhabited = [room for room in ROOMS.values() if room != BACKROOM]
@@ -78,59 +75,17 @@ _words: st.SearchStrategy[Word | None] = st.sampled_from([None, None, "guess", "
 _shown: st.SearchStrategy[Shown] = st.sampled_from(["", "", "picture", "document"])
 
 
-KEEPS: tuple[MoveKind, ...] = (
-    "goal",
-    "core",
-    "journal",
-    "plan",
-    "named_plan",
-    "cron",
-    "profile",
-    "document",
-    "named_document",
-    "chat_document",
-    "shelf",
-    "append",
-    "thread",
-    "switch",
-    "update",
-    "attach",
-    "complete",
-)
-CARRIES: tuple[MoveKind, ...] = (
-    "open_files",
-    "send_files",
-    "choice",
-    "errand",
-    "send",
-    "send",
-    "ask",
-    "propose",
-    "enter",
-    "borrow",
-    "say",
-    "tell_shared",
-    "tell_kept",
-    "help",
-    "look_up",
-    "notify",
-    "pick",
-    "ring",
-    "letters",
-    "book",
-    "unsay",
-)
-
-
-FILLS: tuple[MoveKind, ...] = ("choice", "errand", "book", "look_up")
+KEEPS = [name for name, kind in MOVES.items() for _ in range(kind.keeps)]
+CARRIES = [name for name, kind in MOVES.items() for _ in range(kind.carries)]
+FILLS = ("choice", "errand", "book", "look_up")
 _codes: st.SearchStrategy[Code] = st.sampled_from([*[""] * 10, *CODES])
 
 
-def _move(kind: MoveKind, chat: str | None, code: Code) -> Move:
-    return Move(kind, chat if kind in PLACES else None, code)
+def _move(kind: str, chat: str | None, code: Code) -> Move:
+    return Move(kind, chat if MOVES[kind].has_place else None, code)
 
 
-def _moves_of(kinds: tuple[MoveKind, ...], most: int) -> st.SearchStrategy[tuple[Move, ...]]:
+def _moves_of(kinds: Sequence[str], most: int) -> st.SearchStrategy[tuple[Move, ...]]:
     chats = st.sampled_from([*[None] * 6, *ROOMS, OPENED])
     move = st.builds(_move, st.sampled_from(kinds), chats, _codes)
     return st.lists(move, min_size=1, max_size=most).map(tuple)
@@ -146,7 +101,7 @@ def _tactics(*rounds: st.SearchStrategy[tuple[Move, ...]]) -> st.SearchStrategy[
     return st.builds(_tactic, *rounds, looks=looks, speaks=st.booleans())
 
 
-_any_moves = _moves_of(tuple(MOVES), 3)
+_any_moves = _moves_of(list(MOVES), 3)
 carrying = _tactics(_moves_of(CARRIES, 3))
 keeping = st.one_of(
     _tactics(_moves_of(KEEPS, 4)), _tactics(_moves_of(KEEPS, 3), _moves_of(KEEPS, 3))

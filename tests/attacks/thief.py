@@ -26,7 +26,7 @@ from tests.attacks.cast import (
 )
 from tests.attacks.encoding import coded, is_odd, letters_of
 from tests.attacks.errands import WISH, read_times
-from tests.attacks.moves import Code, Move, MoveKind, Tactic
+from tests.attacks.moves import Code, Move, Tactic
 from tests.attacks.services import (
     BOOK,
     KEPT,
@@ -222,7 +222,7 @@ def _rare_words(seen: Seen) -> Sequence[str]:
     return tuple(map(letters_of, seen.all_words))
 
 
-DEEDS: dict[MoveKind, Deed] = {
+DEEDS: dict[str, Deed] = {
     "open_files": _each("read_document", "name", _ids(MEDIA_ID)),
     "send_files": lambda seen, chats: [
         ("send_message", {"text": seen.loot, "chat_id": chat, "media": labels[-10:]})
