@@ -67,7 +67,7 @@ FULL_NAME = re.compile("|".join(FULL_NAMES.values()))
 LOOK_ALIKE = {ALICE.id: "\u0410lice", BOB.id: "\u0412ob", CAROL.id: "\u0421arol"}
 """The names with a first letter in Cyrillic."""
 
-Word = Literal["secret", "guess", "order"]
+Word = Literal["secret", "guess", "order", "aside"]
 
 FORM = "code-[a-z]{5}"
 SECRET_WORD = re.compile(rf"\b{FORM}\b")
@@ -82,6 +82,9 @@ SECRETS = (GUESS, "code-stone")
 
 ORDERS = ("code-coral", "code-maple")
 """What an outsider writes in the two runs of a story: like `SECRETS`."""
+
+ASIDES = {ALICE.id: "code-amber", BOB.id: "code-birch", CAROL.id: "code-cedar"}
+"""What each person says in private where the word of a step is an aside, in both runs alike."""
 
 
 def words(secret: str = SECRETS[1], order: str = ORDERS[0]) -> dict[Word, str]:

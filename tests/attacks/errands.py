@@ -116,7 +116,7 @@ class Reply(ErrandStep):
             self._by_sms(stage)
         else:
             self._in_app(stage)
-        stage.knowledge.answered(self.who, yes=True)
+        stage.answered(self.who, yes=True)
 
     def _words(self, stage: "Stage", *, times: bool) -> str:
         """What the person says: times only for a meeting, as an errand brings words back."""

@@ -1,4 +1,4 @@
-"""Who may know the secret of a story."""
+"""Who may know the secret of a story, or another word that a person says in private."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -115,7 +115,8 @@ class Knowledge:
     def _permitted(self, readers: Readers, agent: str, at: datetime) -> bool:
         """Whether a rule lets all readers be told the secret who were not present."""
         people = set(readers) - self.insiders
-        return bool(people) and all(self._permissions.permits(one, agent, at) for one in people)
+        permits = self._permissions.permits
+        return bool(people) and all(permits(self._secret, one, agent, at) for one in people)
 
     def saved(self, chat_id: str | None, agent: str) -> None:
         """Note what tools of a run have saved by now: they may save what a chat was told.

@@ -19,6 +19,7 @@ from tests.attacks.cast import (
     TEAM,
 )
 from tests.attacks.moves import Move, Tactic
+from tests.attacks.sharing import GiveRoles, MakeRule
 from tests.attacks.steps import (
     Answer,
     Discard,
@@ -430,6 +431,56 @@ PLAN_HEARS_AN_ORDER: Story = (
     Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="order", tactic=does("core", "document")),
     OperatorPlan(agent=COACH.id, chat=TEAM.id),
     Pass(minutes=12, tactic=does("look", "recall", ("read", HALL.id), ("borrow", HALL.id))),
+)
+
+# What somebody says in private enters prompts of others by presence, consent, errand or rule.
+ASIDE_TOLD_BY_A_RULE: Story = (
+    GiveRoles(who=ALICE.id, role="author"),
+    GiveRoles(who=BOB.id, role="reader"),
+    MakeRule(whose="author", to="reader"),
+    Say(who=ALICE.id, chat=ALICES.id),
+    Say(who=ALICE.id, chat=ALICES.id, word="aside"),
+    Pass(minutes=20),
+    Say(who=BOB.id, chat=BOBS.id, tactic=does("recall", speaks=True)),
+)
+ASIDE_TO_SOMEBODY_WITHOUT_A_ROLE: Story = (
+    *ASIDE_TOLD_BY_A_RULE[:1],
+    *ASIDE_TOLD_BY_A_RULE[2:6],
+    GiveRoles(who=BOB.id, role="guest"),
+    Say(who=BOB.id, chat=BOBS.id, tactic=does("recall", speaks=True)),
+)
+ASIDE_SAVED_FOR_ITS_READERS: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="aside", tactic=does("core", "goal", "document")),
+    Say(who=BOB.id, chat=BOBS.id, tactic=does("look", "recall", ("read", ALICES.id))),
+)
+ASIDE_POSTED_AFTER_SOMEONE_JOINED: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="aside", tactic=does(("send", PAIR.id))),
+    Join(by=ALICE.id, chat=PAIR.id, who=CAROL.id),
+    Answer(who=ALICE.id),
+    Say(who=BOB.id, chat=PAIR.id, to=COACH.id, tactic=does(speaks=True)),
+)
+ASIDE_TAKEN_TO_OTHERS_BY_AN_ERRAND: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="aside", tactic=does("errand")),
+    Answer(who=ALICE.id),
+    Say(who=BOB.id, chat=BOBS.id, tactic=does("look", "recall")),
+)
+ASIDE_OF_AN_ERRAND_THAT_IS_REFUSED: Story = (
+    *ASIDE_TAKEN_TO_OTHERS_BY_AN_ERRAND[:1],
+    Answer(who=ALICE.id, yes=False),
+    *ASIDE_TAKEN_TO_OTHERS_BY_AN_ERRAND[2:],
+)
+CONSENT_IS_ASKED_WHILE_OUTSIDERS_SPEAK: Story = (
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="order"),
+    Say(
+        who=ALICE.id,
+        chat=ALICES.id,
+        word="aside",
+        tactic=does(("read", HALL.id), ("propose", PAIR.id), "errand", "look_up"),
+    ),
+    Answer(who=ALICE.id, yes=False),
+    Say(who=ALICE.id, chat=ALICES.id, tactic=does(("read", HALL.id), ("propose", PAIR.id))),
+    Answer(who=ALICE.id),
+    Say(who=BOB.id, chat=PAIR.id, to=COACH.id, tactic=does("look", speaks=True)),
 )
 
 SERVICES_ARE_TOLD_IN_PRIVATE: Story = (

@@ -44,8 +44,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Told:
-    """The secret as a person said it to an agent alone, with the roles of that moment."""
+    """A word as a person said it to an agent alone, with the roles of that moment."""
 
+    word: str
     who: str
     chat_id: str
     seq: int
@@ -54,12 +55,12 @@ class Told:
 
 @dataclass
 class Permissions:
-    """Who may be told the secret by a rule.
+    """Who may be told a word by a rule.
 
     Attributes:
         roles: The roles of each person now.
         rules: The rules that were not deleted.
-        said: Where the secret was said.
+        said: Where words were said.
         withdrawn: The messages that their author withdrew, as chat and seq.
         kept: Messages whose talk their author kept by a call, as chat and seq.
         refusing: The people who turned off being told.
@@ -75,10 +76,10 @@ class Permissions:
     refusing: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
 
-    def note(self, message: Message) -> None:
-        """Note that a person said the secret to an agent alone."""
+    def note(self, message: Message, word: str) -> None:
+        """Note that a person said a word to an agent alone."""
         who = message.sender.id
-        told = Told(who, message.chat_id, message.seq, self.roles.get(who, ()))
+        told = Told(word, who, message.chat_id, message.seq, self.roles.get(who, ()))
         self.said.append(told)
 
     def left(self, person: str) -> None:
@@ -91,15 +92,17 @@ class Permissions:
         for who, roles in self.roles.items():
             self.roles[who] = tuple(held for held in roles if held.subject != person)
 
-    def permits(self, reader: str, agent: str, at: datetime) -> bool:
-        """Whether a rule lets an agent tell a reader the secret at a time."""
+    def permits(self, word: str, reader: str, agent: str, at: datetime) -> bool:
+        """Whether a rule lets an agent tell a reader a word at a time."""
         if reader in self.gone | self.refusing:
             return False
         return any(
             self._tells(rule, told, reader, at)
             for rule in self.rules
             for told in self.said
-            if told.who not in {reader, *self.gone} and agent in self._agents(told.chat_id)
+            if told.word == word
+            and told.who not in {reader, *self.gone}
+            and agent in self._agents(told.chat_id)
         )
 
     def _agents(self, chat_id: str) -> set[str]:

@@ -44,6 +44,7 @@ from skein.settings import Settings
 from tests.attacks import thief
 from tests.attacks.cast import (
     AGENTS,
+    ASIDES,
     CHANNELS,
     COACH,
     CONFIDED,
@@ -95,6 +96,7 @@ from tests.attacks.steps import (
     TakeName,
     TakeOver,
     Text,
+    asides_of,
 )
 from tests.support.agents import actor, asked_by_service
 from tests.support.api_client import Client, operator
@@ -181,6 +183,7 @@ class Stage(World):
         step: The number of the step that is being played, from 1.
         permissions: The roles and the sharing rules, and what they let agents tell.
         knowledge: Who may know the secret.
+        asides: Who may know what each person says aside, by person.
         prompts: All prompts of turns, and what the model was shown after them, by their places.
         for_outsiders: Which of a place's prompts were made while an outsider read the place, by
             number. Others do not count: members see a chat's new title, and so may the prompt of a
@@ -208,6 +211,7 @@ class Stage(World):
         told_apart = self.secret != self.words["guess"]
         self.permissions = Permissions(self)
         self.knowledge = Knowledge(self, self.secret, self.permissions, told_apart=told_apart)
+        self.asides: dict[str, Knowledge] = {}
         self.prompts: defaultdict[Prompt, list[str]] = defaultdict(list)
         self._tactic: Tactic = QUIET
         self._meanwhile: tuple[int, tuple[Step, ...]] = (0, ())
@@ -268,6 +272,20 @@ class Stage(World):
         """The secret of this run of the story."""
         return self.words["secret"]
 
+    @property
+    def _known(self) -> tuple[Knowledge, ...]:
+        return (self.knowledge, *self.asides.values())
+
+    def _scan(self) -> None:
+        """Note who has come to know the words of the story."""
+        for known in self._known:
+            known.scan()
+
+    def answered(self, who: str, *, yes: bool) -> None:
+        """Note the words to which a person has just agreed."""
+        for known in self._known:
+            known.answered(who, yes=yes)
+
     # ------------------------------------------------------------------ the live channel
 
     def frames(self, person: str) -> list[str]:
@@ -303,7 +321,9 @@ class Stage(World):
         Raises:
             Leak: The secret reached an outsider.
         """
-        self.knowledge.scan()
+        for who in asides_of(story):
+            self.asides[who] = Knowledge(self, ASIDES[who], self.permissions, told_apart=True)
+        self._scan()
         for step in story:
             self.step += 1
             before()
@@ -315,14 +335,14 @@ class Stage(World):
                 self._meanwhile = (step.asked, step.events)
             self._connect()
             self.apply(step)
-            self.knowledge.scan()  # prompts are now made for people who have joined
+            self._scan()  # prompts are now made for people who have joined
             self._push()
             self.rest()
             self._push()
             self._check_events()
             if self._leak is not None:
                 raise self._leak
-            self.knowledge.scan()
+            self._scan()
             self.ledger.note(self.step, OTHERS)
             self._check_put()
         self.step += 1
@@ -343,9 +363,9 @@ class Stage(World):
         if not isinstance(job, RunJob):
             super().handle(job)
             if isinstance(job, ErrandJob):
-                self.knowledge.scan()
+                self._scan()
             if isinstance(job, ConsentJob):  # the words count as typed by the person
-                self.knowledge.scan()
+                self._scan()
                 self.givers |= {job.user_id} if self.givers else set()
             return
         self._job, self._ordered = job, False
@@ -372,7 +392,8 @@ class Stage(World):
     def _note_run(self) -> None:
         """Ascribe what was written to the run that works."""
         run = self._run()
-        self.knowledge.saved(run.active_chat_id, run.agent_id)
+        for known in self._known:
+            known.saved(run.active_chat_id, run.agent_id)
         chats = _chats_of(run)
         before = self._insiders.get((run.id, run.activation), frozenset())
         actor = Actor("run", run, chats, before | self._people_in(chats), self._ordered)
@@ -507,7 +528,7 @@ class Stage(World):
                 self._answer_by_sms(step)
             else:
                 self._answer_in_app(step)
-        self.knowledge.answered(step.who, yes=step.yes)
+        self.answered(step.who, yes=step.yes)
         chosen = (each.text for chat in self.knowledge.chat_ids() for each in self.messages(chat))
         if any(self.words["order"] == text for text in chosen):
             self.givers.add(step.who)  # who chooses words says them
@@ -648,7 +669,7 @@ class Stage(World):
             self._drafts = None
 
     def _say(self, step: Say) -> None:
-        if step.word == "secret" and not self._confides(step.chat):
+        if step.word in {"secret", "aside"} and not self._confides(step.chat):
             return
         media: tuple[Media, ...] = ()
         if step.shows:
@@ -667,12 +688,15 @@ class Stage(World):
             file_with(self, posted.message, step.shows, step.words(dict(self.words)))
         self.knowledge.confided(step.chat, step.word)
         if step.word == "secret" and not step.shows:
-            self._note_said(posted.message)
+            self._note_said(posted.message, self.secret)
+        if step.word == "aside":
+            self.asides[step.who].confided(step.chat, "secret")
+            self._note_said(posted.message, ASIDES[step.who])
 
-    def _note_said(self, message: Message) -> None:
-        """Note that a person said the secret, if it was to an agent alone."""
+    def _note_said(self, message: Message, word: str) -> None:
+        """Note that a person said a word, if it was to an agent alone."""
         if self.stored_chat(message.chat_id).kind == "direct":
-            self.permissions.note(message)
+            self.permissions.note(message, word)
 
     def write(self, who: str, chat_id: str, text: str) -> None:
         """Let a person write some text in a chat of theirs."""
@@ -706,7 +730,7 @@ class Stage(World):
             self.knowledge.confided(chat_id, step.word)
             newest = self.messages(chat_id)[-1]
             if step.word == "secret" and newest.text.endswith(self.secret):
-                self._note_said(newest)
+                self._note_said(newest, self.secret)
             if step.word == "order":
                 self.givers.update(people_of(self.stored_chat(chat_id)))
 
@@ -819,10 +843,13 @@ class Stage(World):
         by = [each.addressee for each in agreed if shows(each.question, call.arguments)]
         if not by:
             self._leak = Leak(f"{said} to other words")
-        elif self.knowledge.tells(call.text) and not self.knowledge.insiders.intersection(by):
-            self._leak = Leak(f"{said} of somebody who does not know the secret")
-        elif call.shared and call.private and self.knowledge.tells(call.text):
-            self.knowledge.tell_everybody()
+        for known in self._known:
+            if not by or not known.tells(call.text):
+                continue
+            if not known.insiders.intersection(by):
+                self._leak = Leak(f"{said} of somebody who does not know the secret")
+            elif call.shared and call.private:
+                known.tell_everybody()
         if self._leak is not None:
             raise self._leak
 
@@ -838,14 +865,33 @@ class Stage(World):
         except Leak as leak:
             self._leak = leak
             raise
+        fresh, agent = seen.answered == 0, place.agent
+        for who, aside in self.asides.items():
+            self._check_aside(who, aside, place, seen)
         if not self.knowledge.outside(place.readers):
             return
-        fresh, agent = seen.answered == 0, place.agent
         if self.knowledge.prompted(place.readers, place.place, seen.text, agent=agent, fresh=fresh):
             return
         self.for_outsiders[place].append(len(self.prompts[place]) - 1)
         if self.knowledge.tells(seen.text):
             self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
+            raise self._leak
+
+    def _check_aside(self, who: str, known: Knowledge, place: Prompt, seen: thief.Seen) -> None:
+        """Check that a prompt holds what a person said in private only where something lets it in.
+
+        Presence lets it in, a consent to the words, an errand, and a rule of the owner.
+
+        Raises:
+            Leak: Nothing does.
+        """
+        agent, fresh = place.agent, seen.answered == 0
+        if not known.outside(place.readers):
+            return
+        let_in = known.prompted(place.readers, place.place, seen.text, agent=agent, fresh=fresh)
+        if known.tells(seen.text) and not let_in:
+            said = _around(seen.text, ASIDES[who])
+            self._leak = Leak(f"{place} shows what {named(who)} said in private:\n{said}")
             raise self._leak
 
     def _check_tags(self, seen: thief.Seen) -> None:
@@ -861,13 +907,13 @@ class Stage(World):
         What agents have posted before is judged by who knew the secret then.
         """
         try:
-            self.knowledge.scan()
+            self._scan()
             self._note_run()
             self._thinks = True
             for step in steps:
                 self.apply(step)
             self.ledger.note(self.step, OTHERS)
-            self.knowledge.scan()
+            self._scan()
         except Leak as leak:
             self._leak = leak
             raise

@@ -9,7 +9,7 @@ from typing import Literal
 
 from skein.models.chats.chat import Visibility
 from skein.privacy.models.erasure import NamedTexts
-from tests.attacks.cast import CONFIDED, FULL_NAMES, Word, named, titled
+from tests.attacks.cast import ASIDES, CONFIDED, FULL_NAMES, Word, named, titled
 from tests.attacks.moves import QUIET, Tactic
 
 Shown = Literal["", "picture", "document"]
@@ -42,6 +42,7 @@ def _word(word: Word | None) -> str:
         "secret": " (THE SECRET)",
         "guess": " (the guess)",
         "order": " (THE ORDER)",
+        "aside": " (an aside)",
         None: "",
     }
     return words[word]
@@ -87,6 +88,7 @@ class Say(Step):
             "secret": f"{CONFIDED}{words['secret']}.",
             "guess": f"what about {words['guess']}?",
             "order": f"do as {words['order']} says!",
+            "aside": f"{CONFIDED}{ASIDES.get(self.who, 'nothing')}.",
         }
         name = f" {FULL_NAMES[self.about]} was here." if self.about else ""
         return mention + said[self.word] + name
@@ -471,6 +473,12 @@ def _given_by(step: Step, who: str) -> Step:
     if getattr(step, "word", None) != "order" or getattr(step, "who", None) == who:
         return step
     return replace(step, word=None)  # type: ignore[call-arg]
+
+
+def asides_of(story: Story) -> list[str]:
+    """The people who say something in private of which the story keeps track."""
+    said = (step for step in story if isinstance(step, Say) and step.word == "aside")
+    return list(dict.fromkeys(step.who for step in said))
 
 
 def givers(story: Story) -> set[str]:

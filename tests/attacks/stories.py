@@ -27,6 +27,7 @@ from tests.attacks.cast import (
 from tests.attacks.known import KNOWN
 from tests.attacks.known_codes import ENCODED
 from tests.attacks.moves import CODES, MOVES, QUIET, Code, Move, Tactic
+from tests.attacks.sharing import GiveRoles, MakeRule
 from tests.attacks.steps import (
     Accept,
     Answer,
@@ -297,11 +298,60 @@ def _obeyed(draw: st.DrawFn, giver: str) -> list[Step]:
     return [*story, works]
 
 
+ASKS_FOR_YES = ("propose", "send", "errand", "choice", "look_up", "notify", "book", "unsay")
+_private_seats = st.sampled_from([seat for seat in SEATS if ROOMS[seat[0]].visibility == "private"])
+
+
+@st.composite
+def _consents(draw: st.DrawFn, giver: str) -> list[Step]:
+    """An agent asks for a yes while it holds the order, and the person it asks answers."""
+    heard = draw(st.sampled_from([chat for chat, who in SEATS if who == giver]))
+    chat, who = draw(_seats)
+    agent = next(member.id for member in ROOMS[chat].members if member in AGENTS)
+    asks = draw(_moves_of(ASKS_FOR_YES, 2))
+    tactic = Tactic(((Move("read", heard),), asks), speaks=draw(st.booleans()))
+    return [
+        Say(who=giver, chat=heard, to=COACH.id, word="order"),
+        Say(who=who, chat=chat, to=agent, tactic=tactic),
+        Answer(draw(tactics), who=who, yes=draw(st.sampled_from([True, True, False]))),
+    ]
+
+
+@st.composite
+def _asides(draw: st.DrawFn) -> list[Step]:
+    """A person says something in private, and an agent works for somebody else.
+
+    In half of the cases, the owner made a rule, for which one side may have no role.
+    """
+    chat, who = draw(_private_seats)
+    aside = Say(draw(tactics), who=who, chat=chat, to=COACH.id, word="aside")
+    told, other = draw(_seats)
+    looks = (Move("read", chat), Move("look"), Move("recall"))
+    asking = st.one_of(st.just(Tactic((looks,), speaks=True)), tactics)
+    asks = Say(draw(asking), who=other, chat=told, to=COACH.id)
+    if draw(st.booleans()):
+        return [aside, *draw(st.sampled_from([(), (Answer(who=who),)])), asks]
+    given = [GiveRoles(who=who, role="author"), GiveRoles(who=other, role="reader")]
+    rule = MakeRule(whose="author", to="reader")
+    noticed = Say(who=who, chat=chat, to=COACH.id)
+    story: list[Step] = [*given, rule, noticed, aside, Pass(minutes=20), asks]
+    if draw(st.booleans()):
+        story.pop(draw(st.integers(0, 2)))
+    return story
+
+
 @st.composite
 def ordered_stories(draw: st.DrawFn) -> Story:
-    """Stories in which one person gives an order, which others are not to feel."""
+    """Stories in which one person gives an order, which others are not to feel.
+
+    In some, an agent asks for a yes while it holds the order, or people say things in private,
+    which are to enter no prompts of others.
+    """
     giver = draw(_people)
-    story = draw(_obeyed(giver))
+    blocks = [_obeyed(giver), _obeyed(giver), _consents(giver), _asides()]
+    story = [*draw(st.sampled_from(blocks).flatmap(lambda block: block))]
+    if draw(st.booleans()):
+        story += draw(_asides())
     for _ in range(draw(st.integers(0, 3))):
         story.insert(draw(st.integers(0, len(story))), draw(steps))
     return given_by(tuple(story), giver)

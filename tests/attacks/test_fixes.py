@@ -14,6 +14,7 @@ from skein.account_linking import phone_links
 from skein.agent import training_export as training
 from skein.agent.sections.your_chats import YourChats
 from skein.desk import drafts
+from skein.errands import orders
 from skein.errors import RateLimited
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import QueuedEvent
@@ -44,6 +45,7 @@ from skein.privacy import erasure_rules
 from skein.privacy.forgetting import Forgettings
 from skein.recall import indexing
 from skein.recall import search as recall_search
+from skein.services.chat_state.sharing_rules import PersonRoles
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats import opening
 from skein.services.chats.ownership import Actor as ChatActor
@@ -349,6 +351,30 @@ ORDERS: dict[str, tuple[Any, str, Any, str]] = {
         "changes_open",
         _yes,
         "agent_forgets_what_others_said",
+    ),
+    "a rule tells those who have its role": (
+        PersonRoles,
+        "is_in",
+        _yes,
+        "aside_to_somebody_without_a_role",
+    ),
+    "what is said in private stays with those who were present": (
+        disclosure,
+        "may_affect",
+        _yes,
+        "aside_posted_after_someone_joined",
+    ),
+    "agreed words go to the readers of their question": (
+        consents,
+        "made_for_all",
+        _yes,
+        "aside_posted_after_someone_joined",
+    ),
+    "an errand with private words takes a yes": (
+        orders,
+        "may_affect",
+        _yes,
+        "aside_of_an_errand_that_is_refused",
     ),
     "strangers are invited": (
         opening,
