@@ -27,7 +27,7 @@ def test_seeded_stories_obey_no_outsider(part: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(5))
 def test_thousands_of_new_stories_obey_no_outsider(part: int) -> None:
     @settings(SEARCH, max_examples=300)
@@ -54,7 +54,7 @@ def test_seeded_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_hundreds_of_new_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> None:
     @settings(SEARCH, max_examples=300)
     @given(contested_stories())

@@ -69,7 +69,7 @@ def test_seeded_stories_tell_outsiders_nothing(part: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(10))
 def test_thousands_of_new_stories_tell_outsiders_nothing(part: int) -> None:
     @settings(SEARCH, max_examples=300)
