@@ -141,9 +141,9 @@ eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answ
 		$(if $(RESUME),--resume)
 
 .PHONY: load
-load: $(DEVELOPMENT) $(FILES) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults, LIVE=1 connects 1,000 people)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(LIVE),bench.load.live,\
-		bench.load $(if $(FAULTS),--faults)) $(ARGS)
+load: $(DEVELOPMENT) $(FILES) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults, LIVE=1 connects 1,000 people, WORST=1 attacks a share)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(LIVE),bench.load.live,$(if $(WORST),bench.load.worst,\
+		bench.load $(if $(FAULTS),--faults))) $(ARGS)
 
 .PHONY: fuzz
 fuzz: $(DEVELOPMENT) $(FILES) ## Fuzz the API and the webhooks (minutes)

@@ -90,17 +90,29 @@ def noise_of(
 
 
 class NoisyNeighbor:
-    """Context manager of a person who writes to 10 chats with 20 agents each, again and again.
+    """Context manager of a person who writes to chats with 20 agents each, again and again.
 
     Args:
         after: The seconds until the first burst.
         seconds: The seconds after which no burst begins.
+        chats: The number of chats.
+        pause: The seconds between two bursts.
     """
 
-    def __init__(self, url: str, *, after: float, seconds: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        after: float,
+        seconds: float,
+        chats: int = CHATS,
+        pause: float = ROUND_SECONDS,
+    ) -> None:
         self._api = Api(url, TENANT)
         self._after = after
         self._seconds = seconds
+        self._count = chats
+        self._pause = pause
         self._chats: list[str] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="noisy", daemon=True)
@@ -118,7 +130,7 @@ class NoisyNeighbor:
             agents.append({"kind": "agent", "id": agent["id"]})
         self._api.ok("POST", "/v1/users", {"id": PERSON, "name": "Noisy"}, token=operator)
         self._token = self._api.token(PERSON)
-        for number in range(CHATS):
+        for number in range(self._count):
             chat = {"kind": "group", "title": f"Noise {number}", "members": agents}
             created = self._api.ok("POST", "/v1/chats", chat, token=self._token)
             self._chats.append(created["id"])
@@ -149,4 +161,4 @@ class NoisyNeighbor:
                     self._api.ok("POST", path, message, token=self._token)
                 except CallRefusedError:
                     continue  # over the rate limit of messages, which is a part of the defence
-            wait = max(0.0, ROUND_SECONDS - (time.time() - begun))
+            wait = max(0.0, self._pause - (time.time() - begun))

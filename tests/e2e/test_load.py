@@ -9,6 +9,8 @@ import pytest
 
 from bench.load.checks import CHECKS
 from bench.load.live import A_FEW
+from bench.load.probes import PROBES
+from bench.load.worst import A_FEW as FEW_PROBES
 from local.template import ROOT
 
 FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
@@ -17,7 +19,7 @@ FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
 def load(module: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run a load of a few people."""
     return subprocess.run(
-        [sys.executable, "-m", module, "--few", "--seed", "7", *arguments],
+        [sys.executable, "-m", module, "--few", *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS))},
         capture_output=True,
@@ -29,7 +31,7 @@ def load(module: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.slow
 def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
-    done = load("bench.load")
+    done = load("bench.load", "--seed", "7")
     told = done.stdout
     assert done.returncode == 0, told + done.stderr
     verdicts = re.findall(r"^(.+?)  +pass$", told, re.MULTILINE)
@@ -42,7 +44,7 @@ def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
 
 @pytest.mark.slow
 def test_connected_people_are_shown_nothing_wrong_while_pushes_fail() -> None:
-    done = load("bench.load.live")
+    done = load("bench.load.live", "--seed", "7")
     told = done.stdout
     assert done.returncode == 0, told + done.stderr
     assert number(told, "wrong frames") == 0
@@ -51,6 +53,17 @@ def test_connected_people_are_shown_nothing_wrong_while_pushes_fail() -> None:
     for what in ("post to frame, ms", "frames `message`", "messages that had to reach a reader"):
         assert number(told, what) > 0
     assert re.search(r"^injected: pushes.*  +\d", told, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_probes_of_each_queue_come_back_while_another_tenant_does_its_worst() -> None:
+    told = load("bench.load.worst").stdout
+    for probe, queue in PROBES.items():
+        assert re.search(
+            rf"^{probe} +{queue} +[\d.]+ +[\d.]+ +[\d.]+ +{FEW_PROBES.rounds} ", told, re.M
+        ), told
+    for what in ("PRIVATE", "scan bombs", "messages for slow tools", "calls that dripped"):
+        assert number(told, what) > 0
 
 
 def number(told: str, what: str) -> int:
