@@ -37,10 +37,10 @@ OPENING = """\
 
 Written by `make load WORST=1`, not by hand. The whole local stack runs on one machine, and the
 model answers after 0.3 s. One person of a tenant sends probes, one round after another: at first
-alone, then while another tenant does its worst. That tenant has ten endpoints of events and two
+alone, then while another tenant does its worst. That tenant has four endpoints of events and two
 tools that answer one byte at a time without end. One of its people writes PRIVATE every three
 seconds, where a sharing rule holds, sends a picture of 1,000 scans every two seconds, and has an
-agent call the slow tools every three seconds. Another one writes every ten seconds in a chat with
+agent call the slow tools every three seconds. Another one writes every 20 seconds in a chat with
 20 agents, all of which answer. An operator has an agent write to 500 people.
 
 The median of the probes may be at most the larger of twice the quiet median, and the quiet median

@@ -21,11 +21,11 @@ from local.config import LOOPBACK
 
 LINE = "+15005550009"
 WRITER = "usr-writer"
-ENDPOINTS = 10  # as many as a tenant may have
+ENDPOINTS = 4
 SCANS = 1_000
 CALLERS = 8  # requests at once while people are created
 DRIP_SECONDS = 0.5  # between two bytes
-PRIVATE_SECONDS, BOMB_SECONDS, ASK_SECONDS, AGENTS_SECONDS = 3.0, 2.0, 3.0, 10.0
+PRIVATE_SECONDS, BOMB_SECONDS, ASK_SECONDS, AGENTS_SECONDS = 3.0, 2.0, 3.0, 20.0
 END = b"\xff\xd9"
 SCAN = b"\xff\xda"
 

@@ -85,16 +85,21 @@ class Feed:
                 if self._unwanted(job, change):
                     continue
                 by_queue[job.queue].append(_FollowingJob(job, (position,)))
-        for following in self._queued(changes, failed):
-            by_queue[following.job.queue].append(following)
         for queue, found in by_queue.items():
-            together = list(_merged(found))
-            try:
-                self.dispatch.send_surely([each.job for each in together])
-            except Transient:
-                logger.warning("failed to send jobs", extra={"queue": queue, "jobs": len(together)})
-                failed.update(position for each in together for position in each.positions)
+            self._send(queue, list(_merged(found)), failed)
+        # Last, because a tenant with many endpoints makes it slow, and a batch is of all tenants.
+        self._send("events", list(self._queued(changes, failed)), failed)
         return frozenset(failed)
+
+    def _send(self, queue: QueueName, following: Sequence[_FollowingJob], failed: set[int]) -> None:
+        """Send jobs of one queue; add the positions of their changes to `failed` if that fails."""
+        if not following:
+            return
+        try:
+            self.dispatch.send_surely([each.job for each in following])
+        except Transient:
+            logger.warning("failed to send jobs", extra={"queue": queue, "jobs": len(following)})
+            failed.update(position for each in following for position in each.positions)
 
     def _queued(self, changes: Sequence[ItemChange], failed: set[int]) -> Iterator[_FollowingJob]:
         """Queue the events of the changes in their order, and yield a job for each lane.

@@ -244,6 +244,31 @@ def test_event_that_cannot_be_queued_holds_the_later_ones() -> None:
     assert world.seqs == [1, 2]
 
 
+def test_frames_and_the_index_of_all_tenants_wait_for_no_event_to_be_queued() -> None:
+    class Noting(MemoryTable):
+        note: Callable[[], object] | None = None
+
+        def transact(self, writes: Sequence[Write]) -> None:
+            if self.note is not None and any("#EVENTS#" in write.key.pk for write in writes):
+                self.note()
+            super().transact(writes)
+
+    class Noted(Told):
+        def empty_table(self) -> Noting:
+            return Noting(self.clock)
+
+    world, before = Noted(), list[set[str]]()
+    world.endpoint()
+    world.drain()
+    world.queues.sent.clear()
+    assert isinstance(world.table, Noting)
+    world.table.note = lambda: before.append({waiting.job.queue for waiting in world.queues.sent})
+    world.post("Hello", person())
+    world.run_ready()
+    assert before[0] >= {"pushes", "upkeep"}
+    assert "events" not in before[0]
+
+
 def test_event_that_is_queued_while_its_lane_is_released_is_sent() -> None:
     class Releasing(MemoryTable):
         meanwhile: Callable[[], object] | None = None
