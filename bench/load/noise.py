@@ -159,6 +159,6 @@ class NoisyNeighbor:
                 try:
                     path = f"/v1/chats/{chat_id}/messages"
                     self._api.ok("POST", path, message, token=self._token)
-                except CallRefusedError:
+                except (CallRefusedError, OSError):
                     continue  # over the rate limit of messages, which is a part of the defence
             wait = max(0.0, self._pause - (time.time() - begun))

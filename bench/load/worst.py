@@ -28,7 +28,6 @@ from local.stack import Stack
 from local.template import ROOT
 
 PAGE = ROOT / "bench" / "load-worst.md"
-WORKERS = 25  # of a queue at most, as on AWS in the size `standard`
 WARM_UP = 2  # rounds that do not count
 MAX_RISE, MAX_MORE_SECONDS = 2.0, 1.0
 
@@ -37,8 +36,8 @@ OPENING = """\
 
 Written by `make load WORST=1`, not by hand. The whole local stack runs on one machine, and the
 model answers after 0.3 s. One person of a tenant sends probes, one round after another: at first
-alone, then while another tenant does its worst. That tenant has four endpoints of events and two
-tools that answer one byte at a time without end. One of its people writes PRIVATE every three
+alone, then while another tenant does its worst. That tenant has an endpoint of events and two tools
+that answer one byte at a time without end. One of its people writes PRIVATE every three
 seconds, where a sharing rule holds, sends a picture of 1,000 scans every two seconds, and has an
 agent call the slow tools every three seconds. Another one writes every 20 seconds in a chat with
 20 agents, all of which answer. An operator has an agent write to 500 people.
@@ -117,7 +116,7 @@ def carry_out(size: Size, folder: Path) -> WorstOutcome:
         model = parts.enter_context(ModelServer(Storm("worst")))
         settings = {"SKEIN_REPLY_DEBOUNCE_SECONDS": "0", "SKEIN_MAX_CHAIN_DEPTH": "1"}
         config = config_for(folder / "data", model.base_url, settings)
-        stack = parts.enter_context(Stack(config, max_concurrency=WORKERS))
+        stack = parts.enter_context(Stack(config))
         probes = parts.enter_context(Probes(stack.url))
         for _ in range(WARM_UP):
             probes.round()

@@ -5,7 +5,8 @@ import io
 import pytest
 from PIL import Image
 
-from bench.load.worst import PROBES, Share, Size, WorstOutcome, figures, page
+from bench.load.probes import PROBES
+from bench.load.worst import Share, Size, WorstOutcome, figures, page
 from bench.load.worst_tenant import SCAN, scan_bomb
 
 PROBE = next(iter(PROBES))
