@@ -54,7 +54,7 @@ GROWING_PAUSES = 6  # of a breaker, until they are the longest
 SERVICE = "https://slow.example"
 PATHS = (f"/{LOOK}", "/events")
 AT_WORK = 4  # workers that look for events at the same time
-QUICK, WHOLE = 4, 400  # stories
+QUICK, WHOLE = 5, 400  # stories
 
 
 @dataclass
