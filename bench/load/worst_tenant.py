@@ -109,8 +109,8 @@ class WorstTenant:
         self._noise.move_in()
         operator = self._operator = self._api.token("operator", "admin")
         create = self._create
-        everywhen = {"quiet_hours": {"from": "00:00", "to": "00:00"}}
-        self._api.ok("PATCH", "/v1/settings", everywhen, token=operator)
+        own = {"quiet_hours": {"from": "00:00", "to": "00:00"}, "user_messages_per_minute": 0}
+        self._api.ok("PATCH", "/v1/settings", own, token=operator)  # an owner may turn these off
         for name in (READ, WRITE):
             http = {"method": "POST", "url": f"{self._dripper.url}/{name}"}
             tool = {"name": name, "description": "Look.", "parameters": MARKED, "http": http}
