@@ -173,6 +173,7 @@ class TurnSettlement:
             activation.stream.close()
         activation.claim = self.activations.rebuild(activation.claim, activation.sent)
         if activation.run.rebuilds > policy.MAX_REBUILDS:
+            self.endings.release(activation)
             reason, error = Reason.READERS_CHANGED, READERS_KEEP_CHANGING
             self.completion.end(activation.claim, "canceled", reason=reason, error=error)
             turn.stopped = Stop(reason)
