@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from bench.turns.wire import Wire, WireCall, rounds
+from bench.turns.wire import SEARCH, Wire, WireCall, rounds
 
 KIB = 1_024
 MILLISECONDS = 1_000
 SHORT = 100  # messages; measured turns change the cost of a chat of this length or less
 MIN_TURNS = 3
 MAX_ERROR_CHARACTERS = 160
-SEARCH = "dynamodb.SearchVectors"
 
 
 @dataclass(frozen=True)
@@ -94,6 +93,8 @@ class Row:
         rounds: The rounds of calls in the best turn. Calls that start together may fail to overlap
             by chance, but calls that wait for each other never overlap.
         by_name: The number of calls of each operation in the last turn.
+        reads: The units of the calls that read, and so for `writes`.
+        searched_kib: The KiB of the passages that vector searches found.
         error: Why there are no figures.
     """
 
@@ -106,6 +107,9 @@ class Row:
     sent_kib: float = 0
     received_kib: float = 0
     units: float = 0
+    reads: float = 0
+    writes: float = 0
+    searched_kib: float = 0
     milliseconds: float = 0
     by_name: dict[str, int] | None = None
     error: str | None = None
@@ -136,6 +140,9 @@ def row_of(who: str, messages: int, turns: Sequence[Turn]) -> Row:
         sent_kib=median(lambda turn: sum(call.sent for call in turn.calls)) / KIB,
         received_kib=median(lambda turn: sum(call.received for call in turn.calls)) / KIB,
         units=median(lambda turn: sum(call.units for call in turn.calls)),
+        reads=median(lambda turn: sum(call.reads for call in turn.calls)),
+        writes=median(lambda turn: sum(call.writes for call in turn.calls)),
+        searched_kib=median(lambda turn: sum(call.searched for call in turn.calls)) / KIB,
         milliseconds=median(lambda turn: turn.seconds) * MILLISECONDS,
         by_name=dict(sorted(Counter(call.name for call in turns[-1].calls).items())),
     )

@@ -12,6 +12,7 @@ from bench.turns.script import LENGTHS
 OURS, PEERS = "skein", ("langchain", "langgraph")
 FLAT = 1.1
 FULL = 1_000  # messages, from which on a prompt's window and the searches of recall are full
+TURN_CALLS, TURN_UNITS, TURN_KIB = 14, 90.0, 160.0
 BUILD_MS, WITH_READS_MS, TOKENS_MS = 15.0, 200.0, 5.0
 WEBHOOK, WORKER, WEBHOOK_SHARE = "sms_webhook", "run_worker", 0.5
 PREFIX_SHARE = 0.8
@@ -94,6 +95,7 @@ def goals(results: Results) -> list[Goal]:
     return [
         *_fewer_calls(results),
         *_flat(results),
+        *_small(results),
         *_own_time(results),
         *_imports(results.imports),
         _memory(results.memory),
@@ -117,6 +119,19 @@ def _fewer_calls(results: Results) -> Iterator[Goal]:
                 told.append(f"{messages:,}: {ours.calls:g} to {theirs.calls:g}")
                 met = met and ours.calls < theirs.calls
         yield Goal(f"fewer calls a turn than {peer} at every length", "; ".join(told), met)
+
+
+def _small(results: Results) -> Iterator[Goal]:
+    """Yield the most that a turn of a fresh worker may cost in a full chat."""
+    row = results.row(OURS, FULL)
+    for name, most, found in (
+        ("calls", TURN_CALLS, row and row.calls),
+        ("units", TURN_UNITS, row and row.units),
+        ("KiB received", TURN_KIB, row and row.received_kib),
+    ):
+        told = "not measured" if found is None else f"{found:,.1f}"
+        met = None if found is None else found <= most
+        yield Goal(f"{name} of a turn at {FULL:,} messages: at most {most:g}", told, met)
 
 
 def _flat(results: Results) -> Iterator[Goal]:

@@ -19,7 +19,10 @@ HEADS = (
     "rounds",
     "KiB sent",
     "KiB received",
+    "of searches",
     "units",
+    "reads",
+    "writes",
     "ms",
     "turns",
 )
@@ -41,10 +44,11 @@ same run, with the same messages of 190 characters.
 Calls are requests to DynamoDB and S3, with retries. Vector searches are counted apart: DynamoDB
 Local has no vector index, so the benchmark answers them itself, for the 1,000 oldest messages of a
 chat. Skein's one or two requests to SQS are not counted. Rounds are calls that wait for each other.
-KiB are the sizes of the bodies. Units are the capacity units that DynamoDB reports; S3 and vector
-searches have none. All figures are medians, except the rounds, which are the minimum. The times are
-those of an engine on the same machine. They can be compared with each other, but not with times on
-AWS.
+KiB are the sizes of the bodies, and "of searches" is what vector searches answered. Units are the
+capacity units that DynamoDB reports, of reads and of writes; S3 and vector searches have none.
+DynamoDB Local counts writes to indexes by the whole item, so AWS bills fewer. All figures are
+medians, except the rounds, which are the minimum. The times are those of an engine on the same
+machine. They can be compared with each other, but not with times on AWS.
 """
 COLD_STARTS = """\
 Processor time of compiled code in a new interpreter, the minimum of three. The first event is real,
@@ -71,7 +75,10 @@ def _cells(row: Row) -> list[str]:
         f"{row.rounds}",
         f"{row.sent_kib:,.1f}",
         f"{row.received_kib:,.1f}",
+        f"{row.searched_kib:,.1f}",
         f"{row.units:,.1f}",
+        f"{row.reads:,.1f}",
+        f"{row.writes:,.1f}",
         f"{row.milliseconds:,.0f}",
         f"{row.turns}",
     ]

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 UNITS = "ReturnConsumedCapacity"
+SEARCH = "dynamodb.SearchVectors"
+READS = frozenset({"dynamodb.BatchGetItem", "dynamodb.GetItem", "dynamodb.Query"})
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,21 @@ class WireCall:
     sent: int
     received: int
     units: float
+
+    @property
+    def reads(self) -> float:
+        """The units, if the call reads."""
+        return self.units if self.name in READS else 0.0
+
+    @property
+    def writes(self) -> float:
+        """The units, if the call writes."""
+        return self.units - self.reads
+
+    @property
+    def searched(self) -> int:
+        """The bytes of the passages that a vector search found; 0 for another call."""
+        return self.received if self.name == SEARCH else 0
 
 
 class Wire:

@@ -1,5 +1,6 @@
 """The bench measures what it says it measures; its own code, on a chat of ten messages."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -156,6 +157,27 @@ def test_a_row_holds_medians_and_the_least_rounds() -> None:
     found = row_of("skein", 10, turns)
     assert (found.calls, found.rounds, found.kib, found.units) == (2, 1, 4.0, 1.0)
     assert found.milliseconds == pytest.approx(200)
+
+
+def test_units_of_reads_and_writes_and_the_bytes_of_searches_are_apart() -> None:
+    calls = [
+        WireCall("dynamodb.BatchGetItem", 0, 1, sent=10, received=20, units=3),
+        WireCall("dynamodb.TransactWriteItems", 1, 2, sent=10, received=20, units=8),
+        WireCall("dynamodb.SearchVectors", 2, 3, sent=10, received=2_048, units=0),
+    ]
+    found = row_of("skein", 1_000, [Turn(tuple(calls), 0.1)])
+    assert (found.units, found.reads, found.writes, found.searched_kib) == (11, 3, 8, 2)
+
+
+def test_turn_of_a_full_chat_has_goals_for_calls_units_and_bytes() -> None:
+    cheap = replace(row("skein", 1_000, 14), units=90, received_kib=160)
+    found = verdicts([replace(cheap, calls=15)])
+    assert not found["calls of a turn at 1,000 messages: at most 14"].met
+    assert found["units of a turn at 1,000 messages: at most 90"].met
+    assert found["KiB received of a turn at 1,000 messages: at most 160"].met
+    dear = verdicts([replace(cheap, units=90.5, received_kib=160.5)])
+    assert not dear["units of a turn at 1,000 messages: at most 90"].met
+    assert not dear["KiB received of a turn at 1,000 messages: at most 160"].met
 
 
 def verdicts(rows: list[Row]) -> dict[str, Goal]:
