@@ -196,3 +196,40 @@ def test_nested_stack_gets_exactly_its_parameters(name: str) -> None:
     resource = expanded()[name.capitalize()]["Properties"]
     assert resource["TemplateURL"] == f"{name}.yaml"
     assert resource["Parameters"].keys() == nested["Parameters"].keys()
+
+
+def test_provisioned_capacity_scales_the_table_and_each_index() -> None:
+    made = stack(TEMPLATE, Size="large-provisioned")["Resources"]
+    table = made["Table"]["Properties"]
+    indexes = [each["IndexName"] for each in table["GlobalSecondaryIndexes"]]
+    assert table["BillingMode"] == "PROVISIONED"
+    wanted = {
+        (f"table/${{Table}}{suffix}", f"dynamodb:{kind}:{what}CapacityUnits")
+        for suffix, kind in [("", "table"), *((f"/index/{name}", "index") for name in indexes)]
+        for what in ("Read", "Write")
+    }
+    found = set()
+    for each in made.values():
+        if each["Type"] == "AWS::ApplicationAutoScaling::ScalingPolicy":
+            target = made[each["Properties"]["ScalingTargetId"]["Ref"]]["Properties"]
+            dimension = target["ScalableDimension"]
+            found.add((target["ResourceId"]["Fn::Sub"], dimension))
+            tracking = each["Properties"]["TargetTrackingScalingPolicyConfiguration"]
+            metric = tracking["PredefinedMetricSpecification"]["PredefinedMetricType"]
+            assert metric == f"DynamoDB{dimension.split(':')[-1]}Utilization"
+            for part in (table, *table["GlobalSecondaryIndexes"]):
+                first = part["ProvisionedThroughput"][dimension.split(":")[-1]]
+                assert target["MinCapacity"] <= first <= target["MaxCapacity"]
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"Size": "large"}, {"Size": "large-provisioned", "ExistingTable": "arn/stream"}]
+)
+def test_table_on_demand_or_of_another_stack_is_not_scaled(parameters: Mapping[str, str]) -> None:
+    made = stack(TEMPLATE, **parameters)["Resources"]
+    assert not [each for each in made.values() if "AutoScaling" in each["Type"]]
+    assert made.get("Table", {}).get("Properties", {}).get("BillingMode") in {
+        None,
+        "PAY_PER_REQUEST",
+    }

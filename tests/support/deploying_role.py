@@ -30,6 +30,16 @@ CALLS: Mapping[str, str] = {
         "logs:{Create,Get,Update,Delete}LogDelivery logs:ListLogDeliveries "
         "logs:{PutResourcePolicy,DescribeResourcePolicies,DescribeLogGroups}"
     ),
+    "AWS::ApplicationAutoScaling::ScalableTarget": (
+        "application-autoscaling:{RegisterScalableTarget,DescribeScalableTargets,"
+        "DeregisterScalableTarget,DescribeScheduledActions,TagResource,UntagResource,"
+        "ListTagsForResource} iam:CreateServiceLinkedRole "
+        "cloudwatch:{PutMetricAlarm,DescribeAlarms,DeleteAlarms}"
+    ),
+    "AWS::ApplicationAutoScaling::ScalingPolicy": (
+        "application-autoscaling:{PutScalingPolicy,DescribeScalingPolicies,DeleteScalingPolicy} "
+        "cloudwatch:GetMetricData"
+    ),
     "AWS::Backup::BackupPlan": (
         "backup:{CreateBackupPlan,GetBackupPlan,UpdateBackupPlan,DeleteBackupPlan,ListTags,"
         "TagResource,UntagResource}"
@@ -172,6 +182,9 @@ OTHER_CALLS = (
 ARNS: Mapping[str, Sequence[str]] = {
     "acm:certificate": ["acm:eu-west-1:1:certificate/0a"],
     "apigateway:*": ["apigateway:eu-west-1::/v2/apis/a1b2", "apigateway:eu-west-1::/tags/x"],
+    "application-autoscaling:ScalableTarget": [
+        "application-autoscaling:eu-west-1:1:scalable-target/0a"
+    ],
     "backup:backupPlan": ["backup:eu-west-1:1:backup-plan:0a"],
     "backup:backupVault": [f"backup:eu-west-1:1:backup-vault:{STACK}-Backups-1A"],
     "budgets:budget": [f"budgets::1:budget/{STACK}-Ops-1A-Budget-2B"],
@@ -181,7 +194,10 @@ ARNS: Mapping[str, Sequence[str]] = {
         "cloudformation:eu-west-1:1:stack/aws-sam-cli-managed-default/0a",
     ],
     "cloudfront:distribution": ["cloudfront::1:distribution/E1"],
-    "cloudwatch:alarm": [f"cloudwatch:eu-west-1:1:alarm:{STACK}-Ops-1A-TickSilentAlarm-2B"],
+    "cloudwatch:alarm": [
+        f"cloudwatch:eu-west-1:1:alarm:{STACK}-Ops-1A-TickSilentAlarm-2B",
+        f"cloudwatch:eu-west-1:1:alarm:TargetTracking-table/{STACK}-Table-1A-AlarmHigh-0a",
+    ],
     "cloudwatch:dashboard": ["cloudwatch::1:dashboard/Board-1A"],
     "codedeploy:application": [f"codedeploy:eu-west-1:1:application:{STACK}-Serverless-1A"],
     "codedeploy:deploymentconfig": [

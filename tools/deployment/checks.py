@@ -31,6 +31,14 @@ OPTIONAL_WORKERS = {
     "Deliveries": ("TwilioSecretArn", ""),
     "Events": ("Services", "off"),
 }
+_LARGE = {
+    "Turns": 500,
+    "Deliveries": 100,
+    "Upkeep": 250,
+    "Events": 100,
+    "Background": 150,
+    "Pushes": 100,
+}
 # The executions of each kind of worker, by the value of the parameter Size.
 WORKERS = {
     "small": {"Turns": 2, "Deliveries": 2, "Upkeep": 2, "Events": 2, "Background": 2, "Pushes": 2},
@@ -42,14 +50,8 @@ WORKERS = {
         "Background": 30,
         "Pushes": 10,
     },
-    "large": {
-        "Turns": 500,
-        "Deliveries": 100,
-        "Upkeep": 250,
-        "Events": 100,
-        "Background": 150,
-        "Pushes": 100,
-    },
+    "large": _LARGE,
+    "large-provisioned": _LARGE,
 }
 WEBHOOKS = 3  # each has the executions of the parameter WebhookReserve
 CONCURRENCY_QUOTA = "L-B99A9384"

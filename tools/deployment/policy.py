@@ -71,6 +71,14 @@ GRANTS = (
         ("AWS::ApiGatewayV2::DomainName",), ("acm:DescribeCertificate",), ("acm:*:*:certificate/*",)
     ),
     Grant(("AWS::DynamoDB::",), ("dynamodb:*",), ("dynamodb:*:*:table/{stack}-*",)),
+    # Targets have ids of their own. Their alarms are made with the caller's rights.
+    Grant(
+        ("AWS::ApplicationAutoScaling::",),
+        ("application-autoscaling:*",),
+        ("application-autoscaling:*:*:scalable-target/*",),
+        ("application-autoscaling:Describe*", "cloudwatch:GetMetricData"),
+    ),
+    Grant((), ("cloudwatch:*",), ("cloudwatch:*:*:alarm:TargetTracking-table/{stack}-*",)),
     # Buckets and their settings, but not the files in them. S3 has no capital letters in names.
     Grant(
         ("AWS::S3::",),
