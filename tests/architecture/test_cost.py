@@ -64,3 +64,21 @@ def test_query_of_an_alarm_is_billed_for_each_metric_that_it_reads() -> None:
 
 def test_message_by_sms_reads_as_full_a_chat_as_one_by_the_app() -> None:
     assert cost._of_a_full_chat().reads > 0
+
+
+@pytest.mark.parametrize("kind", ["app", "sms"])
+def test_ten_million_messages_cost_less_with_provisioned_capacity(kind: str) -> None:
+    volume, message = 10_000_000, cost.message(kind)
+    on_demand = sum(cost.idle(SMS_ON).values()) + volume * sum(message.values())
+    assert on_demand <= 1_400
+    assert on_demand - volume * message["table"] + cost.provisioned(kind, volume) <= 1_150
+
+
+def test_idle_table_with_provisioned_capacity_costs_its_least_units() -> None:
+    hours = cost.MONTH_MINUTES / 60
+    least = 100 + 2 * 25
+    assert cost.provisioned("app", 0) == pytest.approx(hours * least * (0.00065 + 0.00013))
+
+
+def test_message_of_the_app_is_listed_and_marked_as_read() -> None:
+    assert {"read a page of messages", "set a read receipt"} <= cost.APP.keys()

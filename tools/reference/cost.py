@@ -36,6 +36,10 @@ MODEL_SECONDS, CALL_SECONDS, WORK_SECONDS = 3.0, 0.05, 0.1
 FRAMES, LOG_KB, STORED_KB, PROMPT_KB = 4, 15.0, 3.8, 20.0
 REQUESTS = {"app": 3.0, "sms": 3.0}  # a message, a list and a receipt; or an SMS and two statuses
 AUTHORIZED, CONNECTED_MINUTES = 1.0, 10.0  # for each message of the app
+# The messages of each hour of a day, in parts of a day's. The busiest minutes of an hour, which
+# auto scaling follows, have more.
+DAY = (1, 1, 1, 1, 1, 1, 2, 4, 6, 7, 7, 6, 6, 5, 5, 6, 7, 8, 8, 7, 6, 3, 1, 1)
+BUSIEST = 1.4
 USUAL_METRICS = 12  # of Skein's own, which have data in each hour with a message
 # The metrics that a query of Metrics Insights reads, by the dimension besides the table.
 QUERIED = {"Operation": 8, "GlobalSecondaryIndexName": 2}
@@ -44,8 +48,8 @@ ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. A request takes {C
   as does `Feed` for each commit, and a job {WORK_SECONDS:g} s. `Feed` asks for event endpoints each
   time, and the tenant has none.
 - An answer of the app is streamed in {FRAMES} frames. For each message, the app makes
-  {REQUESTS["app"]:g} requests, the authorizer is asked once, and the app is connected for
-  {CONNECTED_MINUTES:g} minutes.
+  {REQUESTS["app"]:g} requests: it posts the message, lists the chat's messages and sets a read
+  receipt. The authorizer is asked once, and the app is connected for {CONNECTED_MINUTES:g} minutes.
 - A turn reads as much of a chat by SMS as of one by the app, whose history is full.
 - A prompt of {PROMPT_KB:g} KB leaves AWS for each answer.
 - {USUAL_METRICS} of Skein's own metrics have data in each hour; each further one costs $0.30.
@@ -90,7 +94,17 @@ twice what the bench has seen in use.
 
 """
 
+PROVISIONED = """
+## Provisioned capacity
 
+With `Size=large-provisioned`, the table and its indexes have provisioned capacity, which auto
+scaling sets so that {target:g}% of it is used, or to the least of the template. The busiest minutes
+of an hour are assumed to have {busiest:g} times the messages of its average minute, so half of the
+capacity is used on average. The busiest hour of a day has {peak:.1f} times the messages of the
+average hour. From midnight on, the hours have these parts of a day's messages:
+{day}.
+
+"""
 SNAPSTART = """
 ## SnapStart
 
@@ -185,6 +199,8 @@ APP = {
     "a message of the app and its answer in a direct chat": 1.0,
     "send a frame of a streamed answer to two people": FRAMES / 2,  # one person has one connection
     "push a message to two people": 1.0,
+    "read a page of messages": 1.0,
+    "set a read receipt": 1.0,
     **MEMORY,
 }
 SMS = {
@@ -226,7 +242,7 @@ def cheapest_memory() -> int:
 def message(kind: str) -> dict[str, float]:
     """Return the dollars of one message with its answer, by item; the kind is `app` or `sms`."""
     by_app = kind == "app"
-    used = _units(APP) if by_app else _units(SMS) + _of_a_full_chat()
+    used = used_by(kind)
     requests, sockets = REQUESTS[kind], FRAMES + 2.0 if by_app else 0.0
     jobs = used.jobs + 3  # the feed's for both messages, and upkeep
     calls = requests + used.batches + (AUTHORIZED if by_app else 0)
@@ -257,6 +273,38 @@ def _of_a_full_chat() -> Units:
     """Return what a turn reads more in a full chat than in the empty one of its pattern."""
     full = units("a message of the app and its answer in a direct chat").reads
     return Units(reads=full - units("a whole turn in a private chat").reads)
+
+
+def used_by(kind: str) -> Units:
+    """Return the units of one message with its answer; the kind is `app` or `sms`."""
+    return _units(APP) if kind == "app" else _units(SMS) + _of_a_full_chat()
+
+
+def provisioned(kind: str, volume: int) -> float:
+    """Return the dollars of a month of provisioned capacity, with the load curve `DAY`."""
+    used, least = used_by(kind), dict[str, float]()
+    resources = Template.load().document["Resources"].values()
+    for each in (one["Properties"] for one in resources if "AutoScaling" in one["Type"]):
+        if "ScalableDimension" in each:
+            what = each["ScalableDimension"].split(":")[-1]
+            least[what] = least.get(what, 0) + each["MinCapacity"]
+    spare = BUSIEST / (_target() / 100)
+    dollars = 0.0
+    for what, units, price in (
+        ("ReadCapacityUnits", used.reads + used.batches, TABLE["provisioned_read_hour"]),
+        ("WriteCapacityUnits", used.writes, TABLE["provisioned_write_hour"]),
+    ):
+        for part in DAY:
+            seconds = MONTH_MINUTES * 60 / 24  # of this hour, in all days
+            a_second = volume * units * part / sum(DAY) / seconds
+            dollars += max(least[what], spare * a_second) * price * seconds / 3_600
+    return dollars
+
+
+def _target() -> float:
+    """Return the percentage of provisioned capacity that auto scaling aims at."""
+    scaling = Template.load().document["Resources"]["TableWritesScaling"]["Properties"]
+    return float(scaling["TargetTrackingScalingPolicyConfiguration"]["TargetValue"])
 
 
 def dollars_of_event() -> float:
@@ -382,6 +430,7 @@ def page() -> str:
         MESSAGES,
         _messages(base),
         EVENTS.format(event=event),
+        _provisioned(base),
         RUNS,
         memories,
         _snapstart(),
@@ -406,6 +455,25 @@ def _messages(base: float) -> str:
     ]
     rows.append(("**all**", *(f"**{_dollars(each)}**" for each in sums)))
     return table("a month", *heads, rows=rows)
+
+
+def _provisioned(base: float) -> str:
+    head = PROVISIONED.format(
+        target=_target(),
+        busiest=BUSIEST,
+        day=", ".join(map(str, DAY)),
+        peak=max(DAY) * len(DAY) / sum(DAY),
+    )
+    fixed = base + USUAL_METRICS * OPERATIONS["custom_metric"]
+    rows = []
+    for volume in (1_000_000, 5_000_000, 10_000_000):
+        for kind, name in (("app", "the app, live channel"), ("sms", "SMS")):
+            table_alone, scaled = volume * message(kind)["table"], provisioned(kind, volume)
+            all_on_demand = fixed + volume * sum(message(kind).values())
+            dollars = (table_alone, scaled, all_on_demand, all_on_demand - table_alone + scaled)
+            rows.append((f"{volume:,} by {name}", *map(_dollars, dollars)))
+    heads = ("a month", "table on demand", "provisioned", "all on demand", "all provisioned")
+    return head + table(*heads, rows=rows)
 
 
 def _snapstart() -> str:
