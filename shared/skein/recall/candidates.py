@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from skein.models.chats.chat import Chat, Message
@@ -42,6 +43,8 @@ NEIGHBOURS = 2  # messages on each side of a found one that are read with it
 ELSEWHERE = 6  # best hits of which those in other chats have neighbours, too
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
 LARGE_BATCHES = 3
+# What a recall reads for a prompt. Each message costs a read unit, and more are rarely shown.
+PROMPT_MESSAGES, PROMPT_POSTED, PROMPT_NEIGHBOURED = 60, 20, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,6 +393,31 @@ class CandidateKeys:
     memories: dict[MessageRef, MemoryRef] = field(default_factory=dict)
 
 
+class _Reach(NamedTuple):
+    """How much a recall reads.
+
+    Attributes:
+        keys: The items: the messages, and what decides whether to show them.
+        messages: The messages.
+        posted: The messages that are read because of a rare word.
+        neighboured: The best hits with which messages beside them are read.
+    """
+
+    keys: int
+    messages: int
+    posted: int
+    neighboured: int
+
+
+def _reach_of(request: RecallRequest, hits: Sequence[Hit]) -> _Reach:
+    """Return how much to read: less for a prompt than for a tool or a large budget."""
+    large = request.tokens > ONE_BATCH_TOKENS
+    keys = MAX_BATCH_GET_KEYS * (LARGE_BATCHES if large else 1)
+    if large or request.thorough or not hits:
+        return _Reach(keys, keys, MAX_POSTED, len(hits))
+    return _Reach(keys, PROMPT_MESSAGES, PROMPT_POSTED, PROMPT_NEIGHBOURED)
+
+
 def chosen(
     request: RecallRequest,
     hits: Sequence[Hit],
@@ -405,9 +433,8 @@ def chosen(
         known: Items that were read already.
     """
     choice, chats, taken = CandidateKeys(), set[str](), set[Key]()
-    batches = 1 if request.tokens <= ONE_BATCH_TOKENS else LARGE_BATCHES
-    most_keys = MAX_BATCH_GET_KEYS * batches
-    messages = dict.fromkeys(refs[: MAX_POSTED if hits else None])
+    reach = _reach_of(request, hits)
+    messages = dict.fromkeys(refs[: reach.posted if hits else None])
     by_rule = [hit.line for hit in hits if hit.line.by_rule]
     memories = {line.message: line.memory for line in by_rule if line.memory is not None}
     authors = {
@@ -422,7 +449,7 @@ def chosen(
         if hit.line.memory is not None:
             continue
         here = request.chat is not None and request.chat.id == chat_id
-        if here or position < ELSEWHERE:
+        if position < (reach.neighboured if here else min(reach.neighboured, ELSEWHERE)):
             for away in range(1, NEIGHBOURS + 1):
                 messages.setdefault((chat_id, seq - away))
                 messages.setdefault((chat_id, seq + away))
@@ -438,7 +465,7 @@ def chosen(
             keys += [key for key in keys_of_chat(request, chat_id) if key not in known]
             keys += authors.get(chat_id, [])
         new = dict.fromkeys(key for key in keys if key not in taken)
-        if len(choice.keys) + len(new) > most_keys:
+        if len(choice.keys) + len(new) > reach.keys or len(choice.messages) == reach.messages:
             break
         chats.add(chat_id)
         taken.update(new)
