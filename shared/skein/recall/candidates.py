@@ -44,7 +44,7 @@ ELSEWHERE = 6  # best hits of which those in other chats have neighbours, too
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
 LARGE_BATCHES = 3
 # What a recall reads for a prompt. Each message costs a read unit, and more are rarely shown.
-PROMPT_MESSAGES, PROMPT_POSTED, PROMPT_NEIGHBOURED = 60, 12, 4
+PROMPT_MESSAGES, PROMPT_POSTED, PROMPT_NEIGHBOURED = 50, 10, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
