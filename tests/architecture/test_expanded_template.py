@@ -213,12 +213,13 @@ def test_provisioned_capacity_scales_the_table_and_each_index() -> None:
         if each["Type"] == "AWS::ApplicationAutoScaling::ScalingPolicy":
             target = made[each["Properties"]["ScalingTargetId"]["Ref"]]["Properties"]
             dimension = target["ScalableDimension"]
+            units = dimension.split(":")[-1]
             found.add((target["ResourceId"]["Fn::Sub"], dimension))
             tracking = each["Properties"]["TargetTrackingScalingPolicyConfiguration"]
             metric = tracking["PredefinedMetricSpecification"]["PredefinedMetricType"]
-            assert metric == f"DynamoDB{dimension.split(':')[-1]}Utilization"
+            assert metric == f"DynamoDB{units.removesuffix('Units')}Utilization"
             for part in (table, *table["GlobalSecondaryIndexes"]):
-                first = part["ProvisionedThroughput"][dimension.split(":")[-1]]
+                first = part["ProvisionedThroughput"][units]
                 assert target["MinCapacity"] <= first <= target["MaxCapacity"]
     assert found == wanted
 
