@@ -125,9 +125,9 @@ def _small(results: Results) -> Iterator[Goal]:
     """Yield the most that a turn of a fresh worker may cost in a full chat."""
     row = results.row(OURS, FULL)
     for name, most, found in (
-        ("calls", TURN_CALLS, row and row.calls),
-        ("units", TURN_UNITS, row and row.units),
-        ("KiB received", TURN_KIB, row and row.received_kib),
+        ("calls", TURN_CALLS, row.calls if row else None),
+        ("units", TURN_UNITS, row.units if row else None),
+        ("KiB received", TURN_KIB, row.received_kib if row else None),
     ):
         told = "not measured" if found is None else f"{found:,.1f}"
         met = None if found is None else found <= most
