@@ -199,7 +199,7 @@ def test_nested_stack_gets_exactly_its_parameters(name: str) -> None:
 
 
 def test_provisioned_capacity_scales_the_table_and_each_index() -> None:
-    made = stack(TEMPLATE, Size="large-provisioned")["Resources"]
+    made = deployed_stack(Size="large-provisioned")["Resources"]
     table = made["Table"]["Properties"]
     indexes = [each["IndexName"] for each in table["GlobalSecondaryIndexes"]]
     assert table["BillingMode"] == "PROVISIONED"
@@ -228,7 +228,7 @@ def test_provisioned_capacity_scales_the_table_and_each_index() -> None:
     "parameters", [{"Size": "large"}, {"Size": "large-provisioned", "ExistingTable": "arn/stream"}]
 )
 def test_table_on_demand_or_of_another_stack_is_not_scaled(parameters: Mapping[str, str]) -> None:
-    made = stack(TEMPLATE, **parameters)["Resources"]
+    made = deployed_stack(**parameters)["Resources"]
     assert not [each for each in made.values() if "AutoScaling" in each["Type"]]
     assert made.get("Table", {}).get("Properties", {}).get("BillingMode") in {
         None,
