@@ -46,7 +46,7 @@ Local has no vector index, so the benchmark answers them itself, for the 1,000 o
 chat. Skein's one or two requests to SQS are not counted. Rounds are calls that wait for each other.
 KiB are the sizes of the bodies, and "of searches" is what vector searches answered. Units are the
 capacity units that DynamoDB reports, of reads and of writes; S3 and vector searches have none.
-DynamoDB Local counts writes to indexes by the whole item, so AWS bills fewer. All figures are
+All figures are
 medians, except the rounds, which are the minimum. The times are those of an engine on the same
 machine. They can be compared with each other, but not with times on AWS.
 """

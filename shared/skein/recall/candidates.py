@@ -43,7 +43,8 @@ NEIGHBOURS = 2  # messages on each side of a found one that are read with it
 ELSEWHERE = 6  # best hits of which those in other chats have neighbours, too
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
 LARGE_BATCHES = 3
-# What a recall reads for a prompt. Each message costs a read unit, and more are rarely shown.
+# What a recall reads for a prompt. Each message costs a read unit, and 100 found no more facts in
+# the generated sets, by which these were chosen.
 PROMPT_MESSAGES, PROMPT_POSTED, PROMPT_NEIGHBOURED = 50, 10, 3
 
 
