@@ -17,6 +17,7 @@ from skein import bootstrap
 from skein.models.api.base import Page, Request, Resource
 from skein.privacy.models.audit import AuditKind
 from skein.services.common.pagination import DEFAULT_PAGE, Listing
+from skein.services.directory.keyed_calls import Kind, its_id
 
 Parent = TypeVar("Parent")
 Owner = TypeVar("Owner")
@@ -108,23 +109,38 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         summary: str,
         *errors: int,
         about: str,
+        item: Kind,
+        again: Callable[[Any, Owner, str, Body], object] | None = None,
         parent: Callable[..., Owner] | None = None,
         shown: type[Resource] | None = None,
+        id_of: Callable[[Any], str] = its_id,
     ) -> None:
         """Add the route that creates a resource.
 
         Args:
             new: The request.
             summary: The call in a few words.
+            item: The class of the item that the service stores.
+            again: Returns the item when the call is repeated, from the service, the parent, the id
+                and the request; default: `get` of the service.
+            id_of: Returns the id that `again` takes; see `ApiRouter.once`.
             errors: Error statuses besides the usual ones.
             about: The description of the call.
             parent: Returns the parent, if it is another than that of the other routes.
             shown: The response's model, if it is another than that of the other routes.
         """
-        result = shown or self._shown
+        result, repeat = shown or self._shown, again or _get
 
         def create(parent: Owner, body: Body) -> Resource:
-            return result.of(self._service().create(parent, body))
+            service = self._service()
+            return result.of(
+                self.once(
+                    item,
+                    lambda: service.create(parent, body),
+                    lambda item_id: repeat(service, parent, item_id, body),
+                    id_of=id_of,
+                )
+            )
 
         own = (_parameter("body", new),)
         name = f"create_{self._name}"
@@ -246,6 +262,10 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
 def in_tenant(caller: Principal) -> str:
     """Return the parent of resources that belong to the whole tenant: the tenant."""
     return caller.tenant
+
+
+def _get(service: Any, parent: Any, item_id: str, _body: Any) -> object:
+    return service.get(parent, item_id)
 
 
 def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:

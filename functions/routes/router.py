@@ -10,8 +10,14 @@ A route says only how it differs from its method's and its router's defaults:
 | DELETE | 204; 200 with a body | delete | |
 
 Each route with an id in its path has the error 404, too.
+
+A POST that answers 201 takes an `Idempotency-Key` and has the error 409, unless another mark of the
+request, such as `client_id`, makes its repetition harmless (`repeated`). Its function creates the
+item with `once`.
 """
 
+import json
+import re
 from collections.abc import Callable
 from importlib import import_module
 from inspect import signature
@@ -23,9 +29,14 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from routes.app import LIST_FIELDS, NOT_MODIFIED, OK, STATUSES, Principal, Role
 from routes.audited import Audited, Requires, Unaudited
+from skein.bootstrap import app, service
+from skein.errors import Invalid
 from skein.models.api.base import ErrorEnvelope
+from skein.models.directory.keyed_call import KeyedCall
 from skein.privacy.models.audit import AuditKind, AuditVerb
+from skein.services.directory.keyed_calls import KeyedCalls, Kind, its_id
 
+T = TypeVar("T")
 Route = TypeVar("Route", bound=Callable[..., Any])
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Audit = AuditKind | Audited | Unaudited
@@ -47,6 +58,8 @@ VERBS: dict[Method, AuditVerb] = {
     "DELETE": "delete",
 }
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+IDEMPOTENCY_KEY = "Idempotency-Key"
+KEY_TEXT = re.compile(r"[!-~]{1,255}")  # visible ASCII
 
 
 class RouteOptions(TypedDict, total=False):
@@ -55,6 +68,7 @@ class RouteOptions(TypedDict, total=False):
     Attributes:
         status: The status of a successful response.
         repeated: What the status 200 means, for a route that creates something unless it exists.
+        keyed: Whether a POST takes an `Idempotency-Key`, if not as by default.
         model: The body of a successful response; default: the type that the function returns.
         media_type: The content type of a successful response.
         tag: The route's tag in the OpenAPI document.
@@ -67,6 +81,7 @@ class RouteOptions(TypedDict, total=False):
 
     status: int
     repeated: str
+    keyed: bool
     model: type
     media_type: str
     tag: str
@@ -75,6 +90,35 @@ class RouteOptions(TypedDict, total=False):
     role: Role
     instead: Role
     polled: bool
+
+
+class TakesKey:
+    """Middleware that declares that a route takes an `Idempotency-Key`; see `ApiRouter.once`."""
+
+    def __init__(self) -> None:
+        self.__name__ = "takes a key"
+
+    def __call__(self, api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:
+        """Call the route.
+
+        Raises:
+            Invalid: The key is empty, too long, or has other characters than visible ASCII.
+        """
+        event, principal = api.current_event, api.context["principal"]
+        key = event.headers.get(IDEMPOTENCY_KEY)
+        if key is not None:
+            if not KEY_TEXT.fullmatch(key):
+                raise Invalid(f"{IDEMPOTENCY_KEY} must have 1 to 255 visible ASCII characters")
+            request = [event.query_string_parameters, event.json_body if event.body else None]
+            api.context["call"] = KeyedCall.of(
+                principal.tenant,
+                principal.user_id,
+                key=key,
+                route=f"{event.http_method} {event.path}",
+                request=json.dumps(request, sort_keys=True),
+                now=app().ports.clock.now(),
+            )
+        return following(api)
 
 
 class ApiRouter:
@@ -109,6 +153,28 @@ class ApiRouter:
         """The caller of the current request."""
         principal: Principal = self.routes.context["principal"]
         return principal
+
+    def once(
+        self,
+        kind: Kind,
+        make: Callable[[], T],
+        again: Callable[[str], T],
+        *,
+        id_of: Callable[[Any], str] = its_id,
+        unless: str | None = None,
+    ) -> T:
+        """Create an item for a route with `keyed`; see `KeyedCalls.once`.
+
+        The function checks the caller's rights before, and builds the response afterwards, so that
+        a repeated call is checked and answered as the first one was.
+
+        Args:
+            unless: The request's `client_id`, which takes precedence over the key.
+        """
+        call = self.routes.context.get("call")
+        if call is None or unless is not None:
+            return make()
+        return service(KeyedCalls).once(call, kind, make, again, id_of=id_of)
 
     def get(
         self, rule: str, summary: str, *errors: int, **options: Unpack[RouteOptions]
@@ -166,6 +232,11 @@ class ApiRouter:
             )
             model = None if empty else options.get("model", _body(returned))
             usual = {400, 413, 415} if method in WITH_BODY else set()
+            keyed = options.get(
+                "keyed", method == "POST" and status == CREATED and "repeated" not in options
+            )
+            if keyed:
+                usual.add(409)
             if "<" in rule:
                 usual.add(404)
             if "cursor" in signature(function).parameters:
@@ -193,7 +264,11 @@ class ApiRouter:
                 tags=[options.get("tag", self._tag)],
                 status_code=status,
                 responses=responses,
-                middlewares=[audited, Requires(role, *instead)] if role else [audited],
+                middlewares=[
+                    audited,
+                    *([Requires(role, *instead)] if role else []),
+                    *([TakesKey()] if keyed else []),
+                ],
             )(function)
 
         return register

@@ -318,7 +318,7 @@ def test_expanded_api_has_cors_for_exactly_the_given_origins(origins: tuple[str,
         {
             "allowOrigins": [*origins],
             "allowMethods": ["GET", "POST", "PUT", "PATCH", "DELETE"],
-            "allowHeaders": ["authorization", "content-type", "if-none-match"],
+            "allowHeaders": ["authorization", "content-type", "idempotency-key", "if-none-match"],
             "exposeHeaders": ["etag", "retry-after"],
             "maxAge": 3600,
         }

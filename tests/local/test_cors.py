@@ -25,7 +25,7 @@ def test_preflight_of_an_allowed_origin_names_methods_and_headers() -> None:
     assert dict(answer.headers) == {
         "access-control-allow-origin": URL,
         "access-control-allow-methods": "GET,POST,PUT,PATCH,DELETE",
-        "access-control-allow-headers": "authorization,content-type,if-none-match",
+        "access-control-allow-headers": "authorization,content-type,idempotency-key,if-none-match",
         "access-control-expose-headers": "etag,retry-after",
         "access-control-max-age": "3600",
         "vary": "origin",

@@ -36,6 +36,7 @@ from skein.models.directory import (
     address_index,
     agent,
     assigned_number,
+    keyed_call,
     line,
     name_index,
     number_code,
@@ -353,6 +354,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
     },
     "People, addresses and connections": {
         "`User`": Row(user.User.key_of(TENANT, "{id}"), user.User),
+        "`KeyedCall`": Row(
+            keyed_call.KeyedCall.key_of(TENANT, "{id}", "{call}"), keyed_call.KeyedCall
+        ),
         "`NameWord`": Row(
             name_index.NameWord.key_of(TENANT, "{word}", "{id}"), name_index.NameWord
         ),

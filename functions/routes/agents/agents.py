@@ -42,7 +42,11 @@ def create_agent(new: NewAgent) -> AgentDetail:
     """Omitted fields have their defaults. A model that the provider does not list is a warning."""
     tenant = router.caller.tenant
     _check_tools(new.enabled_tools)
-    return _detail(service(Agents).create(tenant, new))
+    agents = service(Agents)
+    made = router.once(
+        Agent, lambda: agents.create(tenant, new), lambda agent_id: agents.get(tenant, agent_id)
+    )
+    return _detail(made)
 
 
 @router.get("/v1/agents", "List agents, oldest first")

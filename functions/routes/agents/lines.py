@@ -1,8 +1,11 @@
 """Routes of phone lines, for operators."""
 
+from operator import attrgetter
+
 from routes.app import PhoneNumber
 from routes.crud import Crud, in_tenant
 from skein.models.api.directory import LineChange, LinePage, LineResource, NewLine
+from skein.models.directory.line import Line
 from skein.services.directory.lines import Lines
 
 router = Crud(
@@ -21,6 +24,8 @@ router.creates(
     NewLine,
     "Connect a phone number to an agent",
     409,
+    item=Line,
+    id_of=attrgetter("phone"),
     about="The number must be assigned to the tenant by the deployment's owner, and belong to the "
     "account at the SMS provider. A number that is a person's phone is refused.",
 )

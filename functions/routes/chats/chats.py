@@ -22,6 +22,7 @@ from skein.models.api.chats import (
     ReadingMember,
     RoleChange,
 )
+from skein.models.chats.chat import Chat
 from skein.models.common.base import MemberKind, MemberRef
 from skein.services.chats.administration import ChatAdministration
 from skein.services.chats.views import ChatViews, OwnChat
@@ -34,7 +35,7 @@ members = ApiRouter("members", "member")
 Kind = Annotated[MemberKind, Path(description="Whether the member is a user or an agent.")]
 
 
-@router.post("/v1/chats", "Open a chat", 404, 409, repeated="The chat already exists.")
+@router.post("/v1/chats", "Open a chat", 404, 409, repeated="The chat already exists.", keyed=True)
 def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     """The caller is the first member. All other members must exist.
 
@@ -43,8 +44,12 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     the agents (`who_may_add`).
     """
     caller = router.caller
-    opened = service(ChatAdministration).create(
-        caller.tenant, caller.person, new, operator=bool(caller.roles)
+    chats = service(ChatAdministration)
+    opened = router.once(
+        Chat,
+        lambda: chats.create(caller.tenant, caller.person, new, operator=bool(caller.roles)),
+        lambda chat_id: chats.created(caller.tenant, caller.person, chat_id),
+        unless=new.client_id,
     )
     return ChatResource.of(opened.chat), 201 if opened.created else 200
 

@@ -16,6 +16,7 @@ from skein.models.api.chats import (
     RespondNow,
 )
 from skein.models.api.runs import RunPage, RunResource
+from skein.models.runs.run import Run
 from skein.privacy.message_deletion import MessageDeletion
 from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import NewMessage, PostedMessage
@@ -112,7 +113,9 @@ def mark_read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     return ReadState(seen_seq=own.membership.seen_seq, unread=own.unread)
 
 
-@router.post("/v1/chats/<chat_id>/runs", "Ask agents to respond now", 409, status=202, tag="runs")
+@router.post(
+    "/v1/chats/<chat_id>/runs", "Ask agents to respond now", 409, status=202, keyed=True, tag="runs"
+)
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """All agents respond in the order of their ids, each after the previous run has ended.
 
@@ -120,8 +123,11 @@ def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """
     caller = router.caller
     service(RateLimiter).admit(caller.tenant, caller.user_id)
-    run = service(ManualTrigger).now(
-        caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id
+    trigger = service(ManualTrigger)
+    run = router.once(
+        Run,
+        lambda: trigger.now(caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id),
+        lambda run_id: trigger.started(caller.tenant, run_id),
     )
     return RunPage(items=(RunResource.for_members(run),), next_cursor=None)
 

@@ -19,6 +19,7 @@ import skein
 from routes.app import ROLES, STATUSES, Api
 from routes.audited import Requires
 from routes.document.field_texts import describe_fields
+from routes.router import IDEMPOTENCY_KEY, TakesKey
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 
 TITLE = "Skein"
@@ -29,7 +30,8 @@ Every call needs a JWT with the scope `chat` (people's clients) or a role of ope
 Ids are opaque. Times are RFC 3339 in UTC.
 Lists come in pages: pass `next_cursor` as `cursor` to get the next page.
 Unknown query parameters and unknown fields are refused with 422.
-If a request fails with 503, or its response is lost, send it again with the same `client_id`."""
+If a request fails with 503, or its response is lost, send it again with the same `client_id` or
+`Idempotency-Key`."""
 LICENCE = {"name": "Apache 2.0", "identifier": "Apache-2.0"}
 TAGS = {
     "agents": "Agents: their system prompts, models and tools.",
@@ -113,6 +115,14 @@ IF_NONE_MATCH = {
     "required": False,
     "description": "The `ETag` of the same list; the response is 304 if the list has not changed.",
     "schema": {"type": "string"},
+}
+KEY_PARAMETER = {
+    "name": IDEMPOTENCY_KEY,
+    "in": "header",
+    "required": False,
+    "description": "A random text of the caller, the same for each attempt of one call. A repeated "
+    "call creates nothing, and is answered from the item as it is now. Kept for 24 hours.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 WEBHOOK_PATH = "/webhooks/services/{service_id}"
 SIGNATURE = "signature"
@@ -240,6 +250,15 @@ def _roles_of(api: Api) -> dict[tuple[str, str], str]:
     }
 
 
+def _keyed(api: Api) -> set[tuple[str, str]]:
+    """Return the operations that take an idempotency key, by method and path."""
+    return {
+        (route.method.lower(), route.openapi_path)
+        for route in api.routes
+        if any(isinstance(each, TakesKey) for each in route.middlewares)
+    }
+
+
 def _schemes(scopes: Set[str]) -> dict[str, Any]:
     """Describe the tokens with these scopes. An operator's scope `admin` means all roles."""
     admin = " or `admin`"
@@ -256,7 +275,7 @@ def _schemes(scopes: Set[str]) -> dict[str, Any]:
 def _described(api: Api) -> dict[str, Any]:
     """Generate one API's document, with the scope that each operation requires."""
     _ = api.routes  # imports their modules
-    roles = _roles_of(api)
+    roles, keyed = _roles_of(api), _keyed(api)
     text = api.get_openapi_json_schema(
         title=TITLE,
         version=skein.__version__,
@@ -272,6 +291,8 @@ def _described(api: Api) -> dict[str, Any]:
             needed = roles.get((method, path), api.scope)
             operation["security"] = [] if api.is_public(path) else [{needed: []}]
             operation["responses"] = _responses(operation["responses"])
+            if (method, path) in keyed:
+                operation.setdefault("parameters", []).append(KEY_PARAMETER)
             if method != "get":
                 operation["responses"].pop(NOT_MODIFIED, None)
             elif NOT_MODIFIED in operation["responses"]:

@@ -18,6 +18,7 @@ from skein.events.api import (
     RedeliveredCount,
 )
 from skein.events.endpoints import EventEndpoints
+from skein.events.models.endpoint import EventEndpoint
 from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -39,6 +40,8 @@ router.creates(
     NewEndpoint,
     "Create an event endpoint",
     409,
+    item=EventEndpoint,
+    again=EventEndpoints.created,
     about="The secret, which signs each event, is shown only once. Events come after half a "
     "minute at the latest.",
     shown=EndpointWithSecret,

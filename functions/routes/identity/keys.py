@@ -11,6 +11,8 @@ from routes.router import ApiRouter, no_content
 from skein.bootstrap import service
 from skein.identity.api import KeyPage, KeyResource, NewKey, NewKeyResource, NewToken, TokenResource
 from skein.identity.api_keys import ApiKeys
+from skein.identity.models.api_key import ApiKey
+from skein.identity.models.user_token import UserToken
 from skein.identity.user_tokens import UserTokens
 from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -29,7 +31,12 @@ def create_key(new: NewKey) -> NewKeyResource:
     A caller gives only roles that the caller has; `tokens` needs the role `privacy`.
     """
     caller = router.caller
-    made = service(ApiKeys).create(caller.tenant, new, by=caller.user_id, roles=caller.roles)
+    keys = service(ApiKeys)
+    made = router.once(
+        ApiKey,
+        lambda: keys.create(caller.tenant, new, by=caller.user_id, roles=caller.roles),
+        lambda key_id: keys.rotate(caller.tenant, key_id),
+    )
     shown = KeyResource.of(made).model_dump()
     return NewKeyResource(**shown, key=made.text)
 
@@ -60,7 +67,12 @@ def create_token(user_id: UserId, new: NewToken) -> TokenResource:
     """
     caller = router.caller
     note_seen([user_id])
-    token, expires_at = service(UserTokens).create(
-        caller.tenant, user_id, key_id=caller.user_id, seconds=new.expires_in_seconds
+    tokens = service(UserTokens)
+    token, expires_at = router.once(
+        UserToken,
+        lambda: tokens.create(
+            caller.tenant, user_id, key_id=caller.user_id, seconds=new.expires_in_seconds
+        ),
+        lambda token_id: tokens.rotate(caller.tenant, user_id, token_id),
     )
     return TokenResource(token=token, expires_at=expires_at)

@@ -15,6 +15,7 @@ from skein.inbound.api import (
 )
 from skein.inbound.service_webhooks import WebhookServices
 from skein.models.common.base import EntityId
+from skein.models.directory.webhook_service import WebhookService
 
 ServiceId = Annotated[EntityId, Path(description="The id of a service.")]
 
@@ -32,6 +33,8 @@ router = Crud(
 router.creates(
     NewService,
     "Register a service",
+    item=WebhookService,
+    again=lambda services, tenant, service_id, _: services.rotate(tenant, service_id),
     about="The secret is shown only once. Webhooks go to `/webhooks/services/<id>`.",
     shown=ServiceWithSecret,
 )

@@ -11,7 +11,7 @@ from skein.services.quotas.read_limits import READS_OF_TICKET, ReadLimits
 router = ApiRouter("live", Unaudited("a ticket shows nothing by itself"))
 
 
-@router.post("/v1/live", "Get a ticket for the live channel", 404)
+@router.post("/v1/live", "Get a ticket for the live channel", 404, keyed=False)
 def open_live() -> TicketResource:
     """The ticket opens one WebSocket connection within 60 seconds: `url?ticket=`.
 

@@ -6,6 +6,7 @@ from routes.router import ApiRouter
 from skein.bootstrap import service
 from skein.media.api import MediaLinkResource, NewMedia, UploadResource
 from skein.media.uploads import MediaUploads
+from skein.models.chats.media import MediaFile
 
 router = ApiRouter("media", Unaudited(CONVERSATION))
 
@@ -18,7 +19,12 @@ def begin_upload(new: NewMedia) -> UploadResource:
     day.
     """
     caller = router.caller
-    begun = service(MediaUploads).begin(caller.tenant, caller.person, new.chat_id, new.upload)
+    uploads = service(MediaUploads)
+    begun = router.once(
+        MediaFile,
+        lambda: uploads.begin(caller.tenant, caller.person, new.chat_id, new.upload),
+        lambda media_id: uploads.begun(caller.tenant, caller.person, new.chat_id, media_id),
+    )
     return UploadResource.to(begun.file.id, begun.signed, begun.ends_at)
 
 

@@ -20,7 +20,7 @@ from skein.memory.api.memories import (
     NewMemory,
 )
 from skein.memory.memories import Memories, MemoryState, RestsOn
-from skein.memory.models.memory import MemoryKind
+from skein.memory.models.memory import Memory, MemoryKind
 from skein.models.common.base import EntityId
 
 MemoryId = Annotated[EntityId, Path(description="The id of a memory.")]
@@ -111,4 +111,10 @@ def supersede_memory(
     To undo it, restore the old memory and remove the new one.
     """
     reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
-    return MemoryResource.of(service(Memories).supersede(reach, memory_id, new.text)), 201
+    memories = service(Memories)
+    memory = router.once(
+        Memory,
+        lambda: memories.supersede(reach, memory_id, new.text),
+        lambda new_id: memories.get(reach, new_id),
+    )
+    return MemoryResource.of(memory), 201

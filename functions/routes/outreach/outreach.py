@@ -15,6 +15,7 @@ from skein.outreach.api import (
     OutreachPage,
     OutreachResource,
 )
+from skein.outreach.models.outreach import Outreach
 from skein.outreach.outreaches import Outreaches
 from skein.outreach.reports import OutreachReports
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -24,7 +25,7 @@ OutreachId = Annotated[EntityId, Path(description="The id of an outreach.")]
 router = ApiRouter("outreach", "outreach", role="support")
 
 
-@router.post("/v1/outreach", "Let an agent write to people", 409)
+@router.post("/v1/outreach", "Let an agent write to people", 409, keyed=True)
 def create_outreach(new: NewOutreach) -> OutreachResource:
     """Each person is written to once, in a direct chat by text, at the pace of the line.
 
@@ -33,7 +34,13 @@ def create_outreach(new: NewOutreach) -> OutreachResource:
     them. Quiet hours and limits hold.
     """
     caller = router.caller
-    created = service(Outreaches).create(caller.tenant, caller.user_id, new)
+    outreaches = service(Outreaches)
+    created = router.once(
+        Outreach,
+        lambda: outreaches.create(caller.tenant, caller.user_id, new),
+        lambda outreach_id: outreaches.get(caller.tenant, outreach_id),
+        unless=new.client_id,
+    )
     return OutreachResource.of(created)
 
 

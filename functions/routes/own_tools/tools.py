@@ -1,5 +1,6 @@
 """Routes of a tenant's tools, for operators (function `admin_api`)."""
 
+from operator import attrgetter
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
@@ -22,7 +23,7 @@ from skein.own_tools.api import (
     ToolWithSecret,
     TrialResource,
 )
-from skein.own_tools.models.tool import LAST_TOOL_VERSION
+from skein.own_tools.models.tool import LAST_TOOL_VERSION, OwnTool
 from skein.own_tools.records import OwnTools
 from skein.own_tools.trials import ToolTrials
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -40,7 +41,14 @@ def create_tool(new: NewTool) -> ToolWithSecret:
     Agents that list the tool's name in `enabled_tools` may call it.
     """
     caller = router.caller
-    return ToolWithSecret.of(service(OwnTools).create(caller.tenant, new, by=caller.user_id))
+    tools = service(OwnTools)
+    tool = router.once(
+        OwnTool,
+        lambda: tools.create(caller.tenant, new, by=caller.user_id),
+        lambda name: tools.rotate(caller.tenant, name),
+        id_of=attrgetter("name"),
+    )
+    return ToolWithSecret.of(tool)
 
 
 @router.get("/v1/tools", "List tools of your own, by name")

@@ -14,6 +14,7 @@ from skein.models.api.open_choices import OpenChoicePage, OpenChoiceResource
 from skein.models.api.text_consents import TextConsentPage, TextConsentResource
 from skein.models.common.address import phone_address
 from skein.models.directory.address_index import TextConsent
+from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import User
 from skein.privacy.api.audit import AccessPage
 from skein.privacy.audit_log import AuditLog
@@ -98,6 +99,7 @@ def change_me(change: OwnChange) -> Myself:
     "Send a code to a phone number of the caller",
     409,
     status=202,
+    keyed=True,
     audit="number",
 )
 def send_own_code(phone: OwnNumber) -> SentCode:
@@ -107,7 +109,12 @@ def send_own_code(phone: OwnNumber) -> SentCode:
     """
     caller = router.caller
     service(Users).recorded(caller.tenant, caller.person)
-    code = service(NumberCodes).request(caller.tenant, caller.user_id, phone)
+    codes = service(NumberCodes)
+    code = router.once(
+        NumberCode,
+        lambda: codes.request(caller.tenant, caller.user_id, phone),
+        lambda code_id: codes.requested(caller.tenant, caller.user_id, phone, code_id),
+    )
     return SentCode.of_code(code)
 
 

@@ -34,6 +34,7 @@ from skein.models.common.address import phone_address
 from skein.models.common.base import EntityId
 from skein.models.common.person_names import MAX_NAME
 from skein.models.directory.address_index import TextConsent
+from skein.models.directory.number_code import NumberCode
 from skein.models.directory.phone_number import Phone
 from skein.models.directory.user import User
 from skein.services.chats.views import ChatViews
@@ -76,7 +77,10 @@ def create_user(new: NewUser) -> UserDetail:
         router.caller.need("privacy")
     if new.roles:
         router.caller.need("owner")
-    user = service(Users).create(router.caller.tenant, new)
+    tenant, users = router.caller.tenant, service(Users)
+    user = router.once(
+        User, lambda: users.create(tenant, new), lambda user_id: users.get(tenant, user_id)
+    )
     return UserDetail.detailed(user, private=True)  # all of it is the operator's
 
 
@@ -181,6 +185,7 @@ def sign_out(user_id: UserId) -> Response[None]:
     "Send a code to a phone number, to link it to a user",
     409,
     status=202,
+    keyed=True,
     audit="number",
     role="privacy",
 )
@@ -189,7 +194,13 @@ def send_code(user_id: UserId, phone: OwnNumber) -> SentCode:
 
     A user and a number get at most five codes a day each.
     """
-    return SentCode.of_code(service(NumberCodes).request(router.caller.tenant, user_id, phone))
+    tenant, codes = router.caller.tenant, service(NumberCodes)
+    code = router.once(
+        NumberCode,
+        lambda: codes.request(tenant, user_id, phone),
+        lambda code_id: codes.requested(tenant, user_id, phone, code_id),
+    )
+    return SentCode.of_code(code)
 
 
 @router.put(

@@ -25,8 +25,8 @@ from skein.planning.api import (
     PlanResource,
 )
 from skein.planning.goals import Goals
-from skein.planning.models.goal import GoalStatus
-from skein.planning.models.plan import PlanStatus
+from skein.planning.models.goal import Goal, GoalStatus
+from skein.planning.models.plan import Plan, PlanStatus
 from skein.planning.plan_chats import PlanChats
 from skein.planning.plans import Plans
 from skein.services.directory.agents import Agents
@@ -59,6 +59,8 @@ goals.creates(
     NewGoal,
     "Create a goal",
     409,
+    item=Goal,
+    again=lambda goals, owner, goal_id, _: goals.get(owner.reach, goal_id),
     about="An agent has at most 100 active goals.",
     parent=in_open_scope,
 )
@@ -109,4 +111,9 @@ def create_plan(agent_id: AgentId, new: NewPlan, reason: WhyPrivate = None) -> P
         note_seen(owner.audience.people)
     values = new.model_dump(exclude={"chat_id", "user_id"})
     values["time_zone"] = new.time_zone or service(PlanChats).time_zone(owner, agent)
-    return PlanResource.of(service(Plans).set(owner, **values))
+    made = plans.once(
+        Plan,
+        lambda: service(Plans).set(owner, **values),
+        lambda plan_id: service(Plans).get(owner.reach, plan_id),
+    )
+    return PlanResource.of(made)

@@ -9,6 +9,7 @@ from routes.app import Limit, PageCursor
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
+from skein.models.config.sharing import RulesVersion
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.sharing.api import (
     NewSharingRule,
@@ -29,7 +30,13 @@ RuleId = Annotated[EntityId, Path(description="The id of a sharing rule.")]
 def create_sharing_rule(new: NewSharingRule) -> SharingRuleResource:
     """People of `from` are told of it in their chats; what they say afterwards may be told."""
     caller = router.caller
-    rule = service(RuleChanges).add(caller.tenant, new.fields, by=caller.user_id)
+    rules = service(RuleChanges)
+    rule = router.once(
+        RulesVersion,
+        lambda: rules.add(caller.tenant, new.fields, by=caller.user_id),
+        lambda rule_id: rules.get(caller.tenant, rule_id),
+        id_of=lambda version: str(version.rules[-1].id),
+    )
     return SharingRuleResource.of(rule)
 
 

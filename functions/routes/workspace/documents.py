@@ -123,6 +123,7 @@ of_agent.creates(
     NewDocument,
     "Create an agent's document",
     409,
+    item=Document,
     about="An agent has at most 5 global documents.",
     parent=_open_of_agent,
 )
@@ -130,6 +131,7 @@ of_chat.creates(
     NewDocument,
     "Create a chat's document",
     409,
+    item=Document,
     about="A chat has at most 10 documents. Each agent in the chat is shown all of them.",
 )
 for documents, whose in ((of_agent, "an agent's"), (of_chat, "a chat's")):

@@ -1,5 +1,6 @@
 """Routes of a tenant's skills, for operators (function `admin_api`)."""
 
+from operator import attrgetter
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
@@ -8,7 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import service
 from skein.workspace.api.documents import NewSkill, SkillBody, SkillLine, SkillList, SkillResource
-from skein.workspace.models.skill import SkillHead, SkillName
+from skein.workspace.models.skill import Skill, SkillHead, SkillName
 from skein.workspace.skills import Skills
 
 router = ApiRouter("skills", "skill", made="name", role="support", writes="owner")
@@ -20,7 +21,13 @@ Named = Annotated[SkillName, Path(description="The name of a skill.")]
 def create_skill(new: NewSkill) -> SkillResource:
     """A tenant has at most 100 skills of its own."""
     head = SkillHead(**new.model_dump(exclude={"text"}))
-    skill = service(Skills).put(router.caller.tenant, head, new.text, only_new=True)
+    tenant, skills = router.caller.tenant, service(Skills)
+    skill = router.once(
+        Skill,
+        lambda: skills.put(tenant, head, new.text, only_new=True),
+        lambda name: skills.get(tenant, name),
+        id_of=attrgetter("name"),
+    )
     return SkillResource.of(skill)
 
 

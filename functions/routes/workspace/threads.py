@@ -21,7 +21,7 @@ from skein.workspace.api.threads import (
     ThreadResource,
     TrainingUnit,
 )
-from skein.workspace.models.thread import ThreadStatus
+from skein.workspace.models.thread import Thread, ThreadStatus
 from skein.workspace.pinning import Pins
 from skein.workspace.threads import Threads
 
@@ -37,7 +37,13 @@ ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only threads with 
 def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
     """The thread does not become active. At most `SKEIN_MAX_OPEN_THREADS` may be open."""
     owner = in_open_scope(router.caller, agent_id)
-    return ThreadResource.of(service(Threads).create(owner, new.model_dump()), None)
+    threads = service(Threads)
+    thread = router.once(
+        Thread,
+        lambda: threads.create(owner, new.model_dump()),
+        lambda thread_id: threads.get(owner.reach, thread_id),
+    )
+    return ThreadResource.of(thread, None)
 
 
 @router.get("/v1/agents/<agent_id>/threads", "List an agent's threads, open first")

@@ -12,8 +12,10 @@ from threading import RLock
 from typing import Any, Protocol, TypeVar, get_args, get_origin
 
 from skein.bootstrap.ports import APP, Ports, port_types
+from skein.joint_writes import JointTable
 
 T = TypeVar("T")
+TABLE = "table"  # the port whose transactions other writes may join
 
 
 class Unwired(TypeError):
@@ -66,6 +68,8 @@ class App:
             return partial(self._given, name, get_args(hint)[-1])
         port = port_types().get(hint)
         if port is not None:
+            if port == TABLE:
+                return JointTable(self.ports.table)
             return self if port == APP else getattr(self.ports, port)
         if not _is_service(hint):
             raise Unwired(f"{self._path()}: no port or service has the type of {name}: {hint}")

@@ -145,6 +145,16 @@ class EventEndpoints:
 
         return self._with_secret(optimistic(self.clock, attempt))
 
+    def created(self, tenant: str, endpoint_id: str, new: "NewEndpoint") -> EventEndpoint:
+        """Return an endpoint whose creation is repeated, with the given or a new secret.
+
+        Raises:
+            NotFound: There is no such endpoint.
+        """
+        if new.secret is None:
+            return self.rotate(tenant, endpoint_id)
+        return self._with_secret(self.get(tenant, endpoint_id))
+
     def parked(
         self,
         tenant: str,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skein.errors import ConditionFailed, Conflict, Forbidden, NotFound, Unprocessable
 from skein.identity.models.api_key import MAX_KEYS, ApiKey, keys_partition
 from skein.identity.models.credential import Credential
-from skein.models.common.storage import Delete, Exists, Missing, Put, Query
+from skein.models.common.storage import Delete, Exists, Missing, Put, Query, Update
 from skein.ports import Clock, Ids, Table
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
 
@@ -64,6 +64,23 @@ class ApiKeys:
         )
         self.table.write(Put(key.key, key.to_item(), Missing()))
         return key.model_copy(update={"text": credential.text})
+
+    def rotate(self, tenant: str, key_id: str) -> ApiKey:
+        """Give an API key a new text, which is shown once; the old one is invalid at once.
+
+        Raises:
+            NotFound: There is no such key.
+        """
+        credential = Credential.new("key", tenant, key_id)
+        item = self.table.get(ApiKey.key_of(tenant, key_id))
+        if item is None:
+            raise NotFound("API key not found")
+        key = ApiKey.from_item(item)
+        try:
+            self.table.write(Update(key.key, set={"hash": credential.hash}, condition=Exists()))
+        except ConditionFailed as failure:
+            raise NotFound("API key not found") from failure
+        return key.model_copy(update={"hash": credential.hash, "text": credential.text})
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from skein.errors import NotFound
+from skein.errors import ConditionFailed, NotFound
 from skein.identity.models.credential import Credential
 from skein.identity.models.user_token import UserToken
-from skein.models.common.storage import Missing, Put
+from skein.models.common.storage import Exists, Missing, Put, Update
 from skein.models.directory.user import User
 from skein.ports import Clock, Ids, Table
 
@@ -52,4 +52,21 @@ class UserTokens:
             ends_at=now + timedelta(seconds=seconds),
         )
         self.table.write(Put(token.key, token.to_item(), Missing()))
+        return MadeToken(credential.text, token.ends_at)
+
+    def rotate(self, tenant: str, user_id: str, token_id: str) -> MadeToken:
+        """Give a token a new text; the old one is invalid at once, and the end stays.
+
+        Raises:
+            NotFound: There is no such token any more.
+        """
+        credential = Credential.new("token", tenant, user_id, token_id)
+        item = self.table.get(UserToken.key_of(tenant, user_id, token_id))
+        if item is None:
+            raise NotFound("token not found")
+        token = UserToken.from_item(item)
+        try:
+            self.table.write(Update(token.key, set={"hash": credential.hash}, condition=Exists()))
+        except ConditionFailed as failure:
+            raise NotFound("token not found") from failure
         return MadeToken(credential.text, token.ends_at)

@@ -89,8 +89,24 @@ class MediaUploads:
             kept_until=now + UNUSED_FOR,
         )
         self.table.write(Put(file.key, file.to_item(), Missing()))
+        return self._signed(file)
+
+    def begun(self, tenant: str, person: NamedMember, chat_id: str, media_id: str) -> BegunUpload:
+        """Return an upload whose announcement is repeated, with a URL that works from now on.
+
+        Raises:
+            NotFound: The person is no member of the chat any more, or the file was deleted.
+        """
+        self.views.chat(tenant, person.id, chat_id)
+        item = self.table.get(MediaFile.key_of(tenant, chat_id, media_id))
+        if item is None:
+            raise NotFound("file not found")
+        return self._signed(MediaFile.from_item(item))
+
+    def _signed(self, file: MediaFile) -> BegunUpload:
+        upload = FileUpload(content_type=file.content_type, size=file.size, sha256=file.sha256)
         signed = self.files.upload_url(file.incoming_name, upload, seconds=UPLOAD_SECONDS)
-        return BegunUpload(file, signed, now + timedelta(seconds=UPLOAD_SECONDS))
+        return BegunUpload(file, signed, self.clock.now() + timedelta(seconds=UPLOAD_SECONDS))
 
     def attach(self, new: NewMessage, media_ids: Sequence[str]) -> PostWithMedia:
         """Return a message with uploaded files, and the writes for the transaction that posts it.

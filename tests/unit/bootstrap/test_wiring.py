@@ -12,6 +12,7 @@ import pytest
 
 from skein.bootstrap.ports import ADAPTERS, APP, Ports, port_types
 from skein.bootstrap.wiring import App, Unwired
+from skein.joint_writes import JointTable
 from skein.ports import Clock, RegisterTable, Table
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
@@ -105,7 +106,7 @@ def an_app() -> App:
 def test_service_gets_ports_and_services_by_their_types() -> None:
     app = an_app()
     outer = app.get(Outer)
-    assert outer.inner.table is app.ports.table
+    assert outer.inner.table == JointTable(app.ports.table)
     assert outer.inner.settings is app.ports.settings
     assert outer.register is app.ports.erasure_register
     assert outer.register is not app.ports.table
@@ -158,7 +159,7 @@ def test_failed_build_leaves_the_app_usable() -> None:
     app = an_app()
     with pytest.raises(Unwired):
         app.get(Hen)
-    assert app.get(Inner).table is app.ports.table
+    assert app.get(Inner).table == JointTable(app.ports.table)
 
 
 def test_each_port_has_a_type_of_its_own() -> None:

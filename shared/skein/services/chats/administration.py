@@ -119,6 +119,16 @@ class ChatAdministration:
         self._send_invitations(opened.chat)
         return opened
 
+    def created(self, tenant: str, by: NamedMember, chat_id: str) -> OpenedChat:
+        """Return a chat whose creation is repeated.
+
+        Raises:
+            NotFound: The chat does not exist, or `by` is not a member any more.
+        """
+        snapshot = read_snapshot(self.table, tenant, chat_id).for_member(by.ref)
+        self._send_invitations(snapshot.chat)
+        return OpenedChat(snapshot.chat.at(self.clock.now()), created=False)
+
     def change(
         self,
         tenant: str,

@@ -67,9 +67,27 @@ class NumberCodes:
             expires_at=int((now + DAY).timestamp()),
         )
         self.table.write(Put(code.key, code.to_item()))
-        job = NumberCodeJob(tenant=tenant, user_id=user_id, phone=phone, code_id=code.id)
-        self.dispatch.send_surely([job])
+        self._queue(code, phone)
         return code
+
+    def requested(self, tenant: str, user_id: str, phone: str, code_id: str) -> NumberCode:
+        """Return a code whose request is repeated; it is queued again if it was not sent.
+
+        Raises:
+            NotFound: The code was used or replaced, or has expired.
+            Transient: The job was not queued; the request can be repeated.
+        """
+        item = self.table.get(NumberCode.key_of(tenant, user_id, phone_address(phone)))
+        code = NumberCode.from_item(item) if item is not None else None
+        if code is None or code.id != code_id:
+            raise NotFound("the code of this request was used or replaced")
+        if code.sent_at is None:
+            self._queue(code, phone)
+        return code
+
+    def _queue(self, code: NumberCode, phone: str) -> None:
+        job = NumberCodeJob(tenant=code.tenant, user_id=code.user_id, phone=phone, code_id=code.id)
+        self.dispatch.send_surely([job])
 
     def check(self, tenant: str, user_id: str, phone: str, code: str) -> Delete:
         """Check a code, which takes one of its tries.

@@ -48,7 +48,15 @@ class ManualTrigger:
         enqueued = optimistic(self.clock, lambda: self._enqueue_once(tenant, chat_id, by, agent_id))
         if enqueued.job is not None:
             self.dispatch.send([enqueued.job])
-        item = self.table.get(Run.key_of(tenant, enqueued.run_id))
+        return self.started(tenant, enqueued.run_id)
+
+    def started(self, tenant: str, run_id: str) -> Run:
+        """Return a run that a person started.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        item = self.table.get(Run.key_of(tenant, run_id))
         if item is None:
             raise NotFound("run not found")
         return Run.from_item(item)

@@ -76,6 +76,11 @@ class Skill(SkillFields, Stored):
             name=self.name, description=self.description, tags=self.tags, modes=self.modes
         )
 
+    @property
+    def key(self) -> Key:
+        """The key of this skill."""
+        return self.key_of(str(self.tenant), self.name)
+
 
 class SkillCatalog(Stored):
     """The heads of a tenant's skills, from which prompts choose without a query.

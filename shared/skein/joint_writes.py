@@ -1,0 +1,71 @@
+"""Writes that join the transaction of a service that does not know of them.
+
+The services of an app get the table as a `JointTable`. What a caller puts into `joining` sees each
+transaction before it is carried out, and may add one write.
+"""
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Protocol
+
+from skein.errors import ConditionFailed, SkeinError
+from skein.models.common.storage import Item, Key, Page, Query, Write
+from skein.ports import Table
+
+
+class Joining(Protocol):
+    """Something that waits for the transaction that it joins."""
+
+    def beside(self, writes: Sequence[Write]) -> Write | None:
+        """Return the write for a transaction; None for a transaction that it does not join."""
+
+    def joined(self) -> None:
+        """Note that a transaction was carried out with the write."""
+
+    def refused(self) -> SkeinError:
+        """Return the error if the condition of the write does not hold."""
+
+
+joining: ContextVar[Joining | None] = ContextVar("joining", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class JointTable:
+    """The table, whose transactions other writes may join."""
+
+    table: Table
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        return self.table.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        return self.table.get_many(keys)
+
+    def query(self, query: Query) -> Page:
+        """See `skein.ports.Table`."""
+        return self.table.query(query)
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        self._write((write,), lambda: self.table.write(write))
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        self._write(writes, lambda: self.table.transact(writes))
+
+    def _write(self, writes: Sequence[Write], as_given: Callable[[], None]) -> None:
+        waiting = joining.get()
+        joint = waiting.beside(writes) if waiting is not None else None
+        if waiting is None or joint is None:
+            as_given()
+            return
+        try:
+            self.table.transact([*writes, joint])
+        except ConditionFailed as failure:
+            if len(writes) in failure.failed:
+                raise waiting.refused() from failure
+            raise
+        waiting.joined()

@@ -1,0 +1,159 @@
+"""Idempotency keys: a repeated call creates nothing twice.
+
+The record of a call joins the transaction that stores the new item (`skein.joint_writes`). So
+either both exist or neither does, and no service has to know of the key.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar
+
+from pydantic import ValidationError
+
+from skein.errors import ConditionFailed, Conflict, SkeinError
+from skein.joint_writes import joining
+from skein.models.common.storage import Condition, Item, Key, Put, Write, gone
+from skein.models.directory.keyed_call import KeyedCall
+from skein.ports import Clock, Table
+
+OTHER_REQUEST = "this idempotency key was used with another body or query; use a new key"
+
+T = TypeVar("T")
+
+
+class Created(Protocol):
+    """A kind of item that a call creates."""
+
+    @classmethod
+    def from_item(cls, item: Item) -> Self:
+        """Build the item from table attributes."""
+
+    @property
+    def key(self) -> Key:
+        """The key of the item."""
+
+
+Kind = type[Created]
+
+
+def its_id(created: Any) -> str:
+    """Return the id of a created item."""
+    return str(created.id)
+
+
+class CallKnown(SkeinError):
+    """Another request with the same idempotency key was faster; nothing was written."""
+
+
+@dataclass
+class _Creating:
+    """A call whose item is not stored yet; it waits for the transaction that stores the item.
+
+    Attributes:
+        record: The record, without the item's id.
+        kind: The class of the item.
+        id_of: Returns the id that the record keeps, from the item.
+        free: The condition that there is no record of the call.
+        stored: Whether the item is stored, and the record with it.
+    """
+
+    record: KeyedCall
+    kind: Kind
+    id_of: Callable[[Any], str]
+    free: Condition
+    stored: bool = False
+
+    def beside(self, writes: Sequence[Write]) -> Put | None:
+        """Return the record for the transaction that stores the item; None for all others."""
+        found = None if self.stored else next(filter(None, map(self._created_by, writes)), None)
+        return None if found is None else self.recorded(found)
+
+    def joined(self) -> None:
+        """Note that the item is stored."""
+        self.stored = True
+
+    def refused(self) -> CallKnown:
+        """Return the error if there is a record of the call already."""
+        return CallKnown(str(self.record.key))
+
+    def recorded(self, created: Any) -> Put:
+        """Return the write of the record of an item."""
+        record = self.record.model_copy(update={"item_id": self.id_of(created)})
+        return Put(record.key, record.to_item(), self.free)
+
+    def _created_by(self, write: Write) -> Created | None:
+        """Return the item that a write stores; None if it is of another kind."""
+        if not isinstance(write, Put):
+            return None
+        try:
+            item = self.kind.from_item(dict(write.item))
+        except ValidationError:
+            return None
+        return item if item.key == write.key else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedCalls:
+    """The service that makes calls with an idempotency key once."""
+
+    table: Table
+    clock: Clock
+
+    def once(
+        self,
+        call: KeyedCall,
+        kind: Kind,
+        make: Callable[[], T],
+        again: Callable[[str], T],
+        *,
+        id_of: Callable[[Any], str] = its_id,
+    ) -> T:
+        """Make a call, or answer its repetition from the item that it created.
+
+        Args:
+            call: The record of the call, without an item.
+            kind: The class of the item that the call creates.
+            make: Creates the item.
+            again: Returns the item with this id, as `make` returned it. A secret that is shown once
+                is rotated.
+            id_of: Returns the id that `again` takes, from the stored item.
+
+        Raises:
+            Conflict: The key was used with another request in the last 24 hours.
+            NotFound: The item was deleted since.
+        """
+        known = self._known(call)
+        if known is not None:
+            return again(known)
+        creating = _Creating(call, kind, id_of, gone(self.clock.now()))
+        token = joining.set(creating)
+        try:
+            made = make()
+        except CallKnown:
+            joining.reset(token)
+            token = joining.set(None)
+            known = self._known(call)
+            if known is None:  # its record has expired, or was erased
+                raise Conflict("the item of this idempotency key is gone; use a new key") from None
+            return again(known)
+        finally:
+            joining.reset(token)
+        if not creating.stored:  # the item was there, so no transaction created it
+            with suppress(ConditionFailed):
+                self.table.write(creating.recorded(made))
+        return made
+
+    def _known(self, call: KeyedCall) -> str | None:
+        """Return the id of the item that the call created; None if it was not made before.
+
+        Raises:
+            Conflict: The key was used with another request.
+        """
+        item = self.table.get(call.key)
+        if item is None:
+            return None
+        known = KeyedCall.from_item(item)
+        if known.digest != call.digest:
+            raise Conflict(OTHER_REQUEST)
+        return known.item_id
