@@ -46,7 +46,7 @@ export class Api {
     }
     if (answer.status === 401) this.#refused();
     if (answer.ok) return answer.status === 204 ? null : jsonOf(answer);
-    const { error = {} } = await answer.json().catch(() => ({}));
+    const error = (await answer.json().catch(() => null)) ?? {};
     throw new ApiError(answer.status, error.code ?? "", messageOf(answer.status, error));
   }
 
@@ -81,7 +81,7 @@ async function jsonOf(answer) {
 function messageOf(status, error) {
   const reasons = (error.details?.reasons ?? []).map((reason) =>
     typeof reason === "string" ? reason : words.errors.field(reason.where.join("."), reason.why));
-  const said = [error.message, ...reasons].filter(Boolean).join("; ");
+  const said = [error.detail, ...reasons].filter(Boolean).join("; ");
   if (said) return said;
   if (status === 429) return words.errors.busy;
   return status >= 500 ? words.errors.down(status) : words.errors.status(status);

@@ -20,8 +20,8 @@ export async function localCall(method, name, body, signal) {
   }
   const said = await answer.json().catch(() => ({}));
   if (answer.ok) return said;
-  throw new ApiError(answer.status, said.error?.code ?? "",
-    said.error?.message ?? words.errors.status(answer.status));
+  throw new ApiError(answer.status, said.code ?? "",
+    said.detail ?? words.errors.status(answer.status));
 }
 
 /** Return the API as any local person. */

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote
 from local.intrinsics import ACCOUNT, REGION
 from skein.adapters.aws.rules import TABLE
 from skein.adapters.dynamodb.attributes import StoredItem
+from skein.http import PROBLEM_JSON, problem
 
 Event = dict[str, Any]
 
@@ -85,8 +86,8 @@ def error_answer(
         message: One sentence for the developer.
         details: JSON values for programs.
     """
-    error = {"code": code, "message": message, "details": dict(details or {})}
-    return json_response(status, {"error": error})
+    body = json.dumps(problem(status, code, message, details or {})).encode()
+    return Response(status, (("content-type", PROBLEM_JSON),), body)
 
 
 def http_event(

@@ -39,7 +39,7 @@ from skein.errors import (
     Unprocessable,
     UnsupportedMediaType,
 )
-from skein.http import error_response
+from skein.http import PROBLEM_JSON, error_response
 from skein.identity.admission import Admission
 from skein.identity.callers import CallerSource
 from skein.models.api.base import MAX_SEQ
@@ -583,7 +583,7 @@ def _answer(error: SkeinError) -> Response[str]:
     answer = error_response(error)
     return Response(
         answer["statusCode"],
-        content_types.APPLICATION_JSON,
+        PROBLEM_JSON,
         answer["body"],
         headers=dict(answer["headers"]),
     )

@@ -31,7 +31,8 @@ from routes.app import LIST_FIELDS, NOT_MODIFIED, OK, STATUSES, Principal, Role
 from routes.audited import Audited, Requires, Unaudited
 from skein.bootstrap import app, service
 from skein.errors import Invalid
-from skein.models.api.base import ErrorEnvelope
+from skein.http import PROBLEM_JSON
+from skein.models.api.base import Problem
 from skein.models.directory.keyed_call import KeyedCall
 from skein.privacy.models.audit import AuditKind, AuditVerb
 from skein.services.directory.keyed_calls import KeyedCalls, Kind, its_id
@@ -300,7 +301,7 @@ def _responses(
     for status in sorted({401, 403, 422, 429, 503, *errors}):
         answers[status] = {
             "description": STATUSES[status],
-            "content": {content_types.APPLICATION_JSON: {"model": ErrorEnvelope}},
+            "content": {PROBLEM_JSON: {"model": Problem}},
         }
     return answers
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from skein import correlation
 from skein.errors import RateLimited, Rejected, SkeinError, StorageFull, Transient
 from skein.models.common.reason import Reason
 from skein.ports import Metrics
@@ -12,10 +13,25 @@ from skein.ports import Metrics
 logger = logging.getLogger(__name__)
 
 JSON_HEADERS = {"content-type": "application/json"}
+PROBLEM_JSON = "application/problem+json"
+PROBLEM_HEADERS = {"content-type": PROBLEM_JSON}
+TITLES = {  # RFC 9110; the standard library's differ between versions of Python
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    409: "Conflict",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    422: "Unprocessable Content",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
 
 
 def error_response(error: SkeinError) -> dict[str, Any]:
-    """Return `error` as an API Gateway HTTP API response (payload format 2.0).
+    """Return `error` as an API Gateway HTTP API response (payload format 2.0), by RFC 9457.
 
     The response holds the message of a `Rejected`. The message of any other error may name hosts
     or items, so only the log has it.
@@ -23,7 +39,7 @@ def error_response(error: SkeinError) -> dict[str, Any]:
     if isinstance(error, Rejected):
         answer = _response(error.status, error.code, error.message, error.details)
         if isinstance(error, RateLimited):
-            answer["headers"] = {**JSON_HEADERS, "retry-after": str(error.retry_after_seconds)}
+            answer["headers"] = {**PROBLEM_HEADERS, "retry-after": str(error.retry_after_seconds)}
         return answer
     if isinstance(error, StorageFull):
         logger.error("storage is full", exc_info=error)
@@ -61,6 +77,22 @@ def webhook_error_response(
     return error_response(error)
 
 
+def problem(status: int, code: str, message: str, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of an error: problem details with `code`, `details` and the request's id.
+
+    `request_id` is the `function_request_id` of the log lines; empty outside of a function.
+    """
+    return {
+        "type": "about:blank",
+        "title": TITLES[status],
+        "status": status,
+        "detail": message,
+        "code": code,
+        "details": dict(details),
+        "request_id": correlation.current_invocation().get("function_request_id", ""),
+    }
+
+
 def _response(status: int, code: str, message: str, details: dict[str, Any]) -> dict[str, Any]:
-    body = {"error": {"code": code, "message": message, "details": details}}
-    return {"statusCode": status, "headers": JSON_HEADERS, "body": json.dumps(body)}
+    body = json.dumps(problem(status, code, message, details))
+    return {"statusCode": status, "headers": PROBLEM_HEADERS, "body": body}

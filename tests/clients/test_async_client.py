@@ -26,12 +26,14 @@ class Api:
 
     Attributes:
         failures: Statuses of the next responses; 0 for a lost connection.
+        keys: The idempotency keys of the calls.
         answers: Messages that agents have written, by how many looks they take to come.
     """
 
     def __init__(self, kind: str) -> None:
         self.failures: list[int] = []
         self.calls: list[tuple[str, Any]] = []
+        self.keys: list[str | None] = []
         self.answers: list[tuple[int, str, str]] = []
         self.looks = 0
         transport = httpx2.MockTransport(self._respond)
@@ -49,11 +51,12 @@ class Api:
         body: Any = json.loads(request.content) if request.content else None
         path = request.url.path
         self.calls.append((f"{request.method} {path}", body))
+        self.keys.append(request.headers.get("idempotency-key"))
         if self.failures:
             status = self.failures.pop(0)
             if not status:
                 raise httpx2.ConnectError("offline")
-            return httpx2.Response(status, json={"error": {"code": "x", "message": "no"}})
+            return httpx2.Response(status, json={"code": "x", "detail": "no"})
         query = dict(request.url.params)
         if request.method == "GET" and path in PAGES:
             page = int(query.get("cursor", 0))
@@ -134,7 +137,7 @@ def test_named_call_is_the_call_of_the_api(
     if sent == "POST /v1/live":
         body = None
         api.failures = [503]
-        with pytest.raises(ApiError):  # it has no client id, so it is not repeated
+        with pytest.raises(ApiError):  # a ticket is not repeated
             api.get(call(api.client))
     else:
         api.get(call(api.client))
@@ -153,6 +156,23 @@ def test_message_gets_an_id_and_is_repeated_with_it(api: Api, failure: int) -> N
         api.get(api.client.messages.post("chat_1", "Hello"))
     ids = {body["client_id"] for _, body in api.calls}
     assert len(ids) == 2
+
+
+def test_post_is_repeated_with_one_key_and_each_call_has_its_own(api: Api) -> None:
+    api.failures = [0, 503]
+    for _ in range(2):
+        api.get(api.client.call("POST", "/v1/agents", {"name": "Iris"}))
+    first, *again, second = api.keys
+    assert first is not None
+    assert (again, second != first) == ([first, first], True)
+
+
+@pytest.mark.parametrize("path", ["/v1/tools/a/try", "/v1/runs/a/replay"])
+def test_post_that_runs_again_is_not_repeated(api: Api, path: str) -> None:
+    api.failures = [503]
+    with pytest.raises(ApiError):
+        api.get(api.client.call("POST", path))
+    assert len(api.calls) == 1
 
 
 @pytest.mark.parametrize("failure", [400, 401, 403, 404, 409, 422])

@@ -20,11 +20,13 @@ def test_call_with_error_of_the_api_has_its_code_and_pause(api: ScriptedApi) -> 
     assert failure.value.is_temporary
 
 
-def test_call_with_error_of_the_gateway_has_its_message_and_no_code(api: ScriptedApi) -> None:
+def test_call_with_error_of_the_gateway_has_its_message_and_the_code_of_its_status(
+    api: ScriptedApi,
+) -> None:
     api.signed_in = False
     with pytest.raises(ApiError, match="Unauthorized") as failure:
         Client(api.url, "token").ticket()
-    assert failure.value.code == ""
+    assert failure.value.code == "unauthenticated"
     assert failure.value.needs_sign_in
 
 

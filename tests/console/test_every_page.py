@@ -93,7 +93,7 @@ def test_page_shows_names_with_markup_as_text(driver: Driver, place: Place) -> N
 
 @every_page
 def test_page_shows_an_error_of_the_api_as_text(driver: Driver, place: Place) -> None:
-    error = {"error": {"code": "internal", "message": HOSTILE, "details": {}}}
+    error = {"code": "internal", "detail": HOSTILE, "details": {}}
     place.open(driver)
     driver.page.evaluate("location.hash = '#/none'")
     expect(driver.page.get_by_role("alert")).to_contain_text("no such page")

@@ -58,7 +58,7 @@ def test_failure_of_a_run_is_shown_with_its_reason(driver: Driver, model: Script
 def test_message_that_cannot_be_sent_says_why_and_can_be_sent_again(driver: Driver) -> None:
     driver.sign_in("#/chats")
     open_new_chat(driver, "Refused")
-    error = {"error": {"code": "unavailable", "message": HOSTILE, "details": {}}}
+    error = {"code": "unavailable", "detail": HOSTILE, "details": {}}
     pattern = "**/v1/chats/*/messages"
     driver.page.route(pattern, lambda route: route.fulfill(status=503, json=error))
     driver.send("once")
@@ -282,7 +282,7 @@ def test_question_shows_its_state_to_others_and_a_field_for_an_answer_in_words(
 
     def refuse(route: Route) -> None:
         sent.append(json.loads(route.request.post_data or "{}")["choice"])
-        error = {"error": {"code": "conflict", "message": "is answered already", "details": {}}}
+        error = {"code": "conflict", "detail": "is answered already", "details": {}}
         route.fulfill(status=409, json=error)
 
     page.route("**/v1/chats/*/messages", refuse)

@@ -120,7 +120,7 @@ def test_clock_is_reset_to_real_time(driver: Driver) -> None:
 
 
 def test_turn_that_fails_says_why_and_can_be_tried_again(driver: Driver) -> None:
-    error = {"error": {"code": "unavailable", "message": HOSTILE, "details": {}}}
+    error = {"code": "unavailable", "detail": HOSTILE, "details": {}}
 
     def refuse(route: Route) -> None:
         route.fulfill(status=503, json=error)

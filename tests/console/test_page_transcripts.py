@@ -125,7 +125,7 @@ def test_open_and_private_chats_of_an_agent_are_listed(driver: Driver) -> None:
 
 
 def test_error_while_reading_is_told_as_text(driver: Driver) -> None:
-    error = {"error": {"code": "unavailable", "message": HOSTILE, "details": {}}}
+    error = {"code": "unavailable", "detail": HOSTILE, "details": {}}
 
     def fail(route: Route) -> None:
         route.fulfill(status=503, json=error)

@@ -108,7 +108,7 @@ def test_run_again_that_is_refused_says_why(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/why/{chat}/2")
     driver.give_reason()
-    error = {"error": {"code": "conflict", "message": HOSTILE, "details": {}}}
+    error = {"code": "conflict", "detail": HOSTILE, "details": {}}
     driver.page.route("**/replay*", lambda route: route.fulfill(status=409, json=error))
     driver.page.get_by_role("button", name="Run again").click()
     expect(driver.page.locator(".outcome").filter(has_text=HOSTILE)).to_be_visible()

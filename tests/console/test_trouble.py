@@ -137,8 +137,8 @@ def test_reader_without_a_role_gets_links_to_the_other_pages_only(driver: Driver
 @signed_in_page
 def test_operator_who_has_lost_the_right_is_told_so(driver: Driver, place: Place) -> None:
     driver.sign_in(SIGNED_IN[0].address)
-    error = {"code": "forbidden", "message": "the token lacks the scope", "details": {}}
-    driver.page.route(API, lambda route: route.fulfill(status=403, json={"error": error}))
+    error = {"code": "forbidden", "detail": "the token lacks the scope", "details": {}}
+    driver.page.route(API, lambda route: route.fulfill(status=403, json=error))
     driver.page.evaluate("location.hash = '#/none'")
     expect(driver.page.get_by_role("alert")).to_contain_text("no such page")
     driver.page.evaluate(f"location.hash = '{place.address}'")

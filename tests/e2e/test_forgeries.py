@@ -76,7 +76,7 @@ def test_a_forged_token_is_refused(client: Client) -> None:
     for forgery, token in forgeries.items():
         answer = client.call("GET", "/v1/me", token=token)
         assert answer.status == 401, forgery
-        assert "message" in (answer.json if token is None else answer.json["error"])
+        assert ("message" if token is None else "detail") in answer.json
     assert client.call("GET", "/v1/me", token=good).status == 200
     assert config["issuer"] == claims["iss"]
 
@@ -111,8 +111,8 @@ def test_malformed_call_of_the_developer_api_is_refused_with_a_reason(
 ) -> None:
     answer = client.call(method, path, body)
     assert answer.status == 400
-    assert answer.json["error"]["code"] == "invalid"
-    assert answer.json["error"]["message"].endswith(".")
+    assert answer.json["code"] == "invalid"
+    assert answer.json["detail"].endswith(".")
 
 
 def test_a_web_page_cannot_use_the_developers_api(client: Client) -> None:

@@ -257,8 +257,8 @@ def test_drain_gives_up_on_a_model_at_work_and_names_the_function(
     client.text("Hello?")
     answer = client.call("POST", "/local/drain")
     assert answer.status == 503
-    error = answer.json["error"]
-    assert error["message"] == "Gave up: RunWorker is at work on 1 batch."
+    error = answer.json
+    assert error["detail"] == "Gave up: RunWorker is at work on 1 batch."
     assert error["details"]["done"]["jobs"]["RunWorker"] == 1
     waiting = error["details"]["waiting_for"]
     assert [one["kind"] for one in waiting] == ["run", "background"]
@@ -292,11 +292,11 @@ def test_drain_gives_up_on_a_model_whose_next_try_comes_too_late(
     client.text("Are you there?")
     answer = client.call("POST", "/local/drain")
     assert answer.status == 503
-    error = answer.json["error"]
-    assert error["message"].startswith("Gave up: the model does not answer run_")
+    error = answer.json
+    assert error["detail"].startswith("Gave up: the model does not answer run_")
     [wait] = [one for one in error["details"]["waiting_for"] if one["kind"] == "model"]
     assert wait["reason"] == "model_unavailable"
-    assert wait["until"] in error["message"]
+    assert wait["until"] in error["detail"]
     assert offset(client) < 60
 
 
@@ -322,7 +322,7 @@ def test_drain_turns_past_no_delay_that_ends_after_a_failing_models_next_try(
     client.text("And I?", sender="+14155550123")
     answer = client.call("POST", "/local/drain")
     assert answer.status == 503
-    assert "the clock must not be turned past" in answer.json["error"]["message"]
+    assert "the clock must not be turned past" in answer.json["detail"]
     assert offset(client) == before
 
 
@@ -420,4 +420,4 @@ def test_reset_makes_schedules_fire_by_real_time(start: StartStack, model: Scrip
 def test_reset_with_another_value_is_refused(client: Client, body: dict[str, object]) -> None:
     answer = client.call("POST", "/local/clock", body)
     assert answer.status == 400
-    assert answer.json["error"]["message"] == "`reset` must be true, and the only field."
+    assert answer.json["detail"] == "`reset` must be true, and the only field."

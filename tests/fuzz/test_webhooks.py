@@ -17,6 +17,7 @@ from skein.inbound.webhook_signature import sign
 from tests.fuzz import examples
 from tests.handlers.test_service_webhook import RECORDED, SECRET, SENT_AT
 from tests.handlers.test_service_webhook import world as world_with_service
+from tests.support.api_client import PROBLEM_FIELDS
 from tests.support.builders import World
 from tests.support.webhooks import SETTINGS, Webhook, invoke, signed_world
 
@@ -51,7 +52,7 @@ def _status(answer: dict[str, Any]) -> int:
     status = int(answer["statusCode"])
     assert 200 <= status < 500, answer
     if status >= 400:
-        assert set(json.loads(answer["body"])["error"]) == {"code", "message", "details"}
+        assert set(json.loads(answer["body"])) == PROBLEM_FIELDS
     return status
 
 

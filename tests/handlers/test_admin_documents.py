@@ -79,7 +79,7 @@ def test_a_text_is_brought_in_parts_up_to_256_kib(admin: Client) -> None:
     assert admin.patch(path, {"append": half}).body["characters"] == MAX_DOCUMENT_BYTES
     refused = admin.patch(path, {"append": "x"})
     assert (refused.status, refused.code) == (413, "too_large")
-    assert "262,144" in refused.body["error"]["message"]
+    assert "262,144" in refused.body["detail"]
     assert admin.post(OF_AGENT, {"name": "longer", "text": half * 2 + "x"}).status == 413
 
 

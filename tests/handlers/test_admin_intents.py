@@ -103,7 +103,7 @@ def test_canceled_plan_can_be_restored(world: World, admin: Client) -> None:
     admin.delete(path)
     world.clock.advance(86_400)
     late = admin.patch(path, {"status": "active"})
-    assert (late.status, late.body["error"]["code"]) == (409, "conflict")
+    assert (late.status, late.body["code"]) == (409, "conflict")
     assert admin.patch(path, {"status": "done"}).status == 422
 
 
@@ -188,7 +188,7 @@ def test_plan_for_person_without_direct_chat_is_422(world: World, admin: Client)
     world.chat(person("usr_ann", "Ann"), bot(), chat_id="chat_group")
     answer = set_plan(admin, REMIND | {"user_id": "usr_ann"})
     assert answer.status == 422
-    assert answer.body["error"]["message"] == "the person has no direct chat with this agent"
+    assert answer.body["detail"] == "the person has no direct chat with this agent"
 
 
 def test_plan_for_unknown_person_is_404(admin: Client) -> None:

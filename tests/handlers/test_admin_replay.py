@@ -110,7 +110,7 @@ def test_replay_of_an_erased_prompt_is_refused() -> None:
         world.table.write(Put(step.key, step.to_item()))
     answer = replay(world)
     assert (answer.status, answer.code) == (409, "conflict")
-    assert "erased or has expired" in answer.body["error"]["message"]
+    assert "erased or has expired" in answer.body["detail"]
     assert len(world.model.requests) == 2
 
 
@@ -128,7 +128,7 @@ def test_replay_of_an_expired_or_unknown_run_is_not_found() -> None:
 def test_replay_with_a_section_that_is_not_in_the_prompt_is_refused(name: str) -> None:
     answer = replay(told(), {"sections": {name: "text"}})
     assert answer.status == 422
-    assert answer.body["error"]["details"]["sections"] == [name]
+    assert answer.body["details"]["sections"] == [name]
 
 
 def test_replay_with_too_many_tokens_is_refused_before_the_model_is_asked() -> None:

@@ -168,7 +168,7 @@ def test_an_export_of_lines_is_described_as_such() -> None:
 def test_document_with_a_query_parameter_answers_422_with_its_name() -> None:
     answer = Client(World(), api=api_docs).get("/openapi.json", format="yaml")
     assert (answer.status, answer.code) == (422, "unprocessable")
-    [reason] = answer.body["error"]["details"]["reasons"]
+    [reason] = answer.body["details"]["reasons"]
     assert reason == {"where": ["query", "format"], "why": "unknown parameter"}
 
 
@@ -178,9 +178,12 @@ def test_document_with_a_query_parameter_answers_422_with_its_name() -> None:
 def test_each_error_status_has_one_shape() -> None:
     shared = document()["components"]["responses"]
     for status, name in ERRORS.items():
-        schema = "GatewayErrorEnvelope" if status in BY_GATEWAY else "ErrorEnvelope"
-        content = shared[name]["content"]["application/json"]
-        assert content["schema"] == {"$ref": f"#/components/schemas/{schema}"}
+        schema = "GatewayProblem" if status in BY_GATEWAY else "Problem"
+        contents = shared[name]["content"]
+        own = {"application/json"} if status in BY_GATEWAY else set()
+        assert contents.keys() == {"application/problem+json", *own}
+        for content in contents.values():
+            assert content["schema"] == {"$ref": f"#/components/schemas/{schema}"}
     assert shared["TooManyRequests"]["headers"].keys() == {"Retry-After"}
 
 

@@ -115,12 +115,12 @@ def test_question_that_is_over_is_a_conflict(world: World, husam: Client) -> Non
     answered(husam, option="yes")
     over = answered(husam, "b", option="no")
     assert over.status == 409
-    assert over.body["error"]["details"] == {"status": "answered"}
+    assert over.body["details"] == {"status": "answered"}
     ask(world, client_id="ask-2")
     world.clock.advance(24 * 3_600)
     late = answered(husam, "c", seq=3, option="no")
     assert late.status == 409
-    assert late.body["error"]["details"] == {"status": "expired"}
+    assert late.body["details"] == {"status": "expired"}
 
 
 def test_open_choices_are_listed_for_their_addressee(

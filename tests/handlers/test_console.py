@@ -76,7 +76,7 @@ def test_console_serves_each_file_with_its_type() -> None:
 def test_console_path_of_no_file_answers_404(path: str) -> None:
     answer = get(path)
     assert answer["statusCode"] == 404
-    assert json.loads(answer["body"])["error"]["code"] == "not_found"
+    assert json.loads(answer["body"])["code"] == "not_found"
 
 
 def test_console_file_with_its_etag_answers_304_without_a_body() -> None:

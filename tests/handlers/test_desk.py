@@ -50,7 +50,7 @@ def test_two_people_of_the_team_never_hold_one_chat(world: World) -> None:
     assert (mia.take().status, mia.take().status) == (200, 200)
     refused = tom.take()
     assert (refused.status, refused.code) == (409, "conflict")
-    assert refused.body["error"]["details"] == {"holder": {"id": "op_mia", "name": "Mia"}}
+    assert refused.body["details"] == {"holder": {"id": "op_mia", "name": "Mia"}}
     assert [tom.say("Hi").status, tom.hand_back().status] == [409, 409]
     assert tom.client.get(f"{tom.path}/messages").status == 409
     assert [m.text for m in world.messages()] == []

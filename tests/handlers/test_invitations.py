@@ -104,7 +104,7 @@ def test_unknown_people_are_named(husam: Client) -> None:
     members = [{"kind": "user", "id": user_id} for user_id in ("usr_nobody", AHMAD.id)]
     answer = husam.post("/v1/chats", {"kind": "group", "members": members})
     assert answer.status == 404
-    assert answer.body["error"]["details"] == {"user_ids": ["usr_nobody"]}
+    assert answer.body["details"] == {"user_ids": ["usr_nobody"]}
 
 
 @WAYS

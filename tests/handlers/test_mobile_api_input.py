@@ -8,7 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import admin_api
-from tests.support.api_client import CHAT_CALLS, Client, everything, recorded
+from tests.support.api_client import (
+    CHAT_CALLS,
+    PROBLEM_FIELDS,
+    Client,
+    Context,
+    everything,
+    recorded,
+)
 from tests.support.builders import World, bot, person
 from tests.support.examples import examples
 
@@ -56,10 +63,24 @@ def test_values_that_do_not_fit_are_422_and_store_nothing(
 
 def test_the_reasons_say_where_and_why_but_not_what(husam: Client) -> None:
     answer = husam.post(MESSAGES, {"text": "secret" * 5_000, "client_id": "1"})
-    [reason] = answer.body["error"]["details"]["reasons"]
+    [reason] = answer.body["details"]["reasons"]
     assert reason["where"] == ["body", "text"]
     assert "20000" in reason["why"]
     assert "secret" not in json.dumps(answer.body)
+
+
+def test_error_is_a_problem_with_the_id_of_the_request_in_the_logs(husam: Client) -> None:
+    answer = husam.get("/v1/chats/chat_unknown")
+    assert answer.raw["headers"]["content-type"] == "application/problem+json"
+    assert answer.body == {
+        "type": "about:blank",
+        "title": "Not Found",
+        "status": 404,
+        "detail": "chat not found",
+        "code": "not_found",
+        "details": {},
+        "request_id": Context.aws_request_id,
+    }
 
 
 @pytest.mark.parametrize(
@@ -88,7 +109,7 @@ def test_body_that_is_not_a_json_object_is_400_and_stores_nothing(
 ) -> None:
     answer = husam.call("POST", MESSAGES, raw=raw)
     assert answer.status in ({422} if raw == "" else {400})
-    assert set(answer.body["error"]) == {"code", "message", "details"}
+    assert set(answer.body) == PROBLEM_FIELDS
     assert world.texts() == []
 
 
@@ -211,7 +232,7 @@ def test_malformed_input_is_refused_without_words_of_the_library(
     husam: Client, body: dict[str, object], why: str
 ) -> None:
     answer = husam.post("/v1/chats/chat_1/runs", body)
-    [reason] = answer.body["error"]["details"]["reasons"]
+    [reason] = answer.body["details"]["reasons"]
     assert reason == {"where": ["body"], "why": why}
 
 
@@ -271,7 +292,7 @@ def test_no_input_is_our_own_fault(
 
 def test_many_unknown_query_parameters_are_named_in_part(husam: Client) -> None:
     query = {f"{number:02}" + "x" * 300: "1" for number in range(30)}
-    reasons = husam.get("/v1/chats", **query).body["error"]["details"]["reasons"]
+    reasons = husam.get("/v1/chats", **query).body["details"]["reasons"]
     assert len(reasons) == 20
     assert reasons[0]["where"] == ["query", "00" + "x" * 198]
 

@@ -17,7 +17,7 @@ from skein.inbound.webhook_signature import WINDOW, secret_of, sign
 from skein.models.common.storage import Put, Query
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES, WebhookService
 from skein.models.runs.run import Run
-from tests.support.api_client import recorded
+from tests.support.api_client import PROBLEM_FIELDS, recorded
 from tests.support.builders import NOON, SERVICES_KEY, TENANT, World
 from tests.support.webhooks import invoke
 
@@ -82,8 +82,8 @@ def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
     assert world.table.all_items() == before
     assert world.queues.sent == []
     assert world.metrics.counts["RequestsRejected"] == counted + (answer["statusCode"] < 500)
-    error = json.loads(answer["body"])["error"]
-    assert set(error) == {"code", "message", "details"}
+    error = json.loads(answer["body"])
+    assert set(error) == PROBLEM_FIELDS
     return answer["statusCode"], error["code"]
 
 

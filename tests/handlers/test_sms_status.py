@@ -50,7 +50,7 @@ def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
     answer = send(world, event)
     assert world.table.all_items() == before
     assert world.metrics.counts["RequestsRejected"] == counted + 1
-    return answer["statusCode"], json.loads(answer["body"])["error"]["code"]
+    return answer["statusCode"], json.loads(answer["body"])["code"]
 
 
 def test_the_callback_that_was_asked_for_leads_back_to_its_part(world: World) -> None:

@@ -21,7 +21,7 @@ from skein.models.directory.address_index import AddressChat
 from skein.models.directory.line import Line
 from skein.services.chats.posted_media import files_of
 from tests.fakes.sms import MemorySecrets
-from tests.support.api_client import recorded
+from tests.support.api_client import PROBLEM_FIELDS, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World
 from tests.support.pictures import document, picture
 from tests.support.webhooks import SETTINGS, Webhook, invoke, signed_world
@@ -54,9 +54,9 @@ def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
     assert world.table.all_items() == before
     assert world.queues.sent == []
     assert world.metrics.counts["RequestsRejected"] == counted + (answer["statusCode"] < 500)
-    assert answer["headers"] == {"content-type": "application/json"}
-    error = json.loads(answer["body"])["error"]
-    assert set(error) == {"code", "message", "details"}
+    assert answer["headers"] == {"content-type": "application/problem+json"}
+    error = json.loads(answer["body"])
+    assert set(error) == PROBLEM_FIELDS
     return answer["statusCode"], error["code"]
 
 

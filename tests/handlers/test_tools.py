@@ -102,7 +102,7 @@ def test_tool_that_cannot_work_is_refused_with_the_name_of_the_field(
 ) -> None:
     refused = admin.post(TOOLS, LOOK_UP | changes)
     assert refused.status == 422
-    assert refused.body["error"]["message"].startswith(f"{field}:")
+    assert refused.body["detail"].startswith(f"{field}:")
     assert admin.get(TOOLS).body["items"] == []
 
 

@@ -46,7 +46,7 @@ def test_person_adds_an_agent_as_its_field_says(
     assert (answer.status < 300) == added
     if not added:
         assert (answer.status, answer.code) == (403, "forbidden")
-        assert answer.body["error"]["details"] == {"agent_ids": ["agt_a"]}
+        assert answer.body["details"] == {"agent_ids": ["agt_a"]}
         kept = {key for key in world.table.all_items() if "#AUDIT#" not in key.pk}
         assert kept - before.keys() == set()
 

@@ -92,9 +92,9 @@ def test_access_on_port_80_needs_no_port_in_the_headers() -> None:
 
 def test_refusal_is_403_with_one_sentence() -> None:
     response = refused()
-    error = json.loads(response.body)["error"]
+    error = json.loads(response.body)
     assert (response.status, error["code"]) == (403, "forbidden")
-    assert error["message"].count(".") == 1
+    assert error["detail"].count(".") == 1
 
 
 # ---------------------------------------------------------------------- addresses

@@ -212,7 +212,7 @@ def test_route_with_an_unknown_query_parameter_answers_422_with_its_name(
         request = Request(plain.path, plain.body, query, plain.named)
         answer = route.send(_caller(world, route), request)
         assert (answer.status, answer.code) == (422, "unprocessable"), name
-        reasons = answer.body["error"]["details"]["reasons"]
+        reasons = answer.body["details"]["reasons"]
         assert reasons == [{"where": ["query", name], "why": "unknown parameter"}]
         _assert_nothing_happened(world)
 

@@ -17,6 +17,7 @@ from skein.privacy.models.audit import Access
 from tests.support.builders import TENANT, World
 from tests.support.template import function_name
 
+PROBLEM_FIELDS = {"type", "title", "status", "detail", "code", "details", "request_id"}
 EVENTS = Path(__file__).resolve().parents[2] / "events"
 
 
@@ -57,9 +58,9 @@ class Answer:
 
     @property
     def code(self) -> str:
-        """The error code in the envelope."""
-        assert set(self.body["error"]) == {"code", "message", "details"}
-        return str(self.body["error"]["code"])
+        """The error code in the problem."""
+        assert set(self.body) == PROBLEM_FIELDS
+        return str(self.body["code"])
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ class ScriptedApi:
         self.sent.append(sent)
         if self.refusals:
             status, headers = self.refusals.pop(0)
-            return status, headers, {"error": {"code": "scripted", "message": "as the test says"}}
+            return status, headers, {"code": "scripted", "detail": "as the test says"}
         if not self.signed_in:
             return 401, {}, {"message": "Unauthorized"}
         if path.endswith("/invitation"):

@@ -28,9 +28,22 @@ const SERVER_ERROR = 500;
 const MAX_RETRY_AFTER_MS = 60_000;
 const MIN_PAUSE_MS = 500; // between looks for an answer
 const MAX_PAUSE_MS = 3_000;
-const REPEATABLE = new Set(["GET", "PUT", "DELETE"]);
+const REPEATABLE = new Set(["GET", "POST", "PUT", "DELETE"]);
+// The last parts of the paths of calls that run again, with a second effect or for nothing.
+const RUNS_AGAIN = ["/v1/live", "/try", "/replay", "/drafts"];
+// The codes of errors that the API Gateway in front of Skein answers, whose body has none.
+const GATEWAY_CODES: Record<number, string> = {
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "not_found",
+  413: "too_large",
+  429: "rate_limited",
+  500: "internal",
+  503: "unavailable",
+  504: "unavailable",
+};
 
-/** The API refused a call, or failed. `code` is "" if the gateway itself answered. */
+/** The API refused a call, or failed. If the gateway itself answered, `code` follows the status. */
 export class ApiError extends Error {
   override name = "ApiError";
 
@@ -82,7 +95,9 @@ export class NoAnswer extends Error {
 
 /**
  * The API, as one person uses it; `token` may be a function that returns a current one. Failed calls
- * are repeated if this has no second effect: reads, PUT, DELETE, and what has a `client_id`.
+ * are repeated if this has no second effect: reads, PUT, DELETE, and POST, which gets one
+ * `Idempotency-Key` for all its attempts. Calls that run again (`try`, `replay`, drafts and live
+ * tickets) and PATCH are not repeated.
  */
 export class Client {
   readonly agents = new Agents(this);
@@ -109,11 +124,12 @@ export class Client {
 
   /** Make a call; return the JSON of its response. Throws ApiError or Unreachable. */
   async call<T>(method: string, path: string, body?: unknown, query: Query = {}): Promise<T> {
-    const named = (body as { client_id?: unknown } | undefined)?.client_id != null;
+    const repeatable = REPEATABLE.has(method) && !RUNS_AGAIN.some((end) => path.endsWith(end));
+    const key = method === "POST" ? { "Idempotency-Key": crypto.randomUUID() } : {};
     const backoff = new Backoff();
-    for (let left = named || REPEATABLE.has(method) ? this.retries : 0; ; left -= 1) {
+    for (let left = repeatable ? this.retries : 0; ; left -= 1) {
       try {
-        return await this.#callOnce(method, path, body, query);
+        return await this.#callOnce(method, path, body, query, key);
       } catch (error) {
         const refused = error instanceof ApiError;
         const wanted = refused ? 1000 * (error.retryAfterSeconds ?? 0) : 0;
@@ -124,7 +140,13 @@ export class Client {
     }
   }
 
-  async #callOnce<T>(method: string, path: string, body: unknown, query: Query): Promise<T> {
+  async #callOnce<T>(
+    method: string,
+    path: string,
+    body: unknown,
+    query: Query,
+    key: Record<string, string>,
+  ): Promise<T> {
     const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
     const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
     const url = `${this.#url}${path}${given.length > 0 ? "?" : ""}${search}`;
@@ -133,7 +155,11 @@ export class Client {
     let text: string;
     try {
       const token = typeof this.token === "string" ? this.token : await this.token();
-      const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+      const headers = {
+        Authorization: `Bearer ${token}`,
+        "Content-Type": "application/json",
+        ...key,
+      };
       const signal = AbortSignal.timeout(this.timeoutMs);
       // The API has no redirects, and another server must not get the message.
       response = await fetch(url, { method, headers, signal, redirect: "error", ...sent });
@@ -362,14 +388,15 @@ function pathOf(...parts: string[]): string {
 
 function apiError(response: Response, text: string): ApiError {
   const body = parsed(text);
-  const message = body.error?.message ?? body.message ?? response.statusText;
+  const message = body.detail ?? body.message ?? response.statusText;
+  const code = body.code ?? GATEWAY_CODES[response.status] ?? "";
   const after = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
   const seconds = Number.isNaN(after) ? undefined : after;
-  return new ApiError(response.status, body.error?.code ?? "", message, seconds);
+  return new ApiError(response.status, code, message, seconds);
 }
 
 /** Return the body of an error; empty if a proxy answered, and not with JSON. */
-function parsed(text: string): { error?: { code?: string; message?: string }; message?: string } {
+function parsed(text: string): { code?: string; detail?: string; message?: string } {
   try {
     return (JSON.parse(text) ?? {}) as ReturnType<typeof parsed>;
   } catch {

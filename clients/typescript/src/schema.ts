@@ -3305,28 +3305,6 @@ export interface components {
             created_at: string;
         };
         /**
-         * ErrorDetail
-         * @description The error of a failed request.
-         */
-        ErrorDetail: {
-            /** @description Stable code for programs. */
-            code: components["schemas"]["ErrorCode"];
-            /** @description Explanation for people; its wording may change. */
-            message: string;
-            /** @description Details that depend on the code. */
-            details: {
-                [key: string]: unknown;
-            };
-        };
-        /**
-         * ErrorEnvelope
-         * @description The body of every response with a status of 400 or higher.
-         */
-        ErrorEnvelope: {
-            /** @description What went wrong. */
-            error: components["schemas"]["ErrorDetail"];
-        };
-        /**
          * FoundMessages
          * @description Messages that a search found, best first; there are no further pages.
          */
@@ -3925,6 +3903,31 @@ export interface components {
             template?: string | null;
         };
         /**
+         * Problem
+         * @description The body of every response with a status of 400 or higher: problem details (RFC 9457).
+         */
+        Problem: {
+            /**
+             * @description Always `about:blank`; see `code`.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The meaning of the status. */
+            title: string;
+            /** @description The HTTP status. */
+            status: number;
+            /** @description Explanation for people; its wording may change. */
+            detail: string;
+            /** @description Stable code for programs. */
+            code: components["schemas"]["ErrorCode"];
+            /** @description Details that depend on the code. */
+            details: {
+                [key: string]: unknown;
+            };
+            /** @description The id of the request in the logs. */
+            request_id: string;
+        };
+        /**
          * PromptResource
          * @description The prompt of an activation.
          */
@@ -4512,12 +4515,29 @@ export interface components {
             to_seq: number;
         };
         /**
-         * GatewayErrorEnvelope
-         * @description An error of Skein (`error`), or of the API Gateway in front of it (`message`).
+         * GatewayProblem
+         * @description An error of Skein with all fields of `Problem`, or of the API Gateway in front of it with `message` alone.
          */
-        GatewayErrorEnvelope: {
-            /** @description The error, if it is one of Skein. */
-            error?: components["schemas"]["ErrorDetail"];
+        GatewayProblem: {
+            /**
+             * @description Always `about:blank`; see `code`.
+             * @constant
+             */
+            type?: "about:blank";
+            /** @description The meaning of the status. */
+            title?: string;
+            /** @description The HTTP status. */
+            status?: number;
+            /** @description Explanation for people; its wording may change. */
+            detail?: string;
+            /** @description Stable code for programs. */
+            code?: components["schemas"]["ErrorCode"];
+            /** @description Details that depend on the code. */
+            details?: {
+                [key: string]: unknown;
+            };
+            /** @description The id of the request in the logs. */
+            request_id?: string;
             /** @description The message of the API Gateway. */
             message?: string | null;
         };
@@ -8363,12 +8383,6 @@ export interface components {
          */
         ErrandState: "open" | "answered" | "no_answer";
         /**
-         * ErrorCode
-         * @description The kind of error, for programs. More may be added.
-         * @enum {string}
-         */
-        ErrorCode: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "conflict" | "too_large" | "unsupported_media_type" | "unprocessable" | "rate_limited" | "unavailable" | "storage_full" | "internal";
-        /**
          * TurnRole
          * @description The role of a message in the chat-completion API.
          * @enum {string}
@@ -8398,6 +8412,12 @@ export interface components {
          * @enum {string}
          */
         NameSource: "given" | "chosen";
+        /**
+         * ErrorCode
+         * @description The kind of error, for programs. More may be added.
+         * @enum {string}
+         */
+        ErrorCode: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "conflict" | "too_large" | "unsupported_media_type" | "unprocessable" | "rate_limited" | "unavailable" | "storage_full" | "internal";
         /**
          * PromptMark
          * @description A note on how a prompt was built, for example that content was left out.
@@ -8685,14 +8705,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "invalid",
-                 *         "message": "the body is not valid JSON",
-                 *         "details": {}
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Bad Request",
+                 *       "status": 400,
+                 *       "detail": "the body is not valid JSON",
+                 *       "code": "invalid",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description The token is missing or invalid. */
@@ -8703,10 +8725,22 @@ export interface components {
             content: {
                 /**
                  * @example {
+                 *       "type": "about:blank",
+                 *       "title": "Unauthorized",
+                 *       "status": 401,
+                 *       "detail": "the token has expired",
+                 *       "code": "unauthenticated",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["GatewayProblem"];
+                /**
+                 * @example {
                  *       "message": "Unauthorized"
                  *     }
                  */
-                "application/json": components["schemas"]["GatewayErrorEnvelope"];
+                "application/json": components["schemas"]["GatewayProblem"];
             };
         };
         /** @description The token lacks the required scope. */
@@ -8717,14 +8751,22 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "forbidden",
-                 *         "message": "this call needs the scope 'admin'",
-                 *         "details": {}
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Forbidden",
+                 *       "status": 403,
+                 *       "detail": "this call needs the scope 'admin'",
+                 *       "code": "forbidden",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["GatewayErrorEnvelope"];
+                "application/problem+json": components["schemas"]["GatewayProblem"];
+                /**
+                 * @example {
+                 *       "message": "Forbidden"
+                 *     }
+                 */
+                "application/json": components["schemas"]["GatewayProblem"];
             };
         };
         /** @description The resource does not exist, or the caller cannot see it. */
@@ -8735,14 +8777,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "not_found",
-                 *         "message": "no such chat",
-                 *         "details": {}
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Not Found",
+                 *       "status": 404,
+                 *       "detail": "no such chat",
+                 *       "code": "not_found",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description The state of the resource forbids the request. */
@@ -8753,14 +8797,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "conflict",
-                 *         "message": "the chat is being discarded",
-                 *         "details": {}
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Conflict",
+                 *       "status": 409,
+                 *       "detail": "the chat is being discarded",
+                 *       "code": "conflict",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description The body is larger than 256 KiB. */
@@ -8771,14 +8817,22 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "too_large",
-                 *         "message": "the body is larger than 262,144 bytes",
-                 *         "details": {}
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Content Too Large",
+                 *       "status": 413,
+                 *       "detail": "the body is larger than 262,144 bytes",
+                 *       "code": "too_large",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["GatewayErrorEnvelope"];
+                "application/problem+json": components["schemas"]["GatewayProblem"];
+                /**
+                 * @example {
+                 *       "message": "Request Entity Too Large"
+                 *     }
+                 */
+                "application/json": components["schemas"]["GatewayProblem"];
             };
         };
         /** @description The body is not JSON. */
@@ -8789,14 +8843,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "unsupported_media_type",
-                 *         "message": "the body must be application/json",
-                 *         "details": {}
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Unsupported Media Type",
+                 *       "status": 415,
+                 *       "detail": "the body must be application/json",
+                 *       "code": "unsupported_media_type",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description Some values are invalid, or query parameters are unknown; `details` names them. */
@@ -8807,24 +8863,26 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "unprocessable",
-                 *         "message": "some values are invalid",
-                 *         "details": {
-                 *           "reasons": [
-                 *             {
-                 *               "where": [
-                 *                 "body",
-                 *                 "text"
-                 *               ],
-                 *               "why": "Field required"
-                 *             }
-                 *           ]
-                 *         }
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Unprocessable Content",
+                 *       "status": 422,
+                 *       "detail": "some values are invalid",
+                 *       "code": "unprocessable",
+                 *       "details": {
+                 *         "reasons": [
+                 *           {
+                 *             "where": [
+                 *               "body",
+                 *               "text"
+                 *             ],
+                 *             "why": "Field required"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description A rate limit is exceeded; `Retry-After` says when to retry. */
@@ -8837,16 +8895,24 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "rate_limited",
-                 *         "message": "too many messages",
-                 *         "details": {
-                 *           "retry_after_seconds": 12
-                 *         }
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Too Many Requests",
+                 *       "status": 429,
+                 *       "detail": "too many messages",
+                 *       "code": "rate_limited",
+                 *       "details": {
+                 *         "retry_after_seconds": 12
+                 *       },
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["GatewayErrorEnvelope"];
+                "application/problem+json": components["schemas"]["GatewayProblem"];
+                /**
+                 * @example {
+                 *       "message": "Too Many Requests"
+                 *     }
+                 */
+                "application/json": components["schemas"]["GatewayProblem"];
             };
         };
         /** @description An internal error occurred. */
@@ -8857,14 +8923,22 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "internal",
-                 *         "message": "An internal error occurred.",
-                 *         "details": {}
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Internal Server Error",
+                 *       "status": 500,
+                 *       "detail": "An internal error occurred.",
+                 *       "code": "internal",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["GatewayErrorEnvelope"];
+                "application/problem+json": components["schemas"]["GatewayProblem"];
+                /**
+                 * @example {
+                 *       "message": "Internal Server Error"
+                 *     }
+                 */
+                "application/json": components["schemas"]["GatewayProblem"];
             };
         };
         /** @description The request failed temporarily. Try again. */
@@ -8875,14 +8949,22 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": {
-                 *         "code": "unavailable",
-                 *         "message": "The request failed temporarily. Try again.",
-                 *         "details": {}
-                 *       }
+                 *       "type": "about:blank",
+                 *       "title": "Service Unavailable",
+                 *       "status": 503,
+                 *       "detail": "The request failed temporarily. Try again.",
+                 *       "code": "unavailable",
+                 *       "details": {},
+                 *       "request_id": "c6af9ac6-7b61-11e6-9a41"
                  *     }
                  */
-                "application/json": components["schemas"]["GatewayErrorEnvelope"];
+                "application/problem+json": components["schemas"]["GatewayProblem"];
+                /**
+                 * @example {
+                 *       "message": "Service Unavailable"
+                 *     }
+                 */
+                "application/json": components["schemas"]["GatewayProblem"];
             };
         };
     };
@@ -8896,7 +8978,10 @@ export interface operations {
     send_own_code: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description A number with its country code: +15005550100. */
                 phone: string;
@@ -9592,7 +9677,10 @@ export interface operations {
     respond_now: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a chat. */
                 chat_id: string;
@@ -10203,7 +10291,10 @@ export interface operations {
     create_chat: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10260,7 +10351,10 @@ export interface operations {
     begin_upload: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -11192,7 +11286,10 @@ export interface operations {
     create_document_of_agent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of an agent. */
                 agent_id: string;
@@ -11456,7 +11553,10 @@ export interface operations {
                 /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
                 reason?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a chat. */
                 chat_id: string;
@@ -11705,7 +11805,10 @@ export interface operations {
     create_goal: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of an agent. */
                 agent_id: string;
@@ -11930,7 +12033,10 @@ export interface operations {
                 /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
                 reason?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of an agent. */
                 agent_id: string;
@@ -12127,7 +12233,10 @@ export interface operations {
     create_token: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a user. */
                 user_id: string;
@@ -12153,6 +12262,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -12543,7 +12653,10 @@ export interface operations {
                 /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
                 reason?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of an agent. */
                 agent_id: string;
@@ -14224,7 +14337,10 @@ export interface operations {
     create_thread: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of an agent. */
                 agent_id: string;
@@ -14711,7 +14827,10 @@ export interface operations {
     send_code: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a user. */
                 user_id: string;
@@ -15135,7 +15254,10 @@ export interface operations {
     create_agent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15165,6 +15287,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -15304,7 +15427,10 @@ export interface operations {
     create_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15391,7 +15517,10 @@ export interface operations {
     create_line: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15521,7 +15650,10 @@ export interface operations {
     create_endpoint: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15608,7 +15740,10 @@ export interface operations {
     create_outreach: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15797,7 +15932,10 @@ export interface operations {
     create_service: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15827,6 +15965,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -15979,7 +16118,10 @@ export interface operations {
     create_skill: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -16101,7 +16243,10 @@ export interface operations {
     create_tool: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -16338,7 +16483,10 @@ export interface operations {
     create_user: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -16458,7 +16606,10 @@ export interface operations {
     create_sharing_rule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };

@@ -45,6 +45,23 @@ test("message_gets_an_id_and_is_repeated_with_it", async () => {
   assert.equal(new Set(api.posted.map((each) => each.client_id)).size, 1);
 });
 
+test("post_is_repeated_with_one_key_and_each_call_has_its_own", async () => {
+  const keys = [];
+  const fetched = globalThis.fetch;
+  globalThis.fetch = (url, options) => {
+    keys.push(options.headers["Idempotency-Key"]);
+    return fetched(url, options);
+  };
+  api.refusals = [{ status: 503 }, new Error("offline")];
+  const creating = client.call("POST", "/v1/agents", { text: "Iris" });
+  await pass(2_000);
+  await pass(4_000);
+  await creating;
+  await client.call("POST", "/v1/agents", { text: "Iris" });
+  assert.equal(new Set(keys.slice(0, 3)).size, 1);
+  assert.equal(new Set(keys).size, 2);
+});
+
 test("call_with_a_second_effect_and_a_refused_call_are_not_repeated", async () => {
   for (const [status, call] of [
     [503, () => client.ticket()],

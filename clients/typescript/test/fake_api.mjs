@@ -102,7 +102,7 @@ export class FakeApi {
     const refusal = this.refusals.shift();
     if (refusal instanceof Error) throw refusal;
     if (refusal !== undefined) {
-      const error = { error: { code: "scripted", message: "as the test says" } };
+      const error = { code: "scripted", detail: "as the test says" };
       return new Response(refusal.body ?? JSON.stringify(error), refusal);
     }
     if (!this.signedIn) return Response.json({ message: "Unauthorized" }, { status: 401 });

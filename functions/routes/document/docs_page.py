@@ -223,13 +223,12 @@ def _content(media_type: str, content: Json) -> Html:
 
 
 def _error(status: str, response: Json) -> Html:
-    [(media_type, content)] = response["content"].items()
     return element(
         "section",
         element("h3", f"Error {status}", id=f"error-{status}"),
         paragraphs(response["description"]),
         _headers(response),
-        _content(media_type, content),
+        *(_content(media_type, content) for media_type, content in response["content"].items()),
     )
 
 

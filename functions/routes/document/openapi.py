@@ -20,6 +20,7 @@ from routes.app import ROLES, STATUSES, Api
 from routes.audited import Requires
 from routes.document.field_texts import describe_fields
 from routes.router import IDEMPOTENCY_KEY, TakesKey
+from skein.http import PROBLEM_JSON, problem
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 
 TITLE = "Skein"
@@ -71,16 +72,21 @@ METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 NOT_MODIFIED = "304"
 JSON = "application/json"
 # With these statuses, API Gateway itself may answer, and it cannot be told to use Skein's shape.
-BY_GATEWAY = frozenset({"401", "403", "413", "429", "500", "503"})
-GATEWAY_ERROR = {
-    "title": "GatewayErrorEnvelope",
-    "description": "An error of Skein (`error`), or of the API Gateway in front of it (`message`).",
+GATEWAY_MESSAGES = {
+    "401": "Unauthorized",
+    "403": "Forbidden",
+    "413": "Request Entity Too Large",
+    "429": "Too Many Requests",
+    "500": "Internal Server Error",
+    "503": "Service Unavailable",
+}
+BY_GATEWAY = frozenset(GATEWAY_MESSAGES)
+GATEWAY_PROBLEM: dict[str, Any] = {
+    "title": "GatewayProblem",
+    "description": "An error of Skein with all fields of `Problem`, or of the API Gateway in front "
+    "of it with `message` alone.",
     "type": "object",
     "properties": {
-        "error": {
-            "$ref": "#/components/schemas/ErrorDetail",
-            "description": "The error, if it is one of Skein.",
-        },
         "message": {
             "type": ["string", "null"],
             "description": "The message of the API Gateway.",
@@ -187,26 +193,27 @@ STARTED_RUNS = {
 }
 
 
-def _error(code: str, message: str, **details: Any) -> dict[str, Any]:
-    return {"error": {"code": code, "message": message, "details": details}}
+def _error(status: int, code: str, message: str, **details: Any) -> dict[str, Any]:
+    return {**problem(status, code, message, details), "request_id": "c6af9ac6-7b61-11e6-9a41"}
 
 
 ERROR_EXAMPLES: dict[str, dict[str, Any]] = {
-    "400": _error("invalid", "the body is not valid JSON"),
-    "401": {"message": "Unauthorized"},
-    "403": _error("forbidden", "this call needs the scope 'admin'"),
-    "404": _error("not_found", "no such chat"),
-    "409": _error("conflict", "the chat is being discarded"),
-    "413": _error("too_large", "the body is larger than 262,144 bytes"),
-    "415": _error("unsupported_media_type", "the body must be application/json"),
+    "400": _error(400, "invalid", "the body is not valid JSON"),
+    "401": _error(401, "unauthenticated", "the token has expired"),
+    "403": _error(403, "forbidden", "this call needs the scope 'admin'"),
+    "404": _error(404, "not_found", "no such chat"),
+    "409": _error(409, "conflict", "the chat is being discarded"),
+    "413": _error(413, "too_large", "the body is larger than 262,144 bytes"),
+    "415": _error(415, "unsupported_media_type", "the body must be application/json"),
     "422": _error(
+        422,
         "unprocessable",
         "some values are invalid",
         reasons=[{"where": ["body", "text"], "why": "Field required"}],
     ),
-    "429": _error("rate_limited", "too many messages", retry_after_seconds=12),
-    "500": _error("internal", "An internal error occurred."),
-    "503": _error("unavailable", "The request failed temporarily. Try again."),
+    "429": _error(429, "rate_limited", "too many messages", retry_after_seconds=12),
+    "500": _error(500, "internal", "An internal error occurred."),
+    "503": _error(503, "unavailable", "The request failed temporarily. Try again."),
 }
 
 
@@ -303,7 +310,8 @@ def _described(api: Api) -> dict[str, Any]:
         schema.pop("example", None)
     for name in POWERTOOLS_SCHEMAS:
         described["components"]["schemas"].pop(name, None)
-    described["components"]["schemas"]["GatewayErrorEnvelope"] = GATEWAY_ERROR
+    schemas = described["components"]["schemas"]
+    schemas["GatewayProblem"] = _gateway_problem(schemas["Problem"])
     described["components"]["responses"] = dict(_error_responses())
     return described
 
@@ -343,18 +351,27 @@ def _successful(status: str, response: dict[str, Any]) -> dict[str, Any]:
     return response
 
 
+def _gateway_problem(problem: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an error that may also be the gateway's: no field is required."""
+    fields = {**problem["properties"], **GATEWAY_PROBLEM["properties"]}
+    return {**GATEWAY_PROBLEM, "properties": fields}
+
+
 def _error_responses() -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the shared response of each error status, by name."""
     for status, name in ERRORS.items():
-        schema = "GatewayErrorEnvelope" if status in BY_GATEWAY else "ErrorEnvelope"
+        schema = "GatewayProblem" if status in BY_GATEWAY else "Problem"
         content = {
             "schema": {"$ref": f"#/components/schemas/{schema}"},
             "example": ERROR_EXAMPLES[status],
         }
         response: dict[str, Any] = {
             "description": STATUSES.get(int(status), INTERNAL_ERROR),
-            "content": {"application/json": content},
+            "content": {PROBLEM_JSON: content},
         }
+        if status in BY_GATEWAY:
+            by_gateway = {"message": GATEWAY_MESSAGES[status]}
+            response["content"][JSON] = {**content, "example": by_gateway}
         if status == "429":
             response["headers"] = {"Retry-After": RETRY_AFTER}
         yield name, response

@@ -1241,9 +1241,6 @@ EntryKind: TypeAlias = Literal['message', 'memory', 'document', 'borrowed']
 ErrandState: TypeAlias = Literal['open', 'answered', 'no_answer']
 
 
-ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'too_large', 'unsupported_media_type', 'unprocessable', 'rate_limited', 'unavailable', 'storage_full', 'internal']
-
-
 TurnRole: TypeAlias = Literal['user', 'assistant']
 
 
@@ -1257,6 +1254,9 @@ MessageKind: TypeAlias = Literal['text', 'team', 'keyword', 'notice', 'choice', 
 
 
 NameSource: TypeAlias = Literal['given', 'chosen']
+
+
+ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'too_large', 'unsupported_media_type', 'unprocessable', 'rate_limited', 'unavailable', 'storage_full', 'internal']
 
 
 PromptMark: TypeAlias = Literal['core_memories_over_budget', 'context_unavailable', 'context_off', 'number_unproven', 'answered_without_model']
@@ -1570,24 +1570,6 @@ class ErrandResource(TypedDict):
     created_at: str
 
 
-class ErrorDetail(TypedDict):
-    """
-    The error of a failed request.
-    """
-
-    code: ErrorCode
-    message: str
-    details: dict[str, Any]
-
-
-class ErrorEnvelope(TypedDict):
-    """
-    The body of every response with a status of 400 or higher.
-    """
-
-    error: ErrorDetail
-
-
 class HeldContent(TypedDict):
     """
     The held content of an activation, which decides in which chats the agent may post.
@@ -1730,6 +1712,20 @@ class OwnSharingResource(TypedDict):
     disclosures: list[DisclosedWords]
 
 
+class Problem(TypedDict):
+    """
+    The body of every response with a status of 400 or higher: problem details (RFC 9457).
+    """
+
+    type: Literal['about:blank']
+    title: str
+    status: int
+    detail: str
+    code: ErrorCode
+    details: dict[str, Any]
+    request_id: str
+
+
 class ReadingMember(TypedDict):
     """
     A member of a chat with the read mark, or an invited person.
@@ -1825,12 +1821,18 @@ class ToolResult(TypedDict):
     usage: NotRequired[CallUsage | None]
 
 
-class GatewayErrorEnvelope(TypedDict):
+class GatewayProblem(TypedDict):
     """
-    An error of Skein (`error`), or of the API Gateway in front of it (`message`).
+    An error of Skein with all fields of `Problem`, or of the API Gateway in front of it with `message` alone.
     """
 
-    error: NotRequired[ErrorDetail]
+    type: NotRequired[Literal['about:blank']]
+    title: NotRequired[str]
+    status: NotRequired[int]
+    detail: NotRequired[str]
+    code: NotRequired[ErrorCode]
+    details: NotRequired[dict[str, Any]]
+    request_id: NotRequired[str]
     message: NotRequired[str | None]
 
 

@@ -28,19 +28,22 @@ from skein_client.api_types import (
     UploadResource,
 )
 from skein_client.backoff import Backoff
-from skein_client.errors import ApiError, NoAnswer, Unreachable
+from skein_client.errors import GATEWAY_CODES, ApiError, NoAnswer, Unreachable
 
 PAGE = 100
 MIN_PAUSE, MAX_PAUSE, PAUSE_GROWTH = 0.5, 3.0, 1.5  # between looks for an answer, in seconds
 MAX_RETRY_AFTER = 60.0  # seconds; a longer pause is for the caller to decide
-REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
+REPEATABLE = frozenset({"GET", "POST", "PUT", "DELETE"})
+# The last parts of the paths of calls that run again, with a second effect or for nothing.
+RUNS_AGAIN = ("/v1/live", "/try", "/replay", "/drafts")
 
 
 class AsyncClient:
     """The API, as one person uses it.
 
-    Failed calls are repeated if this has no second effect: reads, `PUT`, `DELETE`, and what has a
-    `client_id`.
+    Failed calls are repeated if this has no second effect: reads, `PUT`, `DELETE`, and `POST`,
+    which gets one `Idempotency-Key` for all its attempts. Calls that run again (`try`, `replay`,
+    drafts and live tickets) and `PATCH` are not repeated.
 
     Args:
         url: The URL of the API.
@@ -122,12 +125,13 @@ class AsyncClient:
             ApiError: The API refused the call, or failed.
             Unreachable: There is no response.
         """
-        named = isinstance(body, Mapping) and body.get("client_id") is not None
-        left = self._retries if method in REPEATABLE or named else 0
+        again = method in REPEATABLE and not path.endswith(RUNS_AGAIN)
+        left = self._retries if again else 0
+        headers = {"Idempotency-Key": str(uuid4())} if method == "POST" else {}
         backoff = Backoff()
         while True:
             try:
-                return await self._call_once(method, path, body, query)
+                return await self._call_once(method, path, body, query, headers)
             except ApiError as error:
                 wanted = error.retry_after or 0.0
                 if not left or not error.is_temporary or wanted > MAX_RETRY_AFTER:
@@ -141,11 +145,16 @@ class AsyncClient:
             await asyncio.sleep(pause)
 
     async def _call_once(
-        self, method: str, path: str, body: object, query: Mapping[str, Any] | None
+        self,
+        method: str,
+        path: str,
+        body: object,
+        query: Mapping[str, Any] | None,
+        more: Mapping[str, str],
     ) -> Any:
         given = {name: value for name, value in (query or {}).items() if value is not None}
         try:
-            headers = {"Authorization": f"Bearer {await self._current_token()}"}
+            headers = {"Authorization": f"Bearer {await self._current_token()}", **more}
             # The API has no redirects, and another server must not get the token.
             response = await self._http.request(
                 method,
@@ -436,9 +445,8 @@ def error_of(response: httpx2.Response) -> ApiError:
     except ValueError:
         body = {}
     body = body if isinstance(body, dict) else {}
-    detail = body.get("error")
-    detail = detail if isinstance(detail, dict) else {}
-    message = detail.get("message") or body.get("message") or response.reason_phrase
+    message = body.get("detail") or body.get("message") or response.reason_phrase
     after = response.headers.get("retry-after", "")
     seconds = float(after) if after.isdigit() else None
-    return ApiError(response.status_code, detail.get("code", ""), message, seconds)
+    code = body.get("code") or GATEWAY_CODES.get(response.status_code, "")
+    return ApiError(response.status_code, code, message, seconds)

@@ -1,6 +1,17 @@
 """The errors of calls."""
 
 TOO_MANY, SERVER_ERROR = 429, 500
+# The codes of errors that the API Gateway in front of Skein answers, whose body has none.
+GATEWAY_CODES = {
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    413: "too_large",
+    429: "rate_limited",
+    500: "internal",
+    503: "unavailable",
+    504: "unavailable",
+}
 
 
 class ApiError(Exception):
@@ -8,7 +19,8 @@ class ApiError(Exception):
 
     Attributes:
         status: The HTTP status.
-        code: The error code of Skein; "" if the gateway itself answered.
+        code: The error code of Skein, or that of the status if the gateway itself answered; "" for
+            the file storage and other statuses.
         message: The explanation.
         retry_after: The seconds to wait before the next attempt; None if the API names none.
     """

@@ -158,18 +158,18 @@ class Page(Resource, Generic[Shown]):
         return cls(items=tuple(map(shown.of, source.items)), next_cursor=source.next_cursor)
 
 
-class ErrorDetail(Resource):
-    """The error of a failed request."""
+class Problem(Resource):
+    """The body of every response with a status of 400 or higher: problem details (RFC 9457)."""
 
+    type: Annotated[
+        Literal["about:blank"], Field(description="Always `about:blank`; see `code`.")
+    ] = "about:blank"
+    title: Annotated[str, Field(description="The meaning of the status.")]
+    status: Annotated[int, Field(description="The HTTP status.")]
+    detail: Annotated[str, Field(description="Explanation for people; its wording may change.")]
     code: Annotated[ErrorCode, Field(description="Stable code for programs.")]
-    message: Annotated[str, Field(description="Explanation for people; its wording may change.")]
     details: Annotated[dict[str, Any], Field(description="Details that depend on the code.")]
-
-
-class ErrorEnvelope(Resource):
-    """The body of every response with a status of 400 or higher."""
-
-    error: Annotated[ErrorDetail, Field(description="What went wrong.")]
+    request_id: Annotated[str, Field(description="The id of the request in the logs.")]
 
 
 class Health(Resource):
