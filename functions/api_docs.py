@@ -1,4 +1,4 @@
-"""Handler that serves the OpenAPI document of both APIs, as JSON and as a page."""
+"""Handler that serves the OpenAPI document, as JSON and as a page, and the AsyncAPI document."""
 
 import json
 from functools import cache
@@ -7,14 +7,13 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from routes.app import check_query
-from routes.document import docs_page
-from routes.document.openapi import document
+from routes.document import asyncapi, docs_page, openapi
 from routes.public_files import PublicFile
 from skein.errors import Unprocessable
 from skein.http import error_response
 from skein.logs import logged
 
-PAGE = "/docs"
+PAGE, LIVE = "/docs", "/asyncapi.json"
 PAGE_HEADERS = {
     "content-security-policy": docs_page.POLICY,
     "cross-origin-opener-policy": "same-origin",
@@ -27,14 +26,14 @@ PAGE_HEADERS = {
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Return the OpenAPI document; a query gets 422, as in the other calls of the API."""
+    """Return a document; a query gets 422, as in the other calls of the API."""
     try:
         check_query(event.get("queryStringParameters") or {})
     except Unprocessable as error:
         return error_response(error)
     if event["rawPath"] == PAGE:
         return _page().answer(event, PAGE_HEADERS)
-    return _json().answer(event, {})
+    return _json(event["rawPath"]).answer(event, {})
 
 
 @cache
@@ -43,6 +42,7 @@ def _page() -> PublicFile:
 
 
 @cache
-def _json() -> PublicFile:
-    text = json.dumps(document(), ensure_ascii=False, separators=(",", ":"))
+def _json(path: str) -> PublicFile:
+    described = asyncapi.document() if path == LIVE else openapi.document()
+    text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
     return PublicFile(text.encode(), "application/json")

@@ -93,14 +93,21 @@ def node(tool: str, *arguments: str, folder: Path) -> subprocess.CompletedProces
 
 
 def lint(document: Path) -> list[str]:
-    """Return the warnings that Redocly has about a document.
+    """Return the warnings of Redocly about a document, and of Spectral if it is OpenAPI.
 
     Raises:
         GeneratorError: The document is not valid; the message has all problems.
     """
-    done = node("redocly", "lint", "--format=json", str(document), folder=document.parent)
+    redocly = ("lint", "--extends=recommended", "--format=json", str(document))
+    done = node("redocly", *redocly, folder=document.parent)
     problems = json.loads(done.stdout)["problems"]
-    return [f"{problem['ruleId']}: {problem['message']}" for problem in problems]
+    found = [f"{problem['ruleId']}: {problem['message']}" for problem in problems]
+    if "openapi" not in json.loads(document.read_text(encoding="utf-8")):
+        return found
+    rules = f"--ruleset={SOURCES / 'spectral.yaml'}"
+    spectral = ("lint", rules, "--format=json", "--quiet", "--fail-severity=error", str(document))
+    said = json.loads(node("spectral", *spectral, folder=document.parent).stdout or "[]")
+    return [*found, *(f"{each['code']}: {each['message']} at {each['path']}" for each in said)]
 
 
 def generate_python_client(document: Path, package: Path) -> None:

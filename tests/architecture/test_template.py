@@ -301,6 +301,7 @@ def test_only_these_routes_take_no_token() -> None:
         ("GET", "/console/{proxy+}"),
         ("GET", "/docs"),
         ("GET", "/healthz"),
+        ("GET", "/asyncapi.json"),
         ("GET", "/openapi.json"),
         ("GET", "/v1/m/{token}"),
         ("POST", "/webhooks/services/{service_id}"),
@@ -327,7 +328,9 @@ def test_expanded_api_has_cors_for_exactly_the_given_origins(origins: tuple[str,
     )
 
 
-@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/console/", "/console/{proxy+}"])
+@pytest.mark.parametrize(
+    "path", ["/docs", "/openapi.json", "/asyncapi.json", "/console/", "/console/{proxy+}"]
+)
 def test_expanded_api_leaves_most_requests_to_calls_with_a_token(path: str) -> None:
     stage = expand(TEMPLATE)["HttpApiApiGatewayDefaultStage"]["Properties"]
     all_calls, own = stage["DefaultRouteSettings"], stage["RouteSettings"][f"GET {path}"]
@@ -344,7 +347,7 @@ def test_cloudfront_is_optional_and_keeps_public_files_only() -> None:
     public = [r.path for f in FUNCTIONS.values() for r in f.routes if not r.authorized]
     assert distribution["Condition"] == "HasEdge"
     assert kept not in patterns.values()
-    assert patterns.keys() == {"/docs", "/openapi.json", "/console*"}
+    assert patterns.keys() == {"/docs", "/openapi.json", "/asyncapi.json", "/console*"}
     assert all(any(fnmatch(path, each) for path in public) for each in patterns)
     covered = {
         r.path

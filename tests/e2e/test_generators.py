@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import skein
+from routes.document import asyncapi
 from routes.document.openapi import document
 from tests.e2e.client import Client
 from tests.support.scripted_openai import ScriptedOpenAI
@@ -81,8 +82,22 @@ def compile_and_run(
     return converse(["node", f"out/{program}.js"])
 
 
-def test_redocly_lint_of_the_document_has_no_problem(described: Path) -> None:
+def test_lint_of_the_document_has_no_problem(described: Path) -> None:
     assert generators.lint(described) == []
+
+
+def test_lint_of_the_live_channel_s_document_has_no_problem(tmp_path: Path) -> None:
+    path = tmp_path / "asyncapi.json"
+    path.write_text(json.dumps(asyncapi.document()), encoding="utf-8")
+    assert generators.lint(path) == []
+
+
+def test_spectral_lint_of_a_document_without_a_contact_warns(tmp_path: Path) -> None:
+    path, info = tmp_path / "openapi.json", dict(document()["info"])
+    del info["contact"]
+    path.write_text(json.dumps({**document(), "info": info}), encoding="utf-8")
+    [warning] = generators.lint(path)
+    assert warning.startswith("info-contact")
 
 
 def test_document_is_valid_openapi(described: Path, tmp_path: Path) -> None:

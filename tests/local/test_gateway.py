@@ -215,6 +215,7 @@ def test_the_template_routes_every_call_of_the_contract() -> None:
     open_to_all = {
         ("GET", "/docs"),
         ("GET", "/healthz"),
+        ("GET", "/asyncapi.json"),
         ("GET", "/openapi.json"),
         ("POST", "/webhooks/twilio/sms"),
         ("POST", "/webhooks/twilio/status"),

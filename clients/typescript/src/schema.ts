@@ -312,29 +312,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/m/{token}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Open a link to a picture or file
-         * @description The person to whom an agent sent the file gets it, for five minutes after it was sent.
-         *
-         *     The response leads to the file. The status is 404 later, and if the person may not see the file
-         *     any more.
-         */
-        get: operations["open_link"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/chats/{chat_id}/media/{media_id}": {
         parameters: {
             query?: never;
@@ -2913,7 +2890,208 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "message.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A chat has a new message
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_message_created"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "run.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A run is done, has failed or was canceled
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_run_ended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "delivery.changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The state of an SMS has changed
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_delivery_changed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "choice.answered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A person has answered a question
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_choice_answered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "member.changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A member has joined or left a chat
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_member_changed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "memory.changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A memory is new, or has changed or ended
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_memory_changed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "help.requested": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A chat waits for a person of the team
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_help_requested"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "help.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A chat has left the desk
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_help_ended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "erasure.done": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * An erasure is done
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_erasure_done"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "limit.reached": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A message, a run or an SMS met a limit; it has the ids of one of them
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_limit_reached"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /**
@@ -8233,6 +8411,512 @@ export interface components {
             runs: string[];
         };
         /**
+         * ChoiceAnswered
+         * @description A person has answered a question.
+         */
+        ChoiceAnswered: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The `seq` of the question. */
+            seq: number;
+            /** @description Who asked, and what for. */
+            purpose: components["schemas"]["ChoicePurpose"];
+            /** @description The id of the person who was asked. */
+            person: string;
+            /** @description The `seq` of the answer. */
+            answer_seq: number | null;
+        };
+        /**
+         * ChoiceAnsweredEvent
+         * @description A person has answered a question.
+         */
+        ChoiceAnsweredEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "choice.answered";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["ChoiceAnswered"];
+        };
+        /**
+         * DeliveryChanged
+         * @description The state of an SMS has changed.
+         */
+        DeliveryChanged: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The id of the delivery. */
+            delivery_id: string;
+            /** @description The `seq` of the message. */
+            seq: number;
+            /** @description The id of the person who gets the SMS. */
+            person: string;
+            /** @description The new state. */
+            status: components["schemas"]["DeliveryStatus"];
+            /** @description Why it failed or waits; null otherwise. */
+            reason: components["schemas"]["Reason"] | null;
+        };
+        /**
+         * DeliveryChangedEvent
+         * @description The state of an SMS has changed.
+         */
+        DeliveryChangedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "delivery.changed";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["DeliveryChanged"];
+        };
+        /**
+         * ErasureDone
+         * @description An erasure is done.
+         */
+        ErasureDone: {
+            /** @description The id of the erasure. */
+            erasure_id: string;
+        };
+        /**
+         * ErasureDoneEvent
+         * @description An erasure is done.
+         */
+        ErasureDoneEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "erasure.done";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["ErasureDone"];
+        };
+        /**
+         * EventMember
+         * @description A person, an agent or a person of the team, without a name.
+         */
+        EventMember: {
+            /** @description The kind of item. */
+            kind: components["schemas"]["SenderKind"];
+            /** @description The id, an opaque text. */
+            id: string;
+        };
+        /**
+         * HelpEnded
+         * @description A chat has left the desk.
+         */
+        HelpEnded: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The id of the chat's stay on the desk. */
+            stay_id: string;
+            /** @description Who held the chat; null if it was dismissed. */
+            holder: string | null;
+            /** @description Why it left the desk. */
+            ended_by: components["schemas"]["DeskEnd"];
+        };
+        /**
+         * HelpEndedEvent
+         * @description A chat has left the desk.
+         */
+        HelpEndedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "help.ended";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["HelpEnded"];
+        };
+        /**
+         * HelpRequested
+         * @description A chat waits for a person of the team.
+         */
+        HelpRequested: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The id of the chat's stay on the desk. */
+            stay_id: string;
+            /** @description What put the chat on the desk. */
+            reason_code: components["schemas"]["DeskReason"];
+            /** @description The agent that asked; null for others. */
+            agent_id: string | null;
+            /** @description The chat on the desk, in the console. */
+            link: string;
+        };
+        /**
+         * HelpRequestedEvent
+         * @description A chat waits for a person of the team.
+         */
+        HelpRequestedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "help.requested";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["HelpRequested"];
+        };
+        /**
+         * LimitReached
+         * @description A message, a run or an SMS met a limit; it has the ids of one of them.
+         */
+        LimitReached: {
+            /** @description The limit. */
+            reason: components["schemas"]["LimitReason"];
+            /** @description The id of the chat; null for a run without. */
+            chat_id?: string | null;
+            /** @description The `seq` of the message. */
+            seq?: number | null;
+            /** @description The id of the run. */
+            run_id?: string | null;
+            /** @description The id of the run's agent. */
+            agent_id?: string | null;
+            /** @description The id of the delivery. */
+            delivery_id?: string | null;
+            /** @description The person who gets the SMS. */
+            person?: string | null;
+            /** @description The state of the SMS. */
+            status?: string | null;
+        };
+        /**
+         * LimitReachedEvent
+         * @description A message, a run or an SMS met a limit; it has the ids of one of them.
+         */
+        LimitReachedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "limit.reached";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["LimitReached"];
+        };
+        /**
+         * MemberChanged
+         * @description A member has joined or left a chat.
+         */
+        MemberChanged: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The member. */
+            member: components["schemas"]["EventMember"];
+            /** @description Whether the member joined or left. */
+            status: components["schemas"]["Presence"];
+        };
+        /**
+         * MemberChangedEvent
+         * @description A member has joined or left a chat.
+         */
+        MemberChangedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "member.changed";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["MemberChanged"];
+        };
+        /**
+         * MemoryChanged
+         * @description A memory is new, or has changed or ended.
+         */
+        MemoryChanged: {
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The id of the memory. */
+            memory_id: string;
+            /** @description `live`, `removed` or `superseded`. */
+            status: string;
+            /** @description The words, if the endpoint has `words` and they may be read. */
+            text?: string | null;
+        };
+        /**
+         * MemoryChangedEvent
+         * @description A memory is new, or has changed or ended.
+         */
+        MemoryChangedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "memory.changed";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["MemoryChanged"];
+        };
+        /**
+         * MessageCreated
+         * @description A chat has a new message.
+         */
+        MessageCreated: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The `seq` of the message. */
+            seq: number;
+            /** @description The id of the message. */
+            message_id: string;
+            /** @description The kind of message. */
+            kind: components["schemas"]["MessageKind"];
+            /** @description The sender. */
+            sender: components["schemas"]["EventMember"];
+            /** @description The run that wrote it; null without one. */
+            run_id: string | null;
+            /** @description The words, if the endpoint has `words` and they may be read. */
+            text?: string | null;
+        };
+        /**
+         * MessageCreatedEvent
+         * @description A chat has a new message.
+         */
+        MessageCreatedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "message.created";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["MessageCreated"];
+        };
+        /**
+         * RunEnded
+         * @description A run is done, has failed or was canceled.
+         */
+        RunEnded: {
+            /** @description The id of the run. */
+            run_id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The id of the chat; null for a run without. */
+            chat_id: string | null;
+            /** @description How the run ended. */
+            status: components["schemas"]["RunStatus"];
+            /** @description Why there is no answer; null otherwise. */
+            reason: components["schemas"]["Reason"] | null;
+        };
+        /**
+         * RunEndedEvent
+         * @description A run is done, has failed or was canceled.
+         */
+        RunEndedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "run.ended";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["RunEnded"];
+        };
+        /**
          * ReachingChannel
          * @description A channel by which messages reach people outside of the app.
          * @enum {string}
@@ -8664,6 +9348,24 @@ export interface components {
          * @enum {string}
          */
         Weekday: "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
+        /**
+         * DeskEnd
+         * @description Why a chat left the desk: it was handed back, an hour passed in silence, or the chat was discarded.
+         * @enum {string}
+         */
+        DeskEnd: "handed_back" | "silence" | "discarded";
+        /**
+         * LimitReason
+         * @description The limit that was met.
+         * @enum {string}
+         */
+        LimitReason: "rate_limited" | "token_budget" | "segment_limit" | "concurrency_limit";
+        /**
+         * Presence
+         * @description Whether a member joined a chat or left it.
+         * @enum {string}
+         */
+        Presence: "joined" | "left";
         /** NewToolParameters */
         NewToolParameters: {
             [key: string]: unknown;
@@ -9744,32 +10446,6 @@ export interface operations {
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
-        };
-    };
-    open_link: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The token of the link. */
-                token: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Found. `Location` is the address. */
-            302: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": null;
-                };
-            };
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Unprocessable"];
-            500: components["responses"]["InternalError"];
         };
     };
     get_media: {
@@ -16738,6 +17414,436 @@ export interface operations {
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    on_message_created: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["MessageCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_run_ended: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["RunEndedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_delivery_changed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["DeliveryChangedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_choice_answered: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["ChoiceAnsweredEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_member_changed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["MemberChangedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_memory_changed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["MemoryChangedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_help_requested: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["HelpRequestedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_help_ended: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["HelpEndedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_erasure_done: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["ErasureDoneEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_limit_reached: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["LimitReachedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

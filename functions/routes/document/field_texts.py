@@ -51,6 +51,10 @@ ENUMS = {
     "(`timeline`), or as messages with roles.",
     "HttpMethod": "The method of a request.",
     "ItemKind": "The kind of an item that is explained.",
+    "DeskEnd": "Why a chat left the desk: it was handed back, an hour passed in silence, or the "
+    "chat was discarded.",
+    "LimitReason": "The limit that was met.",
+    "Presence": "Whether a member joined a chat or left it.",
     "KeyRole": "A right of an API key.",
     "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
     "(`api`), or a reflection.",

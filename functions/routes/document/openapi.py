@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
+from pydantic.json_schema import models_json_schema
 
 import admin_api
 import mobile_api
@@ -20,6 +21,7 @@ from routes.app import ROLES, STATUSES, Api
 from routes.audited import Requires
 from routes.document.field_texts import describe_fields
 from routes.router import IDEMPOTENCY_KEY, TakesKey
+from skein.events.payloads import event_models
 from skein.http import PROBLEM_JSON, problem
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 
@@ -34,6 +36,7 @@ Unknown query parameters and unknown fields are refused with 422.
 If a request fails with 503, or its response is lost, send it again with the same `client_id` or
 `Idempotency-Key`."""
 LICENCE = {"name": "Apache 2.0", "identifier": "Apache-2.0"}
+CONTACT = {"name": "Skein"}
 TAGS = {
     "agents": "Agents: their system prompts, models and tools.",
     "audit": "The record of what operators read and changed.",
@@ -131,6 +134,7 @@ KEY_PARAMETER = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 WEBHOOK_PATH = "/webhooks/services/{service_id}"
+LINK = "/v1/m/{token}"  # people open it in a browser; it is no call
 SIGNATURE = "signature"
 SIGNATURE_SCHEME = {
     "type": "apiKey",
@@ -178,6 +182,21 @@ WEBHOOK = {
         },
     }
 }
+CLOUD_EVENT = "application/cloudevents+json"
+EVENT_HEADERS = [
+    {
+        "name": name,
+        "in": "header",
+        "required": True,
+        "description": text,
+        "schema": {"type": "string"},
+    }
+    for name, text in (
+        ("webhook-id", "The id of the event, the same each time it is sent."),
+        ("webhook-timestamp", "When this try was sent, in seconds since 1970."),
+        ("webhook-signature", "The signature by the rules of Standard Webhooks."),
+    )
+]
 STARTED_RUNS = {
     "title": "StartedRuns",
     "description": "The runs that a webhook started.",
@@ -237,6 +256,7 @@ def document() -> dict[str, Any]:
             raise ValueError(f"both APIs define different {kind} of the same name")
         known.update(entries)
     _add_webhook(merged)
+    _add_events(merged)
     _name_enums(merged)
     _name_maps(merged["components"]["schemas"])
     _merge_nulls(merged)
@@ -290,7 +310,8 @@ def _described(api: Api) -> dict[str, Any]:
         security_schemes=_schemes(set(roles.values()) or {api.scope}),
     )
     described: dict[str, Any] = json.loads(text)
-    described["info"]["license"] = LICENCE
+    described["info"] |= {"license": LICENCE, "contact": CONTACT}
+    described["paths"].pop(LINK, None)
     for path, operations in described["paths"].items():
         for method in METHODS & operations.keys():
             operation = operations[method]
@@ -391,6 +412,40 @@ def _add_webhook(document: dict[str, Any]) -> None:
     document["paths"][WEBHOOK_PATH] = WEBHOOK
     document["components"]["schemas"]["StartedRuns"] = STARTED_RUNS
     document["components"]["securitySchemes"][SIGNATURE] = SIGNATURE_SCHEME
+
+
+def _add_events(document: dict[str, Any]) -> None:
+    """Add the events that Skein sends, as `webhooks`."""
+    models = event_models()
+    schemas = document["components"]["schemas"]
+    wanted = [(model, "serialization") for model in models.values()]
+    _, described = models_json_schema(wanted, ref_template="#/components/schemas/{model}")
+    for name, schema in described["$defs"].items():
+        schemas.setdefault(name, schema)
+    document["webhooks"] = {
+        kind: {
+            "post": {
+                "tags": ["events"],
+                "operationId": f"on_{kind.replace('.', '_')}",
+                "summary": str(model.__doc__).splitlines()[0].rstrip("."),
+                "description": "Skein sends this event to the endpoints that list its type.",
+                "security": [],
+                "parameters": EVENT_HEADERS,
+                "requestBody": {
+                    "required": True,
+                    "content": {
+                        CLOUD_EVENT: {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
+                    },
+                },
+                "responses": {
+                    "204": {"description": "Received. Each status from 200 to 299 counts."},
+                    "4XX": {"description": "Not received: Skein sends the event again later."},
+                    "5XX": {"description": "Not received: Skein sends the event again later."},
+                },
+            }
+        }
+        for kind, model in models.items()
+    }
 
 
 def _name_enums(document: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from skein.events.models.event import (
     event_id,
     event_number,
 )
+from skein.events.payloads import DATA, event_models
 from skein.events.queuing import CACHED_FOR, EventQueue
 from skein.feed.events import events_of
 from skein.models.common.base import rfc3339
@@ -63,7 +64,15 @@ class Told(World):
 
     @property
     def sent(self) -> list[dict[str, Any]]:
-        return [json.loads(request.body) for request in self.service.requests]
+        """The events that were sent; each has the published form."""
+        events = [json.loads(request.body) for request in self.service.requests]
+        made_up = {"chat_id", "seq"}  # the data of events that tests queue themselves
+        for event in (each for each in events if each["data"].keys() != made_up):
+            model = event_models()[event["type"]]
+            model.model_validate_json(json.dumps(event))
+            assert event.keys() == model.model_fields.keys()
+            assert event["data"].keys() <= DATA[event["type"]].model_fields.keys()
+        return events
 
     @property
     def seqs(self) -> list[int]:

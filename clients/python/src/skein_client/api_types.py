@@ -1166,6 +1166,55 @@ class StartedRuns(TypedDict):
     runs: list[str]
 
 
+class ErasureDone(TypedDict):
+    """
+    An erasure is done.
+    """
+
+    erasure_id: str
+
+
+class ErasureDoneEvent(TypedDict):
+    """
+    An erasure is done.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['erasure.done']
+    data: ErasureDone
+
+
+class MemoryChanged(TypedDict):
+    """
+    A memory is new, or has changed or ended.
+    """
+
+    agent_id: str
+    memory_id: str
+    status: str
+    text: NotRequired[str | None]
+
+
+class MemoryChangedEvent(TypedDict):
+    """
+    A memory is new, or has changed or ended.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['memory.changed']
+    data: MemoryChanged
+
+
 ReachingChannel: TypeAlias = Literal['sms', 'whatsapp']
 
 
@@ -1380,6 +1429,15 @@ DueWork: TypeAlias = Literal['wait', 'drop']
 
 
 Weekday: TypeAlias = Literal['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
+
+
+DeskEnd: TypeAlias = Literal['handed_back', 'silence', 'discarded']
+
+
+LimitReason: TypeAlias = Literal['rate_limited', 'token_budget', 'segment_limit', 'concurrency_limit']
+
+
+Presence: TypeAlias = Literal['joined', 'left']
 
 
 class NewToolParameters(TypedDict):
@@ -2940,6 +2998,234 @@ WorkingHours = TypedDict(
         'time_zone': NotRequired[str],
     },
 )
+
+
+class ChoiceAnswered(TypedDict):
+    """
+    A person has answered a question.
+    """
+
+    chat_id: str
+    seq: int
+    purpose: ChoicePurpose
+    person: str
+    answer_seq: int | None
+
+
+class ChoiceAnsweredEvent(TypedDict):
+    """
+    A person has answered a question.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['choice.answered']
+    data: ChoiceAnswered
+
+
+class DeliveryChanged(TypedDict):
+    """
+    The state of an SMS has changed.
+    """
+
+    chat_id: str
+    delivery_id: str
+    seq: int
+    person: str
+    status: DeliveryStatus
+    reason: Reason | None
+
+
+class DeliveryChangedEvent(TypedDict):
+    """
+    The state of an SMS has changed.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['delivery.changed']
+    data: DeliveryChanged
+
+
+class EventMember(TypedDict):
+    """
+    A person, an agent or a person of the team, without a name.
+    """
+
+    kind: SenderKind
+    id: str
+
+
+class HelpEnded(TypedDict):
+    """
+    A chat has left the desk.
+    """
+
+    chat_id: str
+    stay_id: str
+    holder: str | None
+    ended_by: DeskEnd
+
+
+class HelpEndedEvent(TypedDict):
+    """
+    A chat has left the desk.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['help.ended']
+    data: HelpEnded
+
+
+class HelpRequested(TypedDict):
+    """
+    A chat waits for a person of the team.
+    """
+
+    chat_id: str
+    stay_id: str
+    reason_code: DeskReason
+    agent_id: str | None
+    link: str
+
+
+class HelpRequestedEvent(TypedDict):
+    """
+    A chat waits for a person of the team.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['help.requested']
+    data: HelpRequested
+
+
+class LimitReached(TypedDict):
+    """
+    A message, a run or an SMS met a limit; it has the ids of one of them.
+    """
+
+    reason: LimitReason
+    chat_id: NotRequired[str | None]
+    seq: NotRequired[int | None]
+    run_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    delivery_id: NotRequired[str | None]
+    person: NotRequired[str | None]
+    status: NotRequired[str | None]
+
+
+class LimitReachedEvent(TypedDict):
+    """
+    A message, a run or an SMS met a limit; it has the ids of one of them.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['limit.reached']
+    data: LimitReached
+
+
+class MemberChanged(TypedDict):
+    """
+    A member has joined or left a chat.
+    """
+
+    chat_id: str
+    member: EventMember
+    status: Presence
+
+
+class MemberChangedEvent(TypedDict):
+    """
+    A member has joined or left a chat.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['member.changed']
+    data: MemberChanged
+
+
+class MessageCreated(TypedDict):
+    """
+    A chat has a new message.
+    """
+
+    chat_id: str
+    seq: int
+    message_id: str
+    kind: MessageKind
+    sender: EventMember
+    run_id: str | None
+    text: NotRequired[str | None]
+
+
+class MessageCreatedEvent(TypedDict):
+    """
+    A chat has a new message.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['message.created']
+    data: MessageCreated
+
+
+class RunEnded(TypedDict):
+    """
+    A run is done, has failed or was canceled.
+    """
+
+    run_id: str
+    agent_id: str
+    chat_id: str | None
+    status: RunStatus
+    reason: Reason | None
+
+
+class RunEndedEvent(TypedDict):
+    """
+    A run is done, has failed or was canceled.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['run.ended']
+    data: RunEnded
 
 
 class AccessPage(TypedDict):
