@@ -5,6 +5,7 @@ __all__ = [
     "endpoints",
     "erasing",
     "models",
+    "payloads",
     "queuing",
     "sending",
 ]

@@ -4,6 +4,7 @@ __all__ = [
     "address_index",
     "agent",
     "assigned_number",
+    "keyed_call",
     "line",
     "name_index",
     "number_code",

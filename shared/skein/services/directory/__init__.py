@@ -5,6 +5,7 @@ __all__ = [
     "agents",
     "assigned_numbers",
     "display_names",
+    "keyed_calls",
     "lines",
     "model_status",
     "model_warnings",
