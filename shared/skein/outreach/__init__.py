@@ -8,6 +8,7 @@ prompts of that chat show.
 __all__ = [
     "api",
     "erasing",
+    "models",
     "outreaches",
     "reports",
     "sections",
