@@ -3,7 +3,8 @@
 from functools import cache
 from typing import Any, get_args
 
-from pydantic.json_schema import models_json_schema
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 import skein
 from routes.document.openapi import CONTACT, LICENCE, TITLE
@@ -27,6 +28,7 @@ TICKET = {
 def document() -> dict[str, Any]:
     """Generate the AsyncAPI document, once per container."""
     sent, received = get_args(Frame), get_args(get_args(ClientFrame)[0])
+    wanted: list[tuple[type[BaseModel], JsonSchemaMode]]
     wanted = [(model, "serialization") for model in sent]
     wanted += [(model, "validation") for model in received]
     _, described = models_json_schema(wanted, ref_template="#/components/schemas/{model}")

@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
-from pydantic.json_schema import models_json_schema
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 import admin_api
 import mobile_api
@@ -418,6 +419,7 @@ def _add_events(document: dict[str, Any]) -> None:
     """Add the events that Skein sends, as `webhooks`."""
     models = event_models()
     schemas = document["components"]["schemas"]
+    wanted: list[tuple[type[BaseModel], JsonSchemaMode]]
     wanted = [(model, "serialization") for model in models.values()]
     _, described = models_json_schema(wanted, ref_template="#/components/schemas/{model}")
     for name, schema in described["$defs"].items():
