@@ -17,13 +17,10 @@ from skein.models.common.storage import Check, Exists
 from skein.models.config.sharing import SharingRule, SharingRules, SharingStamp
 from skein.models.directory.user import User
 from skein.models.runs.run import Run
-from skein.privacy import erasure_requests
 from skein.services.chat_state.sharing_rules import PersonRoles, ReaderRules, SaidMessage
 from skein.services.chats import administration
-from skein.services.directory import users
 from skein.services.runs.activations import Activations, Recording
 from skein.services.runs.claim import Claim
-from skein.sharing import own
 from tests.attacks.cast import BOBS, CAROL, words
 from tests.attacks.known_sharing import SHARED
 from tests.attacks.search import leak_in, search
@@ -108,10 +105,6 @@ def _no(*_: Any, **__: Any) -> bool:
     return False
 
 
-def _nothing(*_: Any) -> list[Any]:
-    return []
-
-
 def _rules_for_last(
     rules: ReaderRules, chat: Chat, said: Sequence[SaidMessage | None], author: User | None
 ) -> tuple[SharingRule, ...]:
@@ -136,8 +129,8 @@ def _newest_alone(state: SharingState, _: int) -> SharingState:
     return state.model_copy(update={"private": True})
 
 
-def _unchanged(tenant: str) -> Check:
-    return Check(SharingRules.key_of(tenant), Exists())
+def _unchanged(tenant: str, user_id: str) -> Check:
+    return Check(User.key_of(tenant, user_id), Exists())
 
 
 def _shown_anywhere(readers: Readers, thing: DerivedItem) -> bool:
@@ -209,7 +202,7 @@ SHARING: dict[str, tuple[Any, str, Any, str]] = {
         _shown_anywhere,
         "saved_words_stay_where_they_were_told",
     ),
-    "a post checks the epoch": (
+    "a post checks the versions": (
         Run,
         "sharing_stamp",
         property(lambda _: None),
@@ -221,7 +214,7 @@ SHARING: dict[str, tuple[Any, str, Any, str]] = {
         _no,
         "rule_ends_while_the_model_thinks",
     ),
-    "tools check the epoch": (
+    "tools check the versions": (
         Activations,
         "record",
         _unasked,
@@ -233,27 +226,27 @@ SHARING: dict[str, tuple[Any, str, Any, str]] = {
         property(lambda _: None),
         "reader_turned_it_off",
     ),
-    "turning it off raises the epoch": (
-        own,
-        "rules_asked_again",
-        _nothing,
+    "turning it off raises the reader's version": (
+        User,
+        "next_sharing",
+        property(lambda _: {}),
         "reader_turns_it_off_while_the_model_thinks",
     ),
-    "a change of roles raises the epoch": (
-        users,
-        "rules_asked_again",
-        _nothing,
+    "a change of roles raises the reader's version": (
+        User,
+        "next_sharing",
+        property(lambda _: {}),
         "reader_loses_the_role_while_the_model_thinks",
     ),
-    "an erasure raises the epoch": (
-        erasure_requests,
-        "rules_asked_again",
-        _nothing,
+    "an erasure raises the author's version": (
+        User,
+        "next_sharing",
+        property(lambda _: {}),
         "author_is_erased_while_the_model_thinks",
     ),
-    "a discarded chat raises the epoch": (
+    "a discarded chat raises the author's version": (
         administration,
-        "epoch_raised",
+        "sharing_changed",
         _unchanged,
         "chat_is_discarded_while_the_model_thinks",
     ),

@@ -88,7 +88,7 @@ def test_talk_that_is_kept_late_is_told_to_nobody_from_then_on(
     family.says(EMMA, SECRET)
     family.quiet()
     assert SECRET in family.prompt_of(TOM, ASKED)
-    epoch = family.stored_rules().epoch
+    version = family.person(EMMA).sharing_version
     if written == "by the API":
         emma = Client(family, sub=EMMA.id)
         kept = emma.post(f"/v1/chats/{chat_of(EMMA)}/sharing/keep", {})
@@ -96,7 +96,7 @@ def test_talk_that_is_kept_late_is_told_to_nobody_from_then_on(
     else:
         family.says(EMMA, written)
         assert family.texts(chat_of(EMMA))[-1].startswith("OK, this talk and the one before it")
-    assert family.stored_rules().epoch > epoch
+    assert family.person(EMMA).sharing_version > version
     family.clock.advance(16 * 60)
     family.drain()
     assert "may be told" not in family.prompt_of(TOM, ASKED)

@@ -14,6 +14,8 @@ from skein.models.config.sharing import SharingStamp
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import User
 from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import Run
+from skein.recall import search
 from skein.services.replies.sharing_notices import MAX_LISTED
 from tests.support.api_client import Client
 from tests.support.builders import NOON, TENANT, person
@@ -56,6 +58,50 @@ def tom_gets_a_second_subject(family: Family) -> None:
     assert family.operator.patch(f"/v1/users/{TOM.id}", {"roles": roles}).status == 200
 
 
+def emma_keeps_the_talk(family: Family) -> None:
+    family.post("PRIVATE", EMMA, chat_id=chat_of(EMMA))
+
+
+def tom_turns_it_off(family: Family) -> None:
+    assert Client(family, sub=TOM.id).patch("/v1/me/sharing", {"receives": False}).status == 200
+
+
+def rule_is_deleted(family: Family) -> None:
+    [rule] = family.operator.get("/v1/sharing-rules").body["items"]
+    assert family.operator.delete(f"/v1/sharing-rules/{rule['id']}").status == 204
+
+
+def rina_keeps_the_talk(family: Family) -> None:
+    family.post("PRIVATE", RINA, chat_id=chat_of(RINA))
+    sharing = family.stored_chat(chat_of(RINA)).sharing
+    assert sharing is not None
+    assert sharing.private
+
+
+def rina_turns_it_off(family: Family) -> None:
+    assert Client(family, sub=RINA.id).patch("/v1/me/sharing", {"receives": False}).status == 200
+
+
+def rina_loses_her_role(family: Family) -> None:
+    family.give(RINA)
+
+
+def rina_is_erased(family: Family) -> None:
+    family.app.erasures.request(TENANT, RINA.id, by="usr_op")
+
+
+def rinas_chat_is_discarded(family: Family) -> None:
+    family.app.chat_admin.discard(TENANT, chat_of(RINA), RINA.ref)
+
+
+def emma_writes_more(family: Family) -> None:
+    family.post("By the way, I like tea.", EMMA, chat_id=chat_of(EMMA))
+
+
+def another_rule_is_made(family: Family) -> None:
+    family.rule(to="neighbour")
+
+
 def chat_is_discarded(family: Family) -> None:
     family.app.chat_admin.discard(TENANT, chat_of(EMMA), EMMA.ref)
 
@@ -78,9 +124,21 @@ MEANWHILE = (
     tom_is_merged_into_another,
     tom_loses_his_role,
     tom_gets_a_second_subject,
+    tom_turns_it_off,
+    emma_keeps_the_talk,
+    rule_is_deleted,
     chat_is_discarded,
     rule_reaches_its_end,
     rule_is_shortened_and_reaches_its_end,
+)
+WITHOUT_EFFECT = (
+    rina_keeps_the_talk,
+    rina_turns_it_off,
+    rina_loses_her_role,
+    rina_is_erased,
+    rinas_chat_is_discarded,
+    emma_writes_more,
+    another_rule_is_made,
 )
 
 
@@ -132,16 +190,50 @@ def test_answer_with_told_words_is_not_posted_after_a_change_while_the_model_thi
     assert SECRET not in words_of(family.model.requests[-1])
 
 
-def test_answer_with_told_words_is_posted_when_nothing_has_changed(family: Family) -> None:
-    family.model.script.append(ANSWER)
+@pytest.mark.parametrize("meanwhile", WITHOUT_EFFECT, ids=lambda change: change.__name__)
+def test_answer_with_told_words_is_posted_after_a_change_that_it_does_not_rest_on(
+    family: Family, meanwhile: Meanwhile
+) -> None:
+    family.give(RINA, "daughter", subject=RINA.id)
+    family.says(RINA, "Hello there, how are you?")
+
+    def answer(_: ModelRequest) -> str:
+        meanwhile(family)
+        return ANSWER
+
+    family.model.script.append(answer)
+    family.post(ASKED, TOM, chat_id=chat_of(TOM))
+    family.drain()
+    assert [each.text for each in family.messages(chat_of(TOM)) if each.run_id] == [ANSWER]
+    [run] = family.runs(chat_of(TOM))
+    assert (run.rebuilds, set(run.sharing_stamp.people)) == (0, {EMMA.id, TOM.id})
+
+
+def test_words_of_few_people_are_told_to_one_run(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "MAX_PEOPLE", 1)  # Tom, who reads, is the first
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+    monkeypatch.setattr(search, "MAX_PEOPLE", 2)
+    assert SECRET in family.prompt_of(TOM, ASKED)
+
+
+def test_run_that_release_0_3_0_told_words_is_built_again(family: Family) -> None:
     family.says(TOM, ASKED)
-    assert family.texts(chat_of(TOM))[-1] == ANSWER
+    run = family.runs(chat_of(TOM))[-1]
+    assert run.tells_shared(family.table, family.clock.now())
+    item = run.attributes()
+    assert item["held"]["sharing_epoch"] == -1  # no epoch, so that release builds it again, too
+    stored = Run.from_item(item | {"held": {**item["held"], "sharing_epoch": 0}})
+    assert stored.sharing_stamp is None
+    assert not stored.tells_shared(family.table, family.clock.now())
 
 
 def test_retry_of_an_answer_that_was_posted_before_the_rule_ended_finds_it(
     family: Family,
 ) -> None:
-    stamp = SharingStamp(epoch=0, ends_at=family.clock.now() + timedelta(minutes=1))
+    ends_at = family.clock.now() + timedelta(minutes=1)
+    stamp = SharingStamp(epoch=0, people={}, ends_at=ends_at)
     given: dict[str, Any] = {"chat_id": chat_of(TOM), "client_id": "1", "sharing_stamp": stamp}
     posted = family.post(ANSWER, COACH, **given).message
     family.clock.advance(60)

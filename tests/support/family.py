@@ -9,6 +9,7 @@ from skein.models.common.base import NamedMember
 from skein.models.common.provenance import Authors, MadeFrom
 from skein.models.common.storage import Put
 from skein.models.config.sharing import SharingRules
+from skein.models.directory.user import User
 from skein.models.outbox.jobs import RecallJob
 from skein.recall.models.own_words import OwnWordsMemory
 from tests.support.api_client import Client
@@ -59,6 +60,9 @@ class Family(World):
 
     def stored_rules(self) -> SharingRules:
         return SharingRules.from_item(self.table.get(SharingRules.key_of(TENANT)) or {})
+
+    def person(self, one: NamedMember) -> User:
+        return User.from_item(self.table.get(User.key_of(TENANT, one.id)) or {})
 
     def says(self, one: NamedMember, text: str) -> None:
         """Post a message in the person's direct chat, and let the agent answer it."""

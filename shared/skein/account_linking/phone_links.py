@@ -46,7 +46,6 @@ from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.choices.ending import end_choices
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
-from skein.services.config.rule_versions import rules_asked_again
 from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
 from skein.services.directory.name_index import unindexed
 from skein.services.directory.number_codes import NumberCodes
@@ -220,7 +219,6 @@ class PhoneLinks:
             write,
             Delete(former.key, Is("version", former.version)),
             *unindexed(former),
-            *rules_asked_again(self.table, user.tenant),
             owner.proven(now.date(), user_id=user.id),
             Put(merge.key, merge.to_item(look_again_at), Missing()),
             used,

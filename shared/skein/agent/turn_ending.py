@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.agent.answers import NOTICES, ending_of, ending_without_steps
-from skein.agent.reading.held_content import held_by
+from skein.agent.reading.held_content import held_by, told_by_rules
 from skein.agent.turn_state import Opened, Stop, Turn
 from skein.agent.turn_steps import (
     NO_PROMPT,
@@ -71,8 +71,9 @@ class TurnEndings:
             return
         step = fixed_step(activation.run, fixed.prompt, self.clock.now())
         held = held_by(opened.reading, activation.run)
+        told, marks = told_by_rules(opened.reading), NO_PROMPT.marks
         step_recording = recording(
-            activation.claim, step, shown=fixed.shown, held=held, marks=NO_PROMPT.marks
+            activation.claim, step, shown=fixed.shown, held=held, sharing=told, marks=marks
         )
         self.post(activation, step, opened.reading, step_recording)
 

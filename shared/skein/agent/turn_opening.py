@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from skein.agent.reading.held_content import rules_hold
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.sections.builder import PromptBuilder
 from skein.agent.tools import offered
@@ -74,7 +73,7 @@ class TurnReadings:
         reading = self.context_loader.again(run, chat, member, prefetched)
         if run.held is None:
             return reading
-        if not steps[-1].is_last and not rules_hold(run, reading, self.clock.now()):
+        if not steps[-1].is_last and not run.tells_shared(self.table, self.clock.now()):
             raise ReadersChanged(RULES_CHANGED)
         return replace(reading, destination=run.held.readers, audience=run.held.audience)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from skein.agent.reading.held_content import held_by, rules_as_read
+from skein.agent.reading.held_content import held_by, told_by_rules
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.participants import speakers_in
 from skein.agent.spoken_start import spoken_start
@@ -202,6 +202,7 @@ class ModelSteps:
             with_prompt(step, prompt),
             shown=ShownHistory(chat_id=chat.id, seq=seq) if chat else None,
             held=held_by(reading, activation.run),
+            sharing=told_by_rules(reading),
             borrowed=borrowed.shown if borrowed is not None else None,
             marks=(*prompt.marks, *marks),
             thread_id=thread.id if thread else None,
@@ -264,7 +265,7 @@ def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading:
         reading.destination,
         reading.listeners,
         start_of=lambda text: spoken_start(text, names),
-        sharing=rules_as_read(reading),
+        sharing=told_by_rules(reading),
     )
 
 

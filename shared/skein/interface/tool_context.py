@@ -108,14 +108,16 @@ class Activation:
             self.claim = self.claim.with_run(held=held)
 
     def add_rule_words(self, stamp: SharingStamp, records: Iterable[Put]) -> None:
-        """Add what a tool has told by sharing rules; posts then depend on these rules.
+        """Add what a tool has told by sharing rules; posts then depend on it.
 
         Args:
-            stamp: The rules by which the words were told.
+            stamp: What was told.
             records: The records of what was told, which are stored with the tool's result.
         """
         if self.run.held is not None:
-            self.claim = self.claim.with_run(held=self.run.held.with_rule_words(stamp))
+            self.claim = self.claim.with_run(
+                held=self.run.held.with_rule_words, sharing=stamp.joined(self.run.sharing_stamp)
+            )
         self.disclosed.extend(records)
 
     def add_items(self, items: Iterable[DerivedItem | None]) -> None:

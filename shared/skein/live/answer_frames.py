@@ -11,8 +11,7 @@ from skein.live.models.connection import OpenConnection, PersonConnections
 from skein.live.pushes import text_of
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience
-from skein.models.common.storage import Item
-from skein.models.config.sharing import SharingRules, SharingStamp
+from skein.models.config.sharing import SharingStamp
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.runs.claim import Claim
@@ -36,8 +35,7 @@ class ListenerFinder:
     Args:
         readers: The readers for whom the activation was made.
         connected_ids: The ids of the readers who were connected.
-        sharing: The sharing rules by which the activation may tell words; None if no rule can
-            matter.
+        sharing: What the activation's prompt tells by sharing rules; None for nothing.
     """
 
     table: Table
@@ -48,7 +46,7 @@ class ListenerFinder:
     sharing: SharingStamp | None = None
 
     def find(self, *, with_words: bool) -> AnswerListeners | None:
-        """Return who may be sent a frame now, in one read.
+        """Return who may be sent a frame now, in one read; two if words were told by rules.
 
         Args:
             with_words: Whether the frame has words, or voids words.
@@ -65,15 +63,13 @@ class ListenerFinder:
         people = {
             PersonConnections.key_of(claimed.tenant, each): each for each in self.connected_ids
         }
-        rules_key = SharingRules.key_of(claimed.tenant)
-        rules = [rules_key] if self.sharing is not None else []
-        found = self.table.get_many([chat_key, claimed.key, *rules, *people])
+        found = self.table.get_many([chat_key, claimed.key, *people])
         if chat_key not in found:
             return None
         chat = Chat.from_item(found[chat_key])
         agent = next((each for each in chat.roster if each.ref == self.claim.agent), None)
         run = Run.from_item(found[claimed.key]) if claimed.key in found else None
-        if agent is None or (with_words and not self._may_post(run, chat, found.get(rules_key))):
+        if agent is None or (with_words and not self._may_post(run, chat)):
             return None
         if run is not None and run.fence != claimed.fence:
             return None  # another worker has retracted the words
@@ -90,7 +86,7 @@ class ListenerFinder:
             ),
         )
 
-    def _may_post(self, run: Run | None, chat: Chat, rules: Item | None) -> bool:
+    def _may_post(self, run: Run | None, chat: Chat) -> bool:
         """Return whether this worker still has the run, and may post its answer in the chat."""
         return (
             run is not None
@@ -99,17 +95,11 @@ class ListenerFinder:
             and chat.discarded_at is None
             and not chat.held
             and made_for_all(self.readers, chat)
-            and self._may_tell(run, rules)
+            and run.tells_shared(self.table, self.clock.now())
+            and (
+                self.sharing is None or self.sharing.holds(self.table, run.tenant, self.clock.now())
+            )
         )
-
-    def _may_tell(self, run: Run, rules: Item | None) -> bool:
-        """Return whether the rules still hold by which the activation was told words."""
-        if self.sharing is None or rules is None:
-            return self.sharing is None
-        held = run.sharing_stamp
-        stamp = self.sharing.joined(held) if held is not None else self.sharing
-        unchanged = SharingRules.from_item(rules).epoch == stamp.epoch
-        return unchanged and not stamp.has_ended(self.clock.now())
 
 
 class _Sent(NamedTuple):

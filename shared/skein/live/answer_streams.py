@@ -64,7 +64,7 @@ class AnswerStreams:
             readers: The readers for whom the activation was made.
             people: The ids of the readers who are connected.
             start_of: Returns the start of an unfinished text that is certain to be posted.
-            sharing: The sharing rules by which the activation may tell words.
+            sharing: What the activation's prompt tells by sharing rules; None for nothing.
         """
         from skein.live.answer_frames import AnswerFrames, ListenerFinder
 

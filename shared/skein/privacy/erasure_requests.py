@@ -18,7 +18,6 @@ from skein.privacy.models.erasure import (
 )
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor
-from skein.services.config.rule_versions import rules_asked_again
 from skein.services.directory.name_index import unindexed
 from skein.services.outbox.dispatch import Dispatch
 
@@ -119,6 +118,7 @@ class Erasures:
             name=ERASED.name,
             erasure_id=erasure.id,
             version=user.version + 1,
+            **user.next_sharing,
             created_at=user.created_at,
         )
         writes: list[Write] = [
@@ -130,7 +130,7 @@ class Erasures:
             Delete(AddressOwner.key_of(tenant, address), any_of(Missing(), Is("user_id", user_id)))
             for address in user.addresses
         )
-        writes.extend([*unindexed(user), *rules_asked_again(self.table, tenant)])
+        writes.extend(unindexed(user))
         self.table.transact(writes)
         return erasure
 

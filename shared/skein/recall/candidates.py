@@ -69,6 +69,7 @@ class RecallRequest:
             person said whom the query names. A prompt does not, to make one search for each scope.
         insiders: The insiders of the run that recalls; they decide whose words it may be shown.
         reader_rules: The sharing rules that count for the readers; None if no rule can matter.
+        told: The people whose words the run was told before, by id.
     """
 
     tenant: str
@@ -89,6 +90,7 @@ class RecallRequest:
     thorough: bool = False
     insiders: Insiders = NO_INSIDERS
     reader_rules: ReaderRules | None = None
+    told: frozenset[str] = frozenset()
 
     @property
     def shared_partitions(self) -> tuple[str, ...]:
@@ -438,12 +440,7 @@ def chosen(
     messages = dict.fromkeys(refs[: reach.posted if hits else None])
     by_rule = [hit.line for hit in hits if hit.line.by_rule]
     memories = {line.message: line.memory for line in by_rule if line.memory is not None}
-    authors = {
-        line.memory.chat_id if line.memory else line.chat_id: [
-            User.key_of(request.tenant, line.sender_id)
-        ]
-        for line in by_rule
-    }
+    told = {line.memory.chat_id if line.memory else line.chat_id for line in by_rule}
     for position, hit in enumerate(hits):
         chat_id, seq = hit.line.message
         messages.setdefault((chat_id, seq))
@@ -463,8 +460,8 @@ def chosen(
         keys = [Message.key_of(request.tenant, chat_id, each) for each in seqs]
         keys += [memory.key] if memory is not None else []
         if chat_id not in chats:
-            keys += [key for key in keys_of_chat(request, chat_id) if key not in known]
-            keys += authors.get(chat_id, [])
+            again = chat_id in told  # after its person, whose version then stands for it
+            keys += [key for key in keys_of_chat(request, chat_id) if again or key not in known]
         new = dict.fromkeys(key for key in keys if key not in taken)
         if len(choice.keys) + len(new) > reach.keys or len(choice.messages) == reach.messages:
             break

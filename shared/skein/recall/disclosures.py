@@ -1,14 +1,28 @@
-"""Records of the words that a prompt or a tool has told others by sharing rules."""
+"""What a prompt or a tool has told others by sharing rules: its versions and its records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from skein.models.chats.disclosure import MAX_SEQS, DisclosureRecord
 from skein.models.common.storage import Put
+from skein.models.config.sharing import SharingStamp
 from skein.models.runs.run import Run
 from skein.recall.layout import RecalledEntry
+from skein.services.chat_state.sharing_rules import ReaderRules
 
 KEPT = timedelta(days=365)
+
+
+def stamp_of(
+    entries: Iterable[RecalledEntry], reader_rules: ReaderRules | None
+) -> SharingStamp | None:
+    """Return what entries tell by sharing rules, as the versions to check; None for nothing."""
+    by_rule = [entry for entry in entries if entry.rules]
+    if reader_rules is None or not by_rule:
+        return None
+    authors = {entry.message.sender.id: entry.author_version for entry in by_rule}
+    rules = (rule for entry in by_rule for rule in entry.rules)
+    return SharingStamp.of(reader_rules.epoch, reader_rules.versions | authors, rules)
 
 
 def disclosure_records(

@@ -32,6 +32,7 @@ class RecalledEntry:
         score: How well the best passage matches; comparable within one recall only.
         audience: The people who may know the message.
         rules: The sharing rules by which the readers may be told it; none if they were present.
+        author_version: The sharing version of whom the rules let tell, as read before the chat.
         memory: The memory that is shown in place of the messages it was made from, of which
             `message` is the last; None for a message.
     """
@@ -42,6 +43,7 @@ class RecalledEntry:
     score: float
     audience: Audience
     rules: tuple[SharingRule, ...] = ()
+    author_version: int = 0
     memory: OwnWordsMemory | None = None
 
     @property

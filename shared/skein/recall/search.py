@@ -19,6 +19,8 @@ from skein.models.common.audience import Audience, may_show
 from skein.models.common.provenance import MAX_OF_STRANGER, Authors, few_of_strangers
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.models.common.vector_search import MAX_NEAREST, VectorSearch
+from skein.models.config.sharing import MAX_PEOPLE
+from skein.models.directory.user import User
 from skein.ports import (
     ModelTokens,
     ParallelMap,
@@ -103,11 +105,13 @@ class RankedHits:
         prepared: The query, with the people whom the passages name.
         lines: The found passages that are readable.
         choice: The messages to read.
+        people: Those whose words sharing rules may tell, as read before the chats of `choice`.
     """
 
     prepared: PreparedQuery
     lines: tuple[Line, ...]
     choice: CandidateKeys
+    people: Mapping[Key, Item]
 
 
 class Recall:
@@ -235,7 +239,9 @@ class Recall:
         ]
         few = few_of_strangers(hits, _sender_of_hit, request.members, most=2 * MAX_OF_STRANGER)
         choice = chosen(request, few, found_refs(postings, request), known)
-        return RankedHits(prepared, tuple(lines), choice)
+        told = {User.key_of(request.tenant, line.sender_id) for line in lines if line.by_rule}
+        people = {key: item for key, item in rule_items.items() if key in told}
+        return RankedHits(prepared, tuple(lines), choice, people)
 
     def read(self, choice: CandidateKeys) -> dict[Key, Item]:
         """Read the chosen messages with their chats: one batch, or two for a large budget."""
@@ -262,7 +268,7 @@ class Recall:
             known: Items that were read for something else.
         """
         request, prepared = searching.request, candidates.prepared
-        shown = _Shown(request, dict(known) | dict(items))
+        shown = _Shown(request, {**known, **items, **candidates.people})
         memories = candidates.choice.memories
         read = {
             ref: entry
@@ -294,7 +300,7 @@ class Recall:
             request.members,
         )
         kept, tokens = fitting(
-            few,
+            _of_few_people(few, request),
             request.tokens,
             self._tokens,
             here=request.chat.id if request.chat is not None else None,
@@ -380,6 +386,18 @@ def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
     return list(best.values())
 
 
+def _of_few_people(entries: Iterable[RecalledEntry], request: RecallRequest) -> list[RecalledEntry]:
+    """Return entries without those told by rules whose people would be too many for one run."""
+    readers = request.reader_rules.versions if request.reader_rules is not None else {}
+    people, kept = {*request.told, *readers}, list[RecalledEntry]()
+    for entry in entries:
+        author = {entry.message.sender.id} if entry.rules else set[str]()
+        if len(people | author) <= MAX_PEOPLE or not author:
+            people |= author
+            kept.append(entry)
+    return kept
+
+
 @dataclass(frozen=True, slots=True)
 class _Shown:
     """Decides which of the read messages may be shown."""
@@ -422,7 +440,10 @@ class _Shown:
         rules = request.rules_for(last.message.chat_id, said, self.items)
         if not rules:
             return None
-        return RecalledEntry(last.titled, last.message, (), 0.0, request.readers, rules, memory)
+        author = User.from_item(self.items[User.key_of(request.tenant, last.stored.sender.id)])
+        version = author.sharing_version
+        audience = request.readers
+        return RecalledEntry(last.titled, last.message, (), 0.0, audience, rules, version, memory)
 
     def _found(self, chat_id: str, seq: int) -> "_ShownMessage | None":
         """Return a message that the agent remembers; None if it is gone."""

@@ -1,6 +1,5 @@
 """The tool `recall`: old messages that match a query."""
 
-from itertools import chain
 from typing import Annotated
 
 from pydantic import Field
@@ -11,9 +10,8 @@ from skein.interface.history import asked_refs
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, readers_of
 from skein.models.common.ownership import scopes_at
-from skein.models.config.sharing import SharingStamp
 from skein.recall.candidates import RecallRequest
-from skein.recall.disclosures import disclosure_records
+from skein.recall.disclosures import disclosure_records, stamp_of
 from skein.recall.layout import recalled_lines
 from skein.recall.search import Recall
 from skein.recall.time_phrases import seconds_of
@@ -41,6 +39,7 @@ def recall(
         last_at = seconds_of(to, zone, last=True) if to else None
     except ValueError:
         raise Correctable("from and to are dates such as 2026-02-18") from None
+    reader_rules = reading.sharing.for_readers if reading.sharing is not None else None
     found = call.service(Recall).find(
         RecallRequest(
             tenant=run.tenant,
@@ -60,20 +59,18 @@ def recall(
             insiders=reading.insiders,
             shown=asked_refs(run),
             thorough=True,
-            reader_rules=reading.sharing.for_readers if reading.sharing is not None else None,
+            reader_rules=reader_rules,
+            told=frozenset(run.sharing_stamp.people if run.sharing_stamp is not None else ()),
         )
     )
     for entry in found.entries:
         call.activation.add_held(entry.audience, entry.words)
-    if reading.sharing is not None and reading.chat is not None:
-        by_rule = [entry for entry in found.entries if entry.rules]
+    stamp = stamp_of(found.entries, reader_rules)
+    if stamp is not None and reading.chat is not None:
         records = disclosure_records(
-            run, reading.chat.id, by_rule, call.clock.now(), cause=call.effect
+            run, reading.chat.id, found.entries, call.clock.now(), cause=call.effect
         )
-        if by_rule:
-            rules = chain.from_iterable(entry.rules for entry in by_rule)
-            stamp = SharingStamp.of(reading.sharing.for_readers.epoch, rules)
-            call.activation.add_rule_words(stamp, records)
+        call.activation.add_rule_words(stamp, records)
     names = call.names().joined(entry.message.sender for entry in found.entries)
     here = reading.chat.id if reading.chat is not None else None
     lines = recalled_lines(found.entries, here, zone, names.__getitem__)

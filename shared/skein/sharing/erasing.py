@@ -9,7 +9,6 @@ from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import items_under, pages_of_relation
-from skein.services.config.rule_versions import rules_asked_again
 
 NOBODY = "erased"  # who made a version, once that person is erased
 
@@ -54,7 +53,7 @@ def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> boo
     if user is None or not any(held.subject in people for held in user.roles):
         return False
     left = tuple(held for held in user.roles if held.subject not in people)
-    table.transact([revise(user, {"roles": left})[1], *rules_asked_again(table, tenant)])
+    table.write(revise(user, {"roles": left, **user.next_sharing})[1])
     return True
 
 

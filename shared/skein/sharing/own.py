@@ -10,16 +10,16 @@ from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.sharing import SharingState
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Is, Query, Update
-from skein.models.config.sharing import SharingRule, epoch_raised
+from skein.models.config.sharing import SharingRule
 from skein.models.directory.role import Role
-from skein.models.directory.user import User
+from skein.models.directory.user import User, sharing_changed
 from skein.ports import Clock, Table
 from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering, telling
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.chats.views import ChatViews
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import read_items
-from skein.services.config.rule_versions import read_rules, rules_asked_again
+from skein.services.config.rule_versions import read_rules
 from skein.services.directory.users import Users
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class OwnSharing:
         def attempt() -> None:
             user = self.users.get(tenant, person.id)
             if user.refuses_shared is receives:
-                _, write = revise(user, {"refuses_shared": not receives})
-                self.table.transact([write, *rules_asked_again(self.table, tenant)])
+                change = {"refuses_shared": not receives, **user.next_sharing}
+                self.table.write(revise(user, change)[1])
 
         optimistic(self.clock, attempt)
 
@@ -168,7 +168,7 @@ class OwnSharing:
             revised = chat.model_copy(update={"sharing": sharing, "version": chat.version + 1})
             changed = {name: revised.attributes()[name] for name in ("sharing", "version")}
             stored = Update(chat.key, set=changed, condition=Is("version", chat.version))
-            self.table.transact([stored, epoch_raised(tenant)])
+            self.table.transact([stored, sharing_changed(tenant, user_id)])
             return revised
 
         return optimistic(self.clock, attempt)

@@ -1,15 +1,14 @@
 """The held content of a prompt, by which later posts are allowed or refused."""
 
-from datetime import datetime
-
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.trigger import ShownTrigger
 from skein.agent.sections.your_chats import YourChats
 from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.models.common.provenance import NO_AUTHORS, Authors
-from skein.models.config.sharing import SharingRule, SharingStamp
-from skein.models.runs.run import HeldContent, Run
+from skein.models.config.sharing import SharingStamp
+from skein.models.runs.run import BY_VERSIONS, HeldContent, Run
+from skein.recall.disclosures import stamp_of
 from skein.recall.sections import RecalledMessages
 
 
@@ -25,28 +24,14 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
         outsiders=not reading.insiders.wrote(authors),
         beyond_session=_goes_beyond_session(reading, run),
         borrowed=borrowed.shown if borrowed is not None else None,
-        sharing_stamp=rules_as_read(reading) if _rules_that_tell(reading) else None,
+        sharing_epoch=BY_VERSIONS if told_by_rules(reading) is not None else None,
     )
 
 
-def rules_as_read(reading: Reading) -> SharingStamp | None:
-    """Return the state of the rules in a reading, whether they tell words or not; None without."""
-    if reading.sharing is None:
-        return None
-    return SharingStamp.of(reading.sharing.for_readers.epoch, _rules_that_tell(reading))
-
-
-def rules_hold(run: Run, reading: Reading, now: datetime) -> bool:
-    """Return whether all that a run was told may still be told, by rules that were read again."""
-    stamp = run.sharing_stamp
-    if stamp is None:
-        return True
-    epoch = reading.sharing.for_readers.epoch if reading.sharing is not None else None
-    return epoch == stamp.epoch and not stamp.has_ended(now)
-
-
-def _rules_that_tell(reading: Reading) -> list[SharingRule]:
-    return [rule for entry in reading.of(RecalledMessages).entries for rule in entry.rules]
+def told_by_rules(reading: Reading) -> SharingStamp | None:
+    """Return what the prompt of a reading tells by sharing rules; None for nothing."""
+    rules = reading.sharing.for_readers if reading.sharing is not None else None
+    return stamp_of(reading.of(RecalledMessages).entries, rules)
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:

@@ -3,22 +3,31 @@
 All rules of a tenant are one item, so that one read decides a turn.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, Value, key_part
 from skein.models.common.json_types import JsonBool
-from skein.models.common.storage import Check, Exists, Is, Item, Key, SortKeyPrefix, Update
+from skein.models.common.storage import Check, Exists, Is, Item, Key, SortKeyPrefix, all_of
+from skein.models.directory.role import RoleName
+from skein.models.directory.user import User
 
 MAX_RULES = 100  # of a tenant, without those that have ended
 LAST_VERSION = 99_999_999
+MAX_PEOPLE = 30  # readers and told people of one run; each post checks the version of each
 MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
 RULES_CHANGED = "what the run was told may not be told any more"
 
-RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
+
+class BatchReader(Protocol):
+    """What reads several items at once, strongly consistent."""
+
+    def get_many(self, keys: Sequence[Key], /) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        ...
 
 
 class SharingParty(Value):
@@ -93,8 +102,8 @@ class SharingRules(Stored):
         ended: The latest rules that were deleted or have ended.
         version: The optimistic lock, and the number of the newest version.
         changed_by: The operator who made the version.
-        epoch: Raised whenever something may not be told any more: a rule, a role or words were
-            withdrawn. What a run was told is bound to it.
+        epoch: Raised whenever a rule is deleted or its end changes. What a run was told is bound to
+            it. Release 0.3.0 raises it for changes of people and of their words, too.
     """
 
     tenant: Tenant
@@ -129,42 +138,63 @@ class SharingRules(Stored):
 
 
 class SharingStamp(Value):
-    """The rules by which a run was told words of others; each of its posts checks them.
+    """What a run was told by sharing rules, as the versions that each of its posts checks.
 
     Attributes:
         epoch: The epoch of the rules when they were read.
+        people: The sharing versions of the readers and of those whose words were told, by id.
         ends_at: The first end of one of the rules that told words; None if none of them ends.
     """
 
     epoch: int
+    people: dict[Identifier, int]
     ends_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
 
     @classmethod
-    def of(cls, epoch: int, rules: Iterable[SharingRule]) -> Self:
-        """Return the stamp of what some rules told, as they were read with an epoch."""
+    def of(cls, epoch: int, people: Mapping[str, int], rules: Iterable[SharingRule]) -> Self:
+        """Return the stamp of what some rules told, with the versions as they were read."""
         ends = (rule.ends_at for rule in rules if rule.ends_at is not None)
-        return cls(epoch=epoch, ends_at=min(ends, default=None))
+        return cls(epoch=epoch, people=dict(people), ends_at=min(ends, default=None))
 
-    def joined(self, other: "SharingStamp") -> "SharingStamp":
+    def joined(self, other: "SharingStamp | None") -> "SharingStamp":
         """Return the stamp of all that both told."""
+        if other is None:
+            return self
         ends = [at for at in (self.ends_at, other.ends_at) if at is not None]
-        return SharingStamp(epoch=min(self.epoch, other.epoch), ends_at=min(ends, default=None))
+        people = {
+            user_id: min(each.people[user_id] for each in (self, other) if user_id in each.people)
+            for user_id in {**self.people, **other.people}
+        }
+        return SharingStamp(
+            epoch=min(self.epoch, other.epoch), people=people, ends_at=min(ends, default=None)
+        )
 
     def has_ended(self, moment: datetime) -> bool:
         """Tell whether one of the rules has reached its end."""
         return self.ends_at is not None and self.ends_at <= moment
 
-    def unchanged(self, tenant: str) -> Check:
-        """Return the check that nothing was withdrawn since the rules were read."""
-        return Check(SharingRules.key_of(tenant), Is("epoch", self.epoch))
+    def unchanged(self, tenant: str) -> list[Check]:
+        """Return the checks that nothing of it was withdrawn since it was read."""
+        checks = [Check(SharingRules.key_of(tenant), Is("epoch", self.epoch))]
+        for user_id, version in self.people.items():
+            same = all_of(Exists(), Is("sharing_version", version or None))
+            checks.append(Check(User.key_of(tenant, user_id), same))
+        return checks
 
-
-def epoch_raised(tenant: str) -> Update:
-    """Return the write that raises the epoch of a tenant's rules, which must exist.
-
-    Runs that were told words by sharing rules then build their prompts again before they post.
-    """
-    return Update(SharingRules.key_of(tenant), add={"epoch": 1}, condition=Exists())
+    def holds(self, table: BatchReader, tenant: str, now: datetime) -> bool:
+        """Read whether all of it may still be told."""
+        rules_key = SharingRules.key_of(tenant)
+        people = {User.key_of(tenant, each): version for each, version in self.people.items()}
+        found = table.get_many([rules_key, *people])
+        return (
+            not self.has_ended(now)
+            and rules_key in found
+            and SharingRules.from_item(found[rules_key]).epoch == self.epoch
+            and all(
+                key in found and User.from_item(found[key]).sharing_version == version
+                for key, version in people.items()
+            )
+        )
 
 
 class RulesVersion(Stored):

@@ -17,7 +17,7 @@ from skein.models.common.base import (
 )
 from skein.models.common.person_names import NameSource, split_tag, tagged
 from skein.models.common.quiet_hours import QuietHours
-from skein.models.common.storage import META, Item, Key
+from skein.models.common.storage import META, Exists, Item, Key, Update
 from skein.models.common.time_zone import TimeZone
 from skein.models.directory.profile_change import ProfileChange
 from skein.models.directory.role import HeldRole
@@ -59,6 +59,8 @@ class User(UserFields, NamedModel, Stored):
             are refused.
         roles: The roles that operators gave this person, with some that have ended.
         refuses_shared: Whether the person turned off being told what others said, by sharing rules.
+        sharing_version: Raised whenever sharing rules may tell less of what this person said, or
+            less to this person; see `sharing_changed`.
         erasure_id: The erasure of this person. The record then holds no other data; it keeps the
             person out of new chats until it is deleted, too.
         version: The optimistic lock: every change raises it.
@@ -78,6 +80,7 @@ class User(UserFields, NamedModel, Stored):
     signed_out_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
     roles: Annotated[tuple[HeldRole, ...], Field(exclude_if=lambda roles: not roles)] = ()
     refuses_shared: Annotated[bool, Field(exclude_if=lambda refuses: not refuses)] = False
+    sharing_version: Annotated[int, Field(exclude_if=lambda version: not version)] = 0
     erasure_id: Identifier | None = None
     version: int = 1
     created_at: Instant
@@ -109,6 +112,11 @@ class User(UserFields, NamedModel, Stored):
         chosen = self.name_source == "chosen"
         name = tagged(self.name, self.tenant, self.id) if chosen else self.name
         return NamedMember(kind="user", id=self.id, name=name)
+
+    @property
+    def next_sharing(self) -> dict[str, int]:
+        """The change of a record whose roles or choices about sharing change."""
+        return {"sharing_version": self.sharing_version + 1}
 
     @classmethod
     def unknown(cls, tenant: str, person: NamedMember, now: datetime) -> "User":
@@ -148,6 +156,15 @@ class Merge(Stored):
     def to_item(self, due_at: datetime) -> Item:
         """Return the merge as table attributes, with its due pointer at `due_at`."""
         return self.attributes() | due_pointer("merge", self.key, due_at)
+
+
+def sharing_changed(tenant: str, user_id: str) -> Update:
+    """Return the write that raises the sharing version of a person, who must have a record.
+
+    Runs that were told the person's words then build their prompts again before they post.
+    """
+    added = {"sharing_version": 1, "version": 1}
+    return Update(User.key_of(tenant, user_id), add=added, condition=Exists())
 
 
 def users_relation(tenant: str) -> str:

@@ -13,7 +13,7 @@ from skein.models.common.ownership import StoredAuthors
 from skein.models.common.provenance import MANY, NO_AUTHORS, Authors, Insiders
 from skein.models.common.reason import Reason, RecordedReason, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.config.sharing import SharingStamp
+from skein.models.config.sharing import BatchReader, SharingStamp
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.completion import TokenUsage
@@ -105,6 +105,11 @@ class ToldBits(Value):
         )
 
 
+# The epoch of words that versions bind. No rules have it, so a worker of release 0.3.0 that takes
+# such a run over builds its prompt again.
+BY_VERSIONS = -1
+
+
 class HeldContent(Value):
     """The held content of an activation, which decides in which chats the agent may post.
 
@@ -117,8 +122,8 @@ class HeldContent(Value):
         beyond_session: Whether words of people from elsewhere than the current session of that chat
             were among it. A group has one session.
         borrowed: The borrowed context that the prompt held.
-        sharing_stamp: The sharing rules by which the prompt and the tool results told words of
-            others; None if they told none.
+        sharing_epoch: Set if the prompt or a tool result told words of others by sharing rules:
+            `BY_VERSIONS`, or the epoch by which a worker of release 0.3.0 told them.
     """
 
     chat_id: Identifier | None = None
@@ -128,14 +133,12 @@ class HeldContent(Value):
     outsiders: Annotated[bool, Field(exclude_if=lambda held: not held)] = False
     beyond_session: Annotated[bool, Field(exclude_if=lambda beyond: not beyond)] = False
     borrowed: ShownStaging | None = None
-    sharing_stamp: Annotated[SharingStamp | None, Field(exclude_if=lambda stamp: stamp is None)] = (
-        None
-    )
+    sharing_epoch: Annotated[int | None, Field(exclude_if=lambda epoch: epoch is None)] = None
 
-    def with_rule_words(self, stamp: SharingStamp) -> "HeldContent":
-        """Return the held content after a tool has told words by sharing rules."""
-        joined = self.sharing_stamp.joined(stamp) if self.sharing_stamp is not None else stamp
-        changed = {"sharing_stamp": joined, "authors": self.authors.of_rule_words}
+    @property
+    def with_rule_words(self) -> "HeldContent":
+        """The held content after a tool has told words by sharing rules."""
+        changed = {"sharing_epoch": BY_VERSIONS, "authors": self.authors.of_rule_words}
         return self.model_copy(update=changed)
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
@@ -244,6 +247,7 @@ class Run(Stored):
     active_thread_id: Identifier | None = None
     shown: ShownHistory | None = None
     held: HeldContent | None = None
+    sharing: Annotated[SharingStamp | None, Field(exclude_if=lambda stamp: stamp is None)] = None
     told: Annotated[ToldBits | None, Field(exclude_if=lambda told: told is None)] = None
     rebuilds: Annotated[int, Field(exclude_if=lambda times: not times)] = 0
     borrowed: Annotated[tuple[ShownStaging, ...], Field(exclude_if=lambda held: not held)] = ()
@@ -329,8 +333,19 @@ class Run(Stored):
 
     @property
     def sharing_stamp(self) -> SharingStamp | None:
-        """The sharing rules by which the newest activation was told words, if it was."""
-        return self.held.sharing_stamp if self.held is not None else None
+        """What the newest activation was told by sharing rules; None for nothing."""
+        told = self.held is not None and self.held.sharing_epoch == BY_VERSIONS
+        return self.sharing if told else None
+
+    def tells_shared(self, table: BatchReader, now: datetime) -> bool:
+        """Read whether all that the newest activation was told may still be told.
+
+        What a worker of release 0.3.0 was told may not: it has no versions.
+        """
+        if self.held is None or self.held.sharing_epoch is None:
+            return True
+        stamp = self.sharing_stamp
+        return stamp is not None and stamp.holds(table, self.tenant, now)
 
     @property
     def posting(self) -> RunPosting:

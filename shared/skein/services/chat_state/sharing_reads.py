@@ -1,25 +1,16 @@
 """Read the sharing rules that count for the people of a private chat."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key
 from skein.models.config.overrides import TenantSettings
-from skein.models.config.sharing import SharingRule, SharingRules
+from skein.models.config.sharing import BatchReader, SharingRule, SharingRules
 from skein.models.directory.user import User
 from skein.services.chat_state.sharing_rules import AuthorRules, PersonRoles, ReaderRules, covering
 from skein.settings import Settings
-
-
-class BatchReader(Protocol):
-    """What reads several items at once, strongly consistent."""
-
-    def get_many(self, keys: Sequence[Key], /) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

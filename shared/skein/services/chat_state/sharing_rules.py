@@ -31,16 +31,19 @@ class PersonRoles:
 
     Attributes:
         refuses: Whether the person turned off being told what others said.
+        version: The sharing version of the person's record.
     """
 
     user_id: str
     roles: tuple[Role, ...]
     refuses: bool = False
+    version: int = 0
 
     @classmethod
     def of(cls, user: User, moment: datetime) -> "PersonRoles":
         """Return a person with the roles of a time."""
-        return cls(user.id, roles_at(user.roles, moment), user.refuses_shared)
+        roles = roles_at(user.roles, moment)
+        return cls(user.id, roles, user.refuses_shared, user.sharing_version)
 
     def is_in(self, party: SharingParty) -> bool:
         """Tell whether the person belongs to one side of a rule."""
@@ -238,7 +241,7 @@ class ReaderRules:
     Attributes:
         rules: The rules in force.
         readers: The readers with their roles of now.
-        epoch: The epoch of the rules; each post of what was told checks it.
+        epoch: The epoch of the rules.
     """
 
     rules: Rules
@@ -259,6 +262,11 @@ class ReaderRules:
     def without_rules(self) -> "ReaderRules":
         """The same readers, who are told nothing."""
         return replace(self, rules=())
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """The sharing versions of the readers, by id."""
+        return {reader.user_id: reader.version for reader in self.readers}
 
     def partitions(self, tenant: str, agent_id: str) -> tuple[str, ...]:
         """Return the partitions of an agent's index with what all readers may be told.

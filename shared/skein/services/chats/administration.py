@@ -19,7 +19,7 @@ from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update, Write
 from skein.models.config.overrides import TenantSettings
-from skein.models.config.sharing import epoch_raised
+from skein.models.directory.user import User, sharing_changed
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import InvitationJob, Job, RecallJob
 from skein.models.runs.run import Run
@@ -259,8 +259,9 @@ class ChatAdministration:
         now = self.clock.now()
         _, write = revise(snapshot.chat, {"discarded_at": now}, also=NOT_DUE)
         writes: list[Write] = [write]
-        if snapshot.chat.sharing is not None:
-            writes.append(epoch_raised(tenant))
+        told = snapshot.chat.sharing
+        if told is not None and self.table.get(User.key_of(tenant, told.person_id)) is not None:
+            writes.append(sharing_changed(tenant, told.person_id))
         jobs: list[Job] = [RecallJob(tenant=tenant, chat_id=chat_id)]  # to leave the index
         for agent in snapshot.agents:
             released, following = self._released(agent, now)

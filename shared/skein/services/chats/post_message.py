@@ -50,7 +50,8 @@ from skein.models.common.storage import (
     gone,
 )
 from skein.models.config.overrides import Overrides
-from skein.models.config.sharing import RULES_CHANGED, SharingStamp, epoch_raised
+from skein.models.config.sharing import RULES_CHANGED, SharingStamp
+from skein.models.directory.user import sharing_changed
 from skein.models.outbox.jobs import MediaJob
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.desk_stays import BegunStay, DeskRequest, asked_in_words, begun
@@ -100,8 +101,7 @@ class NewMessage(Value):
             person's route and SEEN watermark as they are.
         errand_id: The errand whose end the message tells.
         noticed_rules: See `Message`.
-        sharing_stamp: The sharing rules by which the run was told others' words; None if it was
-            told none.
+        sharing_stamp: What the run was told by sharing rules; None for nothing.
         while_active: The item that must be active for the message to be posted.
     """
 
@@ -133,6 +133,11 @@ class NewMessage(Value):
     noticed_rules: tuple[Identifier, ...] = ()
     sharing_stamp: SharingStamp | None = None
     while_active: ActiveItem | None = None
+
+    @property
+    def sharing_checks(self) -> list[Check]:
+        """The checks that what the run was told by sharing rules may still be told."""
+        return self.sharing_stamp.unchanged(self.tenant) if self.sharing_stamp is not None else []
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
         """Return the keys of the idempotency records under the sender's own id and former ids."""
@@ -286,12 +291,11 @@ class Chats:
         record = IdempotencyRecord.of(message)
         commit = Commit([Put(record.key, record.to_item(), gone(now))])
         commit.writes.extend(Check(key, gone(now)) for key in new.record_keys(sender.formerly)[1:])
-        if new.sharing_stamp is not None:
-            commit.writes.append(new.sharing_stamp.unchanged(new.tenant))
+        commit.writes.extend(new.sharing_checks)
         if new.while_active is not None:
             commit.writes.append(new.while_active.still_active)
         if message.keeps:
-            commit.writes.append(epoch_raised(new.tenant))
+            commit.writes.append(sharing_changed(new.tenant, new.sender.id))
         stay = self._stay_begun_by(message, new, snapshot.chat, now)
         counters = counted(
             snapshot,
@@ -358,15 +362,15 @@ class Chats:
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # retry: the message may be stored
         except ConditionFailed as failure:
-            records = range(1 + len(sender.formerly))
-            posted_before = not failure.failed.isdisjoint(records)
+            records = 1 + len(sender.formerly)
+            checked = records + len(new.sharing_checks)
+            posted_before = not failure.failed.isdisjoint(range(records))
             earlier = self.earlier(new, sender.formerly) if posted_before else None
             if earlier is not None:
                 return earlier
-            stamped = new.sharing_stamp is not None
-            if stamped and len(records) in failure.failed:
+            if not failure.failed.isdisjoint(range(records, checked)):
                 raise ReadersChanged(RULES_CHANGED) from failure
-            if new.while_active is not None and len(records) + stamped in failure.failed:
+            if new.while_active is not None and checked in failure.failed:
                 raise NotActive("nothing was posted") from failure
             if len(commit.writes) in failure.failed:
                 raise ExtraWriteFailed("nothing was posted") from failure

@@ -12,7 +12,6 @@ from skein.models.config.sharing import (
     RulesVersion,
     SharingRule,
     SharingRules,
-    epoch_raised,
 )
 from skein.ports import Table
 from skein.services.common.optimistic import revise
@@ -22,15 +21,6 @@ def read_rules(table: Table, tenant: str) -> SharingRules:
     """Return a tenant's rules; none if there never was one."""
     item = table.get(SharingRules.key_of(tenant))
     return SharingRules.from_item(item) if item is not None else SharingRules(tenant=tenant)
-
-
-def rules_asked_again(table: Table, tenant: str) -> list[Write]:
-    """Return the write after which runs that were told words ask the rules again before they post.
-
-    There is none for a tenant that never had a rule. A change of people needs it: their roles, a
-    merge or an erasure.
-    """
-    return [epoch_raised(tenant)] if table.get(SharingRules.key_of(tenant)) is not None else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
-from skein.services.config.rule_versions import rules_asked_again
 from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
 from skein.services.directory.display_names import Renaming
 from skein.services.directory.name_index import indexed, reindexed
@@ -180,8 +179,8 @@ class Users:
         wanted = dict(change.given)
         roles = self._roles_after(user, wanted.pop("roles", None))
         given = set_by_operator(user, wanted)
-        if roles != user.roles:
-            given["roles"] = roles
+        if roles != user.roles:  # a new role counts, too: it can bring a second subject
+            given |= {"roles": roles, **user.next_sharing}
         if not given:
             return user
         if "phones" in given:
@@ -196,8 +195,6 @@ class Users:
         if revised.as_member != user.as_member:
             self.renaming.announce(tenant, user.as_member.ref)
         writes: list[Write] = [write]
-        if revised.roles != user.roles:  # a new role counts, too: it can bring a second subject
-            writes.extend(rules_asked_again(self.table, user.tenant))
         writes.extend(
             Delete(AddressOwner.key_of(tenant, address), any_of(Missing(), Is("user_id", user_id)))
             for address in gone

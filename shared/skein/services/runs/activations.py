@@ -13,7 +13,7 @@ from skein.errors import ConditionFailed, ReadersChanged
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
-from skein.models.config.sharing import RULES_CHANGED
+from skein.models.config.sharing import RULES_CHANGED, SharingStamp
 from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
 from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.ports import Clock, Metrics, Table
@@ -54,6 +54,7 @@ def recording(
     *,
     shown: ShownHistory | None,
     held: HeldContent | None = None,
+    sharing: SharingStamp | None = None,
     borrowed: ShownStaging | None = None,
     marks: Sequence[RunMark] = (),
     thread_id: str | None = None,
@@ -61,12 +62,13 @@ def recording(
 ) -> Recording:
     """Build the writes that record a step.
 
-    `shown`, `held` and `thread_id` count only if the step is its activation's first.
+    `shown`, `held`, `sharing` and `thread_id` count only if the step is its activation's first.
 
     Args:
         step: The step, with the prompt if it is the activation's first.
         shown: The chat that the prompt showed, and up to which message; None for no chat.
         held: The content that the prompt held, with its audience.
+        sharing: What the prompt told by sharing rules.
         borrowed: The borrowed context that the prompt held, if any.
         marks: The marks of the prompt and of the answer.
         thread_id: The active thread of the prompt.
@@ -78,10 +80,11 @@ def recording(
         model=claim.run.model if step.model == FIXED_ANSWER else step.model,
         shown=shown if step.prompt is not None else claim.run.shown,
         held=held if step.prompt is not None else claim.run.held,
+        sharing=sharing if step.prompt is not None else claim.run.sharing,
         borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
         marks=tuple(dict.fromkeys([*claim.run.marks, *marks])),
     )
-    names = ["steps_taken", "usage", "model", "shown", "held", "borrowed", "marks"]
+    names = ["steps_taken", "usage", "model", "shown", "held", "sharing", "borrowed", "marks"]
     if step.prompt is not None:
         changed = changed.with_run(active_thread_id=thread_id)
         names.append("active_thread_id")
@@ -132,7 +135,7 @@ class Activations:
                 claim,
                 step_recording.changes,
                 own=step_recording.own_writes,
-                shared=[stamp.unchanged(claim.run.tenant)] if stamp is not None else (),
+                shared=stamp.unchanged(claim.run.tenant) if stamp is not None else (),
             )
         except ConditionFailed as failure:
             raise ReadersChanged(RULES_CHANGED) from failure
@@ -152,7 +155,7 @@ class Activations:
         item = step.to_item()
         made: dict[str, Any] = {name: item.get(name) for name in RESULT_FIELDS}
         kept = Update(step.key, set=made)
-        names = ("sent", "tools", "active_chat_id", "active_thread_id", "held", "marks")
+        names = ("sent", "tools", "active_chat_id", "active_thread_id", "held", "sharing", "marks")
         write_claimed(self.table, claim, stored_of(claim, *names), own=[kept, *also])
 
     def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
