@@ -105,13 +105,13 @@ class RankedHits:
         prepared: The query, with the people whom the passages name.
         lines: The found passages that are readable.
         choice: The messages to read.
-        people: Those whose words sharing rules may tell, as read before the chats of `choice`.
+        authors: Those whose words sharing rules may tell, as read before the chats of `choice`.
     """
 
     prepared: PreparedQuery
     lines: tuple[Line, ...]
     choice: CandidateKeys
-    people: Mapping[Key, Item]
+    authors: Mapping[Key, Item]
 
 
 class Recall:
@@ -240,8 +240,8 @@ class Recall:
         few = few_of_strangers(hits, _sender_of_hit, request.members, most=2 * MAX_OF_STRANGER)
         choice = chosen(request, few, found_refs(postings, request), known)
         told = {User.key_of(request.tenant, line.sender_id) for line in lines if line.by_rule}
-        people = {key: item for key, item in rule_items.items() if key in told}
-        return RankedHits(prepared, tuple(lines), choice, people)
+        authors = {key: item for key, item in rule_items.items() if key in told}
+        return RankedHits(prepared, tuple(lines), choice, authors)
 
     def read(self, choice: CandidateKeys) -> dict[Key, Item]:
         """Read the chosen messages with their chats: one batch, or two for a large budget."""
@@ -268,7 +268,7 @@ class Recall:
             known: Items that were read for something else.
         """
         request, prepared = searching.request, candidates.prepared
-        shown = _Shown(request, {**known, **items, **candidates.people})
+        shown = _Shown(request, {**known, **items, **candidates.authors})
         memories = candidates.choice.memories
         read = {
             ref: entry

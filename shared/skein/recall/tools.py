@@ -60,7 +60,7 @@ def recall(
             shown=asked_refs(run),
             thorough=True,
             reader_rules=reader_rules,
-            told=frozenset(run.sharing_stamp.people if run.sharing_stamp is not None else ()),
+            told=frozenset(run.sharing_stamp.versions if run.sharing_stamp is not None else ()),
         )
     )
     for entry in found.entries:

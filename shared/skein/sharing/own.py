@@ -10,9 +10,9 @@ from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.sharing import SharingState
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Is, Query, Update
-from skein.models.config.sharing import SharingRule
+from skein.models.config.sharing import SharingRule, sharing_changed
 from skein.models.directory.role import Role
-from skein.models.directory.user import User, sharing_changed
+from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering, telling
 from skein.services.chat_state.snapshot import read_chat

@@ -11,6 +11,7 @@ from skein.models.common.base import (
     Stored,
     Tenant,
     key_part,
+    person_key,
     rfc3339,
 )
 from skein.models.common.storage import Item, Key, SortKeyPrefix
@@ -47,7 +48,7 @@ class DisclosureRecord(Stored):
     @staticmethod
     def partition_of(tenant: str, author_id: str) -> str:
         """Return the key of the partition of a person's records."""
-        return f"{key_part(tenant)}#USER#{key_part(author_id)}"
+        return person_key(tenant, author_id).pk
 
     @staticmethod
     def key_of(

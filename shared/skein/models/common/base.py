@@ -18,6 +18,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from skein.models.common.storage import META, Key
+
 
 def to_utc(moment: datetime) -> datetime:
     """Return `moment` in UTC with whole milliseconds, the precision that is stored.
@@ -142,6 +144,11 @@ def _reference(kind: MemberKind, member_id: str) -> MemberRef:
 def key_part(text: str) -> str:
     """Escape `text` for use between the `#` of a key, so that keys are unambiguous."""
     return text.replace("%", "%25").replace("#", "%23")
+
+
+def person_key(tenant: str, user_id: str) -> Key:
+    """Return the key of a person's record."""
+    return Key(f"{key_part(tenant)}#USER#{key_part(user_id)}", META)
 
 
 def stable_hash(text: str) -> int:

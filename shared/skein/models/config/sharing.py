@@ -7,19 +7,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Protocol, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
-from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, Value, key_part
+from skein.models.common.base import (
+    Identifier,
+    Instant,
+    Name,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+    person_key,
+)
 from skein.models.common.json_types import JsonBool
-from skein.models.common.storage import Check, Exists, Is, Item, Key, SortKeyPrefix, all_of
-from skein.models.directory.role import RoleName
-from skein.models.directory.user import User
+from skein.models.common.storage import Check, Exists, Is, Item, Key, SortKeyPrefix, Update, all_of
 
 MAX_RULES = 100  # of a tenant, without those that have ended
 LAST_VERSION = 99_999_999
 MAX_PEOPLE = 30  # readers and told people of one run; each post checks the version of each
 MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
 RULES_CHANGED = "what the run was told may not be told any more"
+
+
+RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
 
 
 class BatchReader(Protocol):
@@ -142,31 +152,33 @@ class SharingStamp(Value):
 
     Attributes:
         epoch: The epoch of the rules when they were read.
-        people: The sharing versions of the readers and of those whose words were told, by id.
+        versions: The sharing versions of the readers and of those whose words were told, by id.
         ends_at: The first end of one of the rules that told words; None if none of them ends.
     """
 
     epoch: int
-    people: dict[Identifier, int]
+    versions: dict[Identifier, int]
     ends_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
 
     @classmethod
-    def of(cls, epoch: int, people: Mapping[str, int], rules: Iterable[SharingRule]) -> Self:
+    def of(cls, epoch: int, versions: Mapping[str, int], rules: Iterable[SharingRule]) -> Self:
         """Return the stamp of what some rules told, with the versions as they were read."""
         ends = (rule.ends_at for rule in rules if rule.ends_at is not None)
-        return cls(epoch=epoch, people=dict(people), ends_at=min(ends, default=None))
+        return cls(epoch=epoch, versions=dict(versions), ends_at=min(ends, default=None))
 
     def joined(self, other: "SharingStamp | None") -> "SharingStamp":
         """Return the stamp of all that both told."""
         if other is None:
             return self
         ends = [at for at in (self.ends_at, other.ends_at) if at is not None]
-        people = {
-            user_id: min(each.people[user_id] for each in (self, other) if user_id in each.people)
-            for user_id in {**self.people, **other.people}
+        versions = {
+            user_id: min(
+                each.versions[user_id] for each in (self, other) if user_id in each.versions
+            )
+            for user_id in {**self.versions, **other.versions}
         }
         return SharingStamp(
-            epoch=min(self.epoch, other.epoch), people=people, ends_at=min(ends, default=None)
+            epoch=min(self.epoch, other.epoch), versions=versions, ends_at=min(ends, default=None)
         )
 
     def has_ended(self, moment: datetime) -> bool:
@@ -176,25 +188,34 @@ class SharingStamp(Value):
     def unchanged(self, tenant: str) -> list[Check]:
         """Return the checks that nothing of it was withdrawn since it was read."""
         checks = [Check(SharingRules.key_of(tenant), Is("epoch", self.epoch))]
-        for user_id, version in self.people.items():
+        for user_id, version in self.versions.items():
             same = all_of(Exists(), Is("sharing_version", version or None))
-            checks.append(Check(User.key_of(tenant, user_id), same))
+            checks.append(Check(person_key(tenant, user_id), same))
         return checks
 
     def holds(self, table: BatchReader, tenant: str, now: datetime) -> bool:
         """Read whether all of it may still be told."""
         rules_key = SharingRules.key_of(tenant)
-        people = {User.key_of(tenant, each): version for each, version in self.people.items()}
+        people = {person_key(tenant, each): version for each, version in self.versions.items()}
         found = table.get_many([rules_key, *people])
         return (
             not self.has_ended(now)
             and rules_key in found
             and SharingRules.from_item(found[rules_key]).epoch == self.epoch
             and all(
-                key in found and User.from_item(found[key]).sharing_version == version
+                key in found and found[key].get("sharing_version", 0) == version
                 for key, version in people.items()
             )
         )
+
+
+def sharing_changed(tenant: str, user_id: str) -> Update:
+    """Return the write that raises the sharing version of a person, who must have a record.
+
+    Runs that were told the person's words then build their prompts again before they post.
+    """
+    added = {"sharing_version": 1, "version": 1}
+    return Update(person_key(tenant, user_id), add=added, condition=Exists())
 
 
 class RulesVersion(Stored):

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Value
+from skein.models.config.sharing import RoleName
 
 MAX_ROLES = 10  # of one person, at a time
 MAX_KEPT = 40  # of one person, with those that have ended
-
-RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0-9 _-]{0,39}$")]
 
 
 class Role(Value):

@@ -14,10 +14,11 @@ from skein.models.common.base import (
     Stored,
     Tenant,
     key_part,
+    person_key,
 )
 from skein.models.common.person_names import NameSource, split_tag, tagged
 from skein.models.common.quiet_hours import QuietHours
-from skein.models.common.storage import META, Exists, Item, Key, Update
+from skein.models.common.storage import Item, Key
 from skein.models.common.time_zone import TimeZone
 from skein.models.directory.profile_change import ProfileChange
 from skein.models.directory.role import HeldRole
@@ -88,7 +89,7 @@ class User(UserFields, NamedModel, Stored):
     @staticmethod
     def key_of(tenant: str, user_id: str) -> Key:
         """Return the key of a person."""
-        return Key(f"{key_part(tenant)}#USER#{key_part(user_id)}", META)
+        return person_key(tenant, user_id)
 
     @property
     def key(self) -> Key:
@@ -156,15 +157,6 @@ class Merge(Stored):
     def to_item(self, due_at: datetime) -> Item:
         """Return the merge as table attributes, with its due pointer at `due_at`."""
         return self.attributes() | due_pointer("merge", self.key, due_at)
-
-
-def sharing_changed(tenant: str, user_id: str) -> Update:
-    """Return the write that raises the sharing version of a person, who must have a record.
-
-    Runs that were told the person's words then build their prompts again before they post.
-    """
-    added = {"sharing_version": 1, "version": 1}
-    return Update(User.key_of(tenant, user_id), add=added, condition=Exists())
 
 
 def users_relation(tenant: str) -> str:

@@ -19,7 +19,8 @@ from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update, Write
 from skein.models.config.overrides import TenantSettings
-from skein.models.directory.user import User, sharing_changed
+from skein.models.config.sharing import sharing_changed
+from skein.models.directory.user import User
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import InvitationJob, Job, RecallJob
 from skein.models.runs.run import Run

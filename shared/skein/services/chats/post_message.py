@@ -50,8 +50,7 @@ from skein.models.common.storage import (
     gone,
 )
 from skein.models.config.overrides import Overrides
-from skein.models.config.sharing import RULES_CHANGED, SharingStamp
-from skein.models.directory.user import sharing_changed
+from skein.models.config.sharing import RULES_CHANGED, SharingStamp, sharing_changed
 from skein.models.outbox.jobs import MediaJob
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.desk_stays import BegunStay, DeskRequest, asked_in_words, begun
