@@ -35,10 +35,10 @@ from skein.adapters.system import SystemClock
 from skein.adapters.tokens import Tokens
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
 from skein.models.outbox.jobs import RecallJob
+from skein.models.visibility.audience import OPEN
 from skein.recall.candidates import RecallRequest
 from skein.recall.indexing import RecallIndexing
 from skein.recall.passage_commit import PassageCommits

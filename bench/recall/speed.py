@@ -18,8 +18,8 @@ from bench.recall.large_set import KINDS, MESSAGES, large_set
 from local.sqlite.vectors import SqliteVectors
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
-from skein.models.common.ownership import owned_partition
 from skein.models.common.vector_search import VectorSearch
+from skein.models.visibility.ownership import owned_partition
 from tests.support.builders import embeddings
 
 PARTITION = owned_partition(TENANT, AGENT.id, None)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.sharing.stories import AGENT, Question, Story, domains_in, halves
-from skein.services.chat_state.sharing_rules import MAX_PARTITIONS
+from skein.services.visibility.sharing_rules import MAX_PARTITIONS
 
 FILE = Path(__file__).with_name("rules.json")
 MOST = 30  # of a domain

@@ -9,8 +9,8 @@ from routes.audited import note_seen
 from skein.bootstrap import service
 from skein.errors import Forbidden, Unprocessable
 from skein.models.common.base import EntityId
-from skein.models.common.ownership import Owner, Reach
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import Owner, Reach
 from skein.privacy.models.audit import MAX_REASON, MIN_REASON
 from skein.services.chats.views import ChatViews
 from skein.services.directory.agents import Agents

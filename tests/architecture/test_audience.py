@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from skein.models.common.audience import Origin
 from skein.models.common.base import Stored, Value
-from skein.models.common.ownership import OwnedItem, Readers
 from skein.models.runs.run import Run, SentMessage
+from skein.models.visibility.audience import Origin
+from skein.models.visibility.ownership import OwnedItem, Readers
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.workspace.models.document import Document
@@ -282,7 +282,7 @@ def test_who_was_there_is_asked_in_one_way() -> None:
     assert by_hand == {
         "agent/reading/reader.py",
         "outreach/outreaches.py",  # the people of a request
-        "services/runs/disclosure.py",
+        "services/visibility/disclosure.py",
     }
 
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
-from skein.models.common.ownership import DerivedItem
 from skein.models.common.storage import Check, Item, Key, Write
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import DerivedItem
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.workspace.models.document import Document

@@ -4,10 +4,10 @@ from difflib import unified_diff
 
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
-from skein.models.common.audience import may_show
-from skein.models.common.ownership import DerivedItem
-from skein.models.common.provenance import digest_of
 from skein.models.runs.run import HeldContent, Run
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.ownership import DerivedItem
+from skein.models.visibility.provenance import digest_of
 from skein.workspace.models.document import Document
 from skein.workspace.models.thread import Thread
 from tests.attacks.cast import ORDERS, named, titled, words

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from skein.models.common.address import phone_address
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
 from skein.models.directory.address_index import AddressOwner
+from skein.models.visibility.ownership import owned_partition
 from skein.workspace.models.thread import Thread
 from tests.attacks.cast import AGENTS, SECRETS, named, titled
 from tests.attacks.files import files_in, words_in

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import DerivedItem
 from skein.models.common.person_names import split_tag, tagged
-from skein.models.common.provenance import digest_of
 from skein.models.directory.user import User
+from skein.models.visibility.ownership import DerivedItem
+from skein.models.visibility.provenance import digest_of
 from skein.planning.models.plan import Plan
 from skein.privacy.models.erasure import NamedTexts
 from skein.services.chat_state.person_choices import read_choices

@@ -25,13 +25,13 @@ from skein.models.chats.choice import YES
 from skein.models.chats.desk import DraftKind, Holder
 from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.outbox.jobs import ConsentJob, ErrandJob, Job, NumberCodeJob, RecallJob, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
+from skein.models.visibility.ownership import Owner
 from skein.planning.plan_chats import PlanChats
 from skein.privacy.erasure_preview import ErasurePreviews
 from skein.services.background.engine import J, Task

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from skein.errands import meeting_work
 from skein.models.chats.errand import Errand
 from skein.models.common.storage import Write
-from skein.services.runs import disclosure
+from skein.services.visibility import disclosure
 from tests.attacks.cast import ALICES, BOBS_PHONE, PAIR, words
 from tests.attacks.errand_stories import errand_stories
 from tests.attacks.known_errands import ERRANDS

@@ -28,16 +28,16 @@ from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.consent import Consent
 from skein.models.chats.person_choices import MAX_OPEN, OpenChoice, PersonChoices
 from skein.models.common.address import phone_address
-from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Actor as ItemActor
-from skein.models.common.ownership import Readers
-from skein.models.common.provenance import Authors, Insiders
 from skein.models.common.storage import Delete, Put
 from skein.models.directory import user as directory_user
 from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import Merge, User
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Actor as ItemActor
+from skein.models.visibility.ownership import Readers
+from skein.models.visibility.provenance import Authors, Insiders
 from skein.own_tools import rights
 from skein.own_tools.ledger import CallLedger
 from skein.ports import Table
@@ -45,7 +45,6 @@ from skein.privacy import erasure_rules
 from skein.privacy.forgetting import Forgettings
 from skein.recall import indexing
 from skein.recall import search as recall_search
-from skein.services.chat_state.sharing_rules import PersonRoles
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats import opening
 from skein.services.chats.ownership import Actor as ChatActor
@@ -53,8 +52,9 @@ from skein.services.choices import consents, wording
 from skein.services.choices.asking import Asking
 from skein.services.common.pagination import items_under
 from skein.services.directory.number_codes import NumberCodes
-from skein.services.runs import disclosure
 from skein.services.runs.claim import Claim
+from skein.services.visibility import disclosure
+from skein.services.visibility.sharing_rules import PersonRoles
 from skein.workspace import document_edits
 from skein.workspace.document_edits import check_listed
 from skein.workspace.models.document import DocumentReach

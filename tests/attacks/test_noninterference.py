@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from skein.desk import tools
-from skein.services.runs import disclosure
+from skein.services.visibility import disclosure
 from skein.workspace.models.document import Document
 from tests.attacks.cast import (
     ALICE,

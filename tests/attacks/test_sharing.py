@@ -9,18 +9,18 @@ from hypothesis import find, given, seed, settings
 from hypothesis import strategies as st
 
 from skein.models.chats.chat import Chat
-from skein.models.chats.sharing import SharingState
-from skein.models.common.audience import may_show
-from skein.models.common.ownership import DerivedItem, Readers
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Check, Exists
-from skein.models.config.sharing import SharingRule, SharingRules, SharingStamp
 from skein.models.directory.user import User
 from skein.models.runs.run import Run
-from skein.services.chat_state.sharing_rules import PersonRoles, ReaderRules, SaidMessage
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.ownership import DerivedItem, Readers
+from skein.models.visibility.provenance import Authors
+from skein.models.visibility.sharing_rules import SharingRule, SharingRules, SharingStamp
+from skein.models.visibility.talk import SharingState
 from skein.services.chats import administration
 from skein.services.runs.activations import Activations, Recording
 from skein.services.runs.claim import Claim
+from skein.services.visibility.sharing_rules import PersonRoles, ReaderRules, SaidMessage
 from tests.attacks.cast import BOBS, CAROL, words
 from tests.attacks.known_sharing import SHARED
 from tests.attacks.search import leak_in, search

@@ -8,13 +8,13 @@ from typing import Any
 import service_webhook
 from skein.agent.tools import TOOLS
 from skein.inbound.webhook_signature import secret_of, sign
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Key, Put, Query
 from skein.models.directory.webhook_service import WebhookService
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Resume
+from skein.models.visibility.ownership import Owner
 from skein.services.chat_state.person_choices import read_choices
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sweeps import Sweep

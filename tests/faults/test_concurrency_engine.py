@@ -12,7 +12,6 @@ from skein.errors import RateLimited
 from skein.models.chats.chat import Chat
 from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Query, Update
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat
@@ -20,6 +19,7 @@ from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
 from skein.models.quotas.limit import DAY, Allowance
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import Owner
 from skein.services.quotas.token_budget import TokenBudgets, payer_keys
 from skein.services.runs.claim import Claim
 from skein.services.runs.policy import WAIT_SECONDS

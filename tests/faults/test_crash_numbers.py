@@ -7,14 +7,14 @@ import pytest
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.common.address import phone_address
-from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner, owned_partition
 from skein.models.common.storage import Query
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line
 from skein.models.directory.user import Merge
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner, owned_partition
 from skein.services.chats.post_message import PostedMessage
 from skein.services.directory import address_detach as silence
 from skein.workspace.document_edits import Author

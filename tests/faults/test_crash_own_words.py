@@ -4,10 +4,10 @@ import json
 
 import admin_api
 from skein.models.chats.chat import chat_partition
-from skein.models.chats.sharing import SharingState
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query, Update
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.ownership import owned_partition
+from skein.models.visibility.talk import SharingState
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import RecallPassage
 from skein.settings import Settings

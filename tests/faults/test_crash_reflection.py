@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import background_finder
 from skein.memory.models.memory import Memory
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, every_death
 from tests.faults.sampling import Share

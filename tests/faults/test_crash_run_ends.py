@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import pytest
 
-from skein.models.common.ownership import Reach
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.ownership import Reach
 from tests.faults.deployment import every_death
 from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep

@@ -10,7 +10,7 @@ import pytest
 import sms_webhook
 from skein.models.chats.choice import YES, Destination, Proposal
 from skein.models.chats.consent import ConsentData
-from skein.models.common.audience import Audience
+from skein.models.visibility.audience import Audience
 from skein.prompts import render
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.choices.asking import Asking, NewChoice

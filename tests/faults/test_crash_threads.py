@@ -1,10 +1,10 @@
 """Threads begun, taken up, carried on and completed, with a death at every single call."""
 
 from skein.agent.tools import TOOLS
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import Authors
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import Authors
 from skein.settings import Settings
 from skein.workspace.models.document import DocumentReach, Folder
 from skein.workspace.models.thread import Thread, ThreadRunLink

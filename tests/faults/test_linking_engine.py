@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 
 from skein.models.api.directory import NewUser
-from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.services.chats.post_message import PostedMessage
 from tests.support.builders import TENANT, live
 from tests.support.number_codes import link_number

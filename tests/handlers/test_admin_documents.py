@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.audience import Audience
+from skein.models.visibility.audience import Audience
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
 from tests.support.api_client import WHY, Client

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.directory.agent import Agent
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from tests.support.api_client import WHY, Answer, Client, operator
 from tests.support.builders import NOON, TENANT, World, bot, live, person
 

@@ -7,10 +7,10 @@ import pytest
 
 from skein.errors import Conflict
 from skein.memory.models.memory import JOURNAL_DAYS
-from skein.models.common.audience import OPEN
 from skein.models.common.base import rfc3339
-from skein.models.common.ownership import Actor, Owner, Reach
-from skein.models.common.provenance import MadeFrom
+from skein.models.visibility.audience import OPEN
+from skein.models.visibility.ownership import Actor, Owner, Reach
+from skein.models.visibility.provenance import MadeFrom
 from tests.handlers.test_admin_intents import ANN, TEAM
 from tests.support.api_client import WHY, Client
 from tests.support.builders import NOON, TENANT, World, bot, person

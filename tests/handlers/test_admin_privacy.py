@@ -9,10 +9,10 @@ import pytest
 
 import admin_api
 import background_worker
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import MadeFrom
 from skein.models.outbox.jobs import ErasureJob
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import MadeFrom
 from skein.privacy.export import ExportCursor
 from tests.support.agents import COACH
 from tests.support.api_client import Client, operator, recorded

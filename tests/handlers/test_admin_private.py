@@ -6,10 +6,10 @@ import pytest
 
 import admin_api
 from skein.errors import Ambiguous
-from skein.models.common.audience import Audience
 from skein.models.common.base import rfc3339
-from skein.models.common.ownership import Owner
 from skein.models.directory.profile_change import ProfileSource
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.privacy.audit_log import MAX_TRANSACTION, AuditedAction
 from skein.privacy.models.audit import AuditEntry
 from skein.services.common.optimistic import revise

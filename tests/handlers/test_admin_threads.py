@@ -8,10 +8,10 @@ import pytest
 from skein.agent.tools import TOOLS
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Update
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner
 from tests.support.agents import END
 from tests.support.api_client import WHY, Client
 from tests.support.builders import NOON, TENANT, World, bot, person

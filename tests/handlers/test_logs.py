@@ -29,9 +29,9 @@ from skein.errors import Unavailable
 from skein.logs import Crashed
 from skein.masking import masked
 from skein.models.common.address import phone_address
-from skein.models.common.ownership import Owner
 from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import QueueName
+from skein.models.visibility.ownership import Owner
 from skein.services.replies.final_message import FinalMessages
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets

@@ -29,7 +29,6 @@ from skein.logs import Crashed
 from skein.models.chats.chat import Media, Message
 from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import rfc3339
-from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Put, Update
 from skein.models.delivery.sms import InboundSms, StatusReport
@@ -38,6 +37,7 @@ from skein.models.directory.line import Line
 from skein.models.outbox.jobs import DeliveryJob, RunJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import Owner
 from skein.planning import firing
 from skein.services.chats.post_message import Chats
 from skein.services.runs import wakeups

@@ -6,9 +6,9 @@ import admin_api
 import background_finder
 import background_worker
 from skein.memory.models.memory import JOURNAL_DAYS, REFLECTION_LEAD
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
 from skein.models.outbox.jobs import ReflectionJob
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from tests.support.api_client import WHY, Client, recorded
 from tests.support.builders import TENANT, World, person
 from tests.support.webhooks import invoke

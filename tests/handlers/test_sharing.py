@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from skein.models.common.storage import Update
-from skein.models.config.sharing import MAX_RULES, SharingRules
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.sharing_rules import MAX_RULES, SharingRules
 from tests.support.api_client import Client
 from tests.support.builders import TENANT
 from tests.support.family import EMMA, RINA, TOM, Family, chat_of

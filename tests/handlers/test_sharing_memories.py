@@ -7,9 +7,9 @@ import pytest
 
 import admin_api
 from skein.models.chats.chat import chat_partition
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Delete, Query
 from skein.models.outbox.jobs import ConsolidationJob
+from skein.models.visibility.ownership import owned_partition
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import RecallPassage
 from skein.services.chats.consolidation_schedule import MAX_FAILURES

@@ -10,11 +10,11 @@ from skein.errors import ReadersChanged
 from skein.models.common.address import phone_address
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.storage import Put
-from skein.models.config.sharing import SharingStamp
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import User
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.models.visibility.sharing_rules import SharingStamp
 from skein.recall import search
 from skein.services.replies.sharing_notices import MAX_LISTED
 from tests.support.api_client import Client

@@ -28,20 +28,20 @@ from skein.models.chats.consent import Consent, ConsentData
 from skein.models.chats.desk import Holder
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
-from skein.models.chats.sharing import SharingState
 from skein.models.chats.summary import Summary
 from skein.models.common.address import Route
-from skein.models.common.audience import OPEN as OPEN_TO_ALL
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Item, Key, Put, Update
-from skein.models.config.sharing import SharingParty, SharingRuleFields
 from skein.models.directory.address_index import TextConsent
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.role import HeldRole
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import RecallJob
+from skein.models.visibility.audience import OPEN as OPEN_TO_ALL
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import Authors
+from skein.models.visibility.sharing_rules import SharingParty, SharingRuleFields
+from skein.models.visibility.talk import SharingState
 from skein.outreach.api import NewOutreach
 from skein.outreach.outreaches import Outreaches
 from skein.privacy.audit_log import AuditedAction

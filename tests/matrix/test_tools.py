@@ -14,10 +14,10 @@ from skein.interface.tool import tool as tool_of
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Chat
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Update
 from skein.models.directory.user import User
 from skein.models.runs.step import ToolResult
+from skein.models.visibility.ownership import owned_partition
 from skein.recall.models.stored import Posting
 from tests.matrix.arguments import CASES, arguments_of, refs_of, spelled
 from tests.matrix.households import Neighbours, Place

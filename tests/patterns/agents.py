@@ -3,10 +3,10 @@
 from skein.agent.replay import Replays
 from skein.memory.search import MemorySearch
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
-from skein.models.common.ownership import Owner, Reach
 from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import TokenUsage
+from skein.models.visibility.ownership import Owner, Reach
 from skein.planning.firing import Firing
 from skein.privacy.audit_log import AuditedAction
 from skein.services.chats.message_reasons import ReasonViews

@@ -4,7 +4,6 @@ from skein.agent.reading.fallback import read_degraded
 from skein.agent.reading.reader import prefetch_keys
 from skein.interface.tool_context import Activation
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Update
@@ -14,6 +13,7 @@ from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import HeldContent
 from skein.models.runs.step import Step, ToolResult
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import OPEN
 from skein.own_tools.ledger import CallLedger
 from skein.services.chats.post_message import NewMessage
 from skein.services.quotas.token_budget import TokenBudgets

@@ -11,9 +11,9 @@ from skein.memory.consolidation import ConsolidationTask
 from skein.memory.models.memory import JOURNAL_DAYS
 from skein.memory.reflection import ReflectionTask
 from skein.models.chats.summary import Summary
-from skein.models.common.ownership import Owner
 from skein.models.outbox.jobs import ConsolidationJob, Job, MediaJob, ReflectionJob, SummaryJob
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.ownership import Owner
 from skein.services.background.engine import Task
 from skein.settings import Settings
 from skein.summaries.agent_summary import AgentSummaries

@@ -34,9 +34,7 @@ from skein.memory.models.records import ConsolidationRecord
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.membership import Membership
 from skein.models.common.address import Route, phone_address
-from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import Reach, owned_partition
 from skein.models.common.storage import Put, Query
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import AddressOwner
@@ -44,6 +42,7 @@ from skein.models.directory.agent import Agent
 from skein.models.directory.assigned_number import AssignedNumber
 from skein.models.directory.line import Line
 from skein.models.directory.user import User
+from skein.models.items.agent_item import AgentItem
 from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import (
     ConsentJob,
@@ -69,6 +68,7 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import Reach, owned_partition
 from skein.outreach.sending import OutreachSender
 from skein.privacy.forgetting import Forgettings
 from skein.services.background.engine import J, Task

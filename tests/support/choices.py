@@ -6,8 +6,8 @@ from typing import Any
 from skein.models.chats.choice import NO, YES, Choice, Destination, Option, Proposal
 from skein.models.chats.consent import ConsentData
 from skein.models.chats.person_choices import PersonChoices
-from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
+from skein.models.visibility.audience import OPEN
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.chats.post_message import PostedMessage
 from skein.services.choices.answering import Answering

@@ -7,12 +7,12 @@ from functools import cache
 from typing import Any
 
 from skein.models.api.directory import NewUser
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Item, Key, Put
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RecallJob
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.privacy.models.erasure import Erasure, NamedTexts
 from tests.support.agents import COACH, DESIGNER, actor
 from tests.support.agents import settle as settle_at_once

@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Any
 
 import admin_api
-from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import Authors, MadeFrom
 from skein.models.common.storage import Put
-from skein.models.config.sharing import SharingRules
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import RecallJob
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.provenance import Authors, MadeFrom
+from skein.models.visibility.sharing_rules import SharingRules
 from skein.recall.models.own_words import OwnWordsMemory
 from tests.support.api_client import Client
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person

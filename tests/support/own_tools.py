@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from skein.models.common.audience import OPEN
 from skein.models.common.http import HttpAnswer, HttpRequest
-from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Put
+from skein.models.runs.requested_call import RequestedCall
 from skein.models.runs.run import run_id_in
+from skein.models.visibility.audience import OPEN
 from skein.own_tools.models.approval import DECIDE_WITHIN, ToolApproval
 from skein.own_tools.models.server_tool import ServerTool
 from skein.own_tools.models.tool import OwnTool, OwnToolVersion

@@ -11,10 +11,10 @@ from typing import Any
 
 from skein.models.common.address import phone_address
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put, Update
 from skein.models.directory.user import User
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.ownership import Owner
 from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls

@@ -5,13 +5,13 @@ from zoneinfo import ZoneInfo
 
 from skein.errors import Unavailable
 from skein.models.chats.chat import Chat
-from skein.models.common.ownership import scopes_at
 from skein.models.common.storage import Item
 from skein.models.common.vector_search import VectorSearch
 from skein.models.outbox.jobs import RecallJob
+from skein.models.visibility.ownership import scopes_at
 from skein.recall.candidates import RecallRequest
 from skein.recall.search import Recall, RecallResult
-from skein.services.chat_state.audience import destination_of, scope_of
+from skein.services.visibility.audience import destination_of, scope_of
 from tests.support.builders import LONG_INVOCATION, TENANT, World, bot, person
 
 HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()

@@ -9,10 +9,10 @@ from skein.interface.section import Manner, SectionInput
 from skein.interface.timeline import EntryContext
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import OPEN
 from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import OPEN
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.settings import Settings

@@ -42,9 +42,9 @@ MODULES: dict[str, tuple[str, ...]] = {
         "unit/runs/test_waits.py",
     ),
     "interface/budget.py": ("unit/interface/test_budget.py", "unit/sections/test_builder_size.py"),
-    "models/common/audience.py": (
-        "unit/common/test_audience.py",
-        "unit/runs/test_disclosure.py",
+    "models/visibility/audience.py": (
+        "unit/visibility/test_audience.py",
+        "unit/visibility/test_disclosure.py",
     ),
     "services/delivery/sender.py": (
         "unit/delivery/test_sender.py",

@@ -15,7 +15,6 @@ from skein.models.chats import (
     chat,
     consent,
     desk_stay,
-    disclosure,
     errand,
     forgetting,
     idempotency,
@@ -25,12 +24,10 @@ from skein.models.chats import (
     person_choices,
 )
 from skein.models.chats.consolidation import Consolidation
-from skein.models.common import agent_item, ownership, provenance
 from skein.models.common.address import Address
-from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored, rfc3339
 from skein.models.common.storage import Key
-from skein.models.config import overrides, sharing
+from skein.models.config import overrides
 from skein.models.delivery import delivery, media_link, sms, sms_hour
 from skein.models.directory import (
     address_index,
@@ -44,10 +41,14 @@ from skein.models.directory import (
     user,
     webhook_service,
 )
+from skein.models.items import agent_item
 from skein.models.outbox import due
 from skein.models.quotas import limit, usage
 from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility import disclosure, ownership, provenance
+from skein.models.visibility.audience import OPEN
+from skein.models.visibility.sharing_rules import RulesVersion, SharingRules
 from skein.outreach.models import outreach
 from skein.own_tools.models import approval, recorded_call, tool
 from skein.own_tools.models.breaker import ToolBreaker
@@ -425,8 +426,8 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`Allowance` of a tenant": Row(
             limit.Allowance.key_of(TENANT, "all:{shard}"), limit.Allowance
         ),
-        "`SharingRules`": Row(sharing.SharingRules.key_of(TENANT), sharing.SharingRules),
-        "`RulesVersion`": Row(sharing.RulesVersion.key_of(TENANT, 7), sharing.RulesVersion),
+        "`SharingRules`": Row(SharingRules.key_of(TENANT), SharingRules),
+        "`RulesVersion`": Row(RulesVersion.key_of(TENANT, 7), RulesVersion),
         "usage": Row(
             usage.usage_key(TENANT, "{day}", 7)._replace(pk=f"{USAGE}#{{shard}}"),
             usage.usage_key,

@@ -3524,7 +3524,7 @@ export interface components {
             audience: components["schemas"]["Audience"];
             /** @description The people whose words the prompt and the tool results held, by digest. */
             authors?: components["schemas"]["Authors"];
-            /** @description Whether one of them may be an outsider; see `services/chat_state/insiders.py`. Default: `false`. */
+            /** @description Whether one of them may be an outsider; see `services/visibility/insiders.py`. Default: `false`. */
             outsiders?: boolean;
             /** @description Whether words of people from elsewhere than the current session of that chat were among it. A group has one session. Default: `false`. */
             beyond_session?: boolean;

@@ -11,9 +11,9 @@ from routes.scope import WhyPrivate, check_chat
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
 from skein.recall.api import RebuildResource, RecalledMessage, RecallList
+from skein.recall.preview import RecallPreview
 from skein.recall.rebuild import RecallRebuilds
 from skein.services.config.tenant_settings import TenantSettingsService
-from skein.sharing.preview import RecallPreview
 
 router = ApiRouter("recall", "recall", role="support")
 

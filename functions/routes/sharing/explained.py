@@ -11,7 +11,7 @@ from skein.errors import NotFound, Unprocessable
 from skein.memory.memories import Memories
 from skein.models.api.base import MAX_SEQ
 from skein.models.common.base import EntityId
-from skein.models.common.ownership import DerivedItem, Reach
+from skein.models.visibility.ownership import DerivedItem, Reach
 from skein.planning.goals import Goals
 from skein.planning.plans import Plans
 from skein.services.directory.agents import Agents

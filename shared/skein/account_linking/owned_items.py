@@ -10,9 +10,6 @@ from typing import Any
 
 from skein.errors import ConditionFailed
 from skein.models.chats.chat import Chat
-from skein.models.common.agent_item import revision_key, touched
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import (
     Delete,
     Exists,
@@ -28,7 +25,10 @@ from skein.models.common.storage import (
     at_version,
     key_kind,
 )
+from skein.models.items.agent_item import revision_key, touched
 from skein.models.outbox.due import moved_pointer
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import owned_partition
 from skein.planning.models.plan import Plan
 from skein.ports import Table
 from skein.workspace.document_names import under_free_name

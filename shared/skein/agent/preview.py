@@ -7,13 +7,13 @@ from skein.agent.reading.loader import ContextLoader
 from skein.agent.sections.builder import PromptBuilder
 from skein.agent.tools import offered
 from skein.errors import NotFound
-from skein.models.common.audience import OPEN
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.step import PromptRecord, ToolTokens
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import OPEN
 from skein.ports import Clock, Table
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import chat_of_agent
+from skein.services.visibility.audience import audience_of
 
 PREVIEW = "PREVIEW"  # replaces the ULID in the run's id
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from skein.agent.tools import TOOLS
 from skein.errors import Conflict, NotFound
-from skein.models.common.audience import may_show
 from skein.models.runs.completion import ModelMessage
 from skein.models.runs.step import PromptRecord, Step
+from skein.models.visibility.audience import may_show
 from skein.prompts import render
 from skein.services.runs.queries import RunViews
 from skein.workspace.models.thread import Thread, ThreadRunLink

@@ -19,11 +19,11 @@ from skein.errors import Conflict, Forbidden, NotFound, ReadersChanged
 from skein.interface.reading import Reading
 from skein.live.answer_streams import AnswerStreams
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import may_show
 from skein.models.common.reason import Reason
-from skein.models.config.sharing import RULES_CHANGED
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.sharing_rules import RULES_CHANGED
 from skein.own_tools.asking import Approvals
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
@@ -31,7 +31,7 @@ from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
 from skein.services.replies.sharing_notices import SharingNotices
 from skein.services.runs.activations import Activations
 from skein.services.runs.claim import membership_elsewhere
-from skein.services.runs.disclosure import check_readers
+from skein.services.visibility.disclosure import check_readers
 from skein.settings import Settings
 
 

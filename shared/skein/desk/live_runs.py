@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from skein.errors import Conflict
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
-from skein.models.common.ownership import owned_partition
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key
 from skein.models.runs.run import LIVE_RUN, Run
+from skein.models.visibility.ownership import owned_partition
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.optimistic import optimistic

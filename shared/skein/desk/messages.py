@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from skein.errors import Conflict
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import MemberRef, rfc3339
-from skein.models.common.provenance import Authors
 from skein.models.common.reason import Reason
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.visibility.provenance import Authors
 from skein.ports import Clock, Metrics, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage

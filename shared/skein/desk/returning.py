@@ -19,7 +19,6 @@ from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.desk import Briefing, DeskState
 from skein.models.chats.desk_stay import DeskEnd, DeskStay, is_current
 from skein.models.chats.membership import Membership
-from skein.models.common.provenance import Authors
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Query, Update, Write
 from skein.models.config.desk import DeskSettings
@@ -27,15 +26,16 @@ from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.outbox.jobs import DeskJob, Job
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.provenance import Authors
 from skein.ports import Clock, Ids, Table
 from skein.prompts import render
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.desk_stays import read_stay, silence
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.runs.slots import enqueue
 from skein.services.runs.wakeups import woken_by
+from skein.services.visibility.audience import audience_of
 from skein.settings import Settings
 
 MAX_UNANSWERED = 200  # messages among which a return looks for those without an answer

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, around, one_line
 from skein.models.chats.desk import Briefing
-from skein.models.common.audience import may_show
-from skein.models.common.provenance import Authors
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.provenance import Authors
 from skein.prompts import render
 from skein.services.common.quoting import minute_of, quoted
 

@@ -12,7 +12,7 @@ from skein.models.runs.run import Run
 from skein.services.chat_state.desk_stays import MAX_REASON, MAX_SUMMARY, DeskRequest
 from skein.services.chats.desk_requests import DeskRequests
 from skein.services.chats.own_chats import OwnChats
-from skein.services.runs.disclosure import check_post
+from skein.services.visibility.disclosure import check_post
 
 Reason = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON), LINE
@@ -49,7 +49,7 @@ def ask_a_person(
         whose = {"authors": authors_of(call), "made_from": material_of(call)}
         request = request.model_copy(update=words | whose)
     with refusals_as_tool_errors():
-        check_post(run, call.service(OwnChats).snapshot(run.tenant, chat_id))
+        check_post(run, call.service(OwnChats).snapshot(run.tenant, chat_id).chat)
         asked = call.service(DeskRequests).ask(
             run.tenant, chat_id, request, cause=call.effect, guard=call.activation.claim.guard
         )

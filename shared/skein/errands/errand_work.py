@@ -27,11 +27,11 @@ from skein.models.chats.errand import Errand, ErrandData, ErrandRef
 from skein.models.chats.meeting import Meeting, wake
 from skein.models.chats.names import plain_name
 from skein.models.common.base import MemberRef
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ErrandJob
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.first_contact import Contact, FirstContact, NotNow
@@ -42,7 +42,7 @@ from skein.services.common.optimistic import revise
 from skein.services.common.quoting import in_quotes
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.runs.disclosure import made_for_all
+from skein.services.visibility.disclosure import made_for_all
 from skein.settings import Settings
 
 ANOTHER_TRY = timedelta(hours=1)  # when the model, or the person, is to be asked later

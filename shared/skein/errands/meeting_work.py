@@ -23,11 +23,11 @@ from skein.errors import (
 from skein.models.chats.errand import Errand, ErrandData, ErrandRef, OpenErrand
 from skein.models.chats.meeting import Meeting, first_common
 from skein.models.common.base import MemberRef
-from skein.models.common.provenance import Authors
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Is, Item, Update, Write, all_of
 from skein.models.outbox.due import NOT_DUE, still_due
 from skein.models.outbox.jobs import MeetingJob
+from skein.models.visibility.provenance import Authors
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
@@ -37,7 +37,7 @@ from skein.services.common.optimistic import revise
 from skein.services.common.pagination import read_items
 from skein.services.common.quoting import in_quotes
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.runs.disclosure import made_for_all
+from skein.services.visibility.disclosure import made_for_all
 from skein.settings import Settings
 
 READ_WITHIN = timedelta(minutes=10)  # after the deadline, until the last answers are read

@@ -19,13 +19,12 @@ from skein.models.chats.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef,
 from skein.models.chats.meeting import Meeting
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.chats.names import folded, plain_name
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import effect_id
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run, SentMessage
+from skein.models.visibility.audience import Audience, may_show
+from skein.models.visibility.ownership import effect_id
 from skein.ports import Clock, Table
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.choices.proposals import RunQuestions, person_to_ask
 from skein.services.choices.wording import (
@@ -38,7 +37,8 @@ from skein.services.common.pagination import pages_of_relation
 from skein.services.common.quoting import in_quotes
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.runs.claim import Claim
-from skein.services.runs.disclosure import PRIVATE_ELSEWHERE, may_affect
+from skein.services.visibility.audience import audience_of
+from skein.services.visibility.disclosure import PRIVATE_ELSEWHERE, may_affect
 
 SEARCHED_PAGES = 5  # of 100 chats
 NOBODY_ASKS = "refused: no person of this chat has asked for it"

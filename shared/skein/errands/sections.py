@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
 from skein.models.chats.errand import OpenErrand
-from skein.models.common.audience import may_show
-from skein.models.common.provenance import Authors
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.provenance import Authors
 from skein.services.common.quoting import quoted
 
 MAX_SHOWN = 20

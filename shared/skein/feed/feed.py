@@ -29,12 +29,12 @@ from skein.live.changes import (
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership
-from skein.models.chats.sharing import SharingState
 from skein.models.common.reason import Reason
 from skein.models.common.storage import META, Item, key_kind
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import Job, PushJob, QueueName, RecallJob
 from skein.models.runs.run import Run
+from skein.models.visibility.talk import SharingState
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings

@@ -14,9 +14,9 @@ from skein.channels.phone_numbers import is_american
 from skein.errors import SkeinError, Unavailable
 from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef
-from skein.models.common.provenance import Authors
 from skein.models.config.overrides import Overrides
 from skein.models.directory.address_index import AddressOwner
+from skein.models.visibility.provenance import Authors
 from skein.ports import Clock, Sms, Table
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.choices.asking import Asking, NewChoice

@@ -27,18 +27,18 @@ from skein.interface.timeline import (
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import INVITATION
 from skein.models.chats.summary import PinnedSummary
-from skein.models.common.audience import may_show
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Key
 from skein.models.runs.run import Run
 from skein.models.runs.step import HISTORY
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.ports import TokenCounter
-from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.history_window import pin_of, shown_from
 from skein.services.chat_state.sessions import first_of_session, reset_in
 from skein.services.common.quoting import quoted
 from skein.services.runs.wakeups import mentions
+from skein.services.visibility.audience import destination_of
 from skein.settings import Settings
 
 SHOWN_KINDS = frozenset({"text", "team", "deleted", "choice"})

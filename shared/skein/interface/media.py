@@ -16,9 +16,9 @@ from skein.interface.timeline import media_name
 from skein.models.chats.chat import Message
 from skein.models.chats.media import MediaFile
 from skein.models.common.image_models import takes_images
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
 from skein.models.runs.completion import ImageRef
+from skein.models.visibility.provenance import Authors
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.common.quoting import quoted

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.names import FormerName, folded, numbered, numbers_of, plain_name
-from skein.models.common.audience import Audience, Origin, may_show
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.directory.address_index import is_caller_name
+from skein.models.visibility.audience import Audience, Origin, may_show
 from skein.services.common.quoting import quoted, quoted_id
 
 YOU = "You"

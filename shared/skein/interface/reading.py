@@ -17,21 +17,19 @@ from skein.channels.registry import channel_named, first_channel_of
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.agent_item import AgentItem
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Readers
-from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key, Query
 from skein.models.config.overrides import StackSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.items.agent_item import AgentItem
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance
 from skein.models.runs.run import PromptMark, Run
-from skein.services.chat_state.audience import destination_of, own_scope_of, scope_of
-from skein.services.chat_state.sharing_reads import SharingReading
+from skein.models.visibility.audience import Audience, may_show
+from skein.models.visibility.ownership import Readers
+from skein.models.visibility.provenance import NO_INSIDERS, Authors, Insiders
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import (
     effective_settings,
@@ -41,6 +39,8 @@ from skein.services.config.resolution import (
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.directory.time_zones import zone_of_person
 from skein.services.quotas.token_budget import found_allowances, payer_keys
+from skein.services.visibility.audience import destination_of, own_scope_of, scope_of
+from skein.services.visibility.sharing_reads import SharingReading
 from skein.settings import Settings
 
 READ_SECONDS = 1.5  # after it, a context is degraded
@@ -174,7 +174,7 @@ class SectionItems(ABC):
 
     @abstractmethod
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the items hold; see `models/common/provenance.py`."""
+        """Return the people whose words the items hold; see `models/visibility/provenance.py`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from skein.models.chats.names import plain_name
 from skein.models.common.base import NamedMember
 from skein.models.common.characters import on_one_line
-from skein.models.common.ownership import DerivedItem
+from skein.models.visibility.ownership import DerivedItem
 from skein.services.common.quoting import quoted
 
 BY_OPERATOR = "(operator)"

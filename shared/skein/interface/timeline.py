@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 
 from skein.interface.names import Names, shown_origin
 from skein.models.chats.chat import Media, Message
-from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.runs.trigger import Resume
+from skein.models.visibility.audience import Audience
 from skein.services.common.quoting import (
     bracket_lines_behind_bars,
     further_lines_behind_bars,

@@ -18,7 +18,7 @@ The functions below the classes return the owner of an item that a tool makes, a
 items that a tool may find or change.
 
 The reach also carries who makes a change, and from whose words, and each service checks the rights
-of the item (`Readers.changes` in `models/common/ownership.py`). So in private an agent's tools
+of the item (`Readers.changes` in `models/visibility/ownership.py`). So in private an agent's tools
 change no open items, never narrow the audience of an item, and change no operator's item.
 """
 
@@ -31,9 +31,13 @@ from skein.interface.history import History, words_of
 from skein.interface.names import Names, named_member
 from skein.interface.reading import Reading
 from skein.models.chats.chat import Message
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Actor, DerivedItem, Owner, Reach, scopes_at
-from skein.models.common.provenance import (
+from skein.models.common.storage import Put
+from skein.models.runs.run import Run, SentMessage
+from skein.models.runs.step import Step
+from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Actor, DerivedItem, Owner, Reach, scopes_at
+from skein.models.visibility.provenance import (
     MANY,
     NO_INSIDERS,
     NOTHING,
@@ -43,14 +47,10 @@ from skein.models.common.provenance import (
     SourceLabel,
     Span,
 )
-from skein.models.common.storage import Put
-from skein.models.config.sharing import SharingStamp
-from skein.models.runs.run import Run, SentMessage
-from skein.models.runs.step import Step
-from skein.models.runs.trigger import Trigger
+from skein.models.visibility.sharing_rules import SharingStamp
 from skein.ports import Clock, Services
-from skein.services.chat_state.audience import label_in
 from skein.services.runs.claim import Claim
+from skein.services.visibility.audience import label_in
 
 Service = TypeVar("Service")
 UNKNOWN = "Someone"  # the name of a person whom the prompt does not show

@@ -10,12 +10,12 @@ from skein.live.api import DeltaFrame, RetractFrame, RunAgent
 from skein.live.models.connection import OpenConnection, PersonConnections
 from skein.live.pushes import text_of
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import Audience
-from skein.models.config.sharing import SharingStamp
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.sharing_rules import SharingStamp
 from skein.ports import Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.runs.claim import Claim
-from skein.services.runs.disclosure import made_for_all
+from skein.services.visibility.disclosure import made_for_all
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from skein.models.common.audience import Audience
-from skein.models.config.sharing import SharingStamp
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.sharing_rules import SharingStamp
 from skein.ports import Background, Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.runs.claim import Claim
 

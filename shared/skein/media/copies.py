@@ -16,9 +16,9 @@ from skein.media.posting import UNUSED_FOR, PostWithMedia
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.media import EXCERPT_CHARACTERS, MAX_TEXT_CHARACTERS, MediaFile
 from skein.models.common.base import NamedMember, rfc3339
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Absent, Is, Missing, Put, Update, Write, all_of
 from skein.models.outbox.due import due_pointer
+from skein.models.visibility.provenance import Authors
 from skein.ports import Clock, Files, Table
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import NewMessage

@@ -20,10 +20,7 @@ from skein.memory.transcript import AgentChunk, ConsolidationTarget
 from skein.memory.writes import MemoryWrites, remember
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
-from skein.models.common.agent_item import raised, revision_key
 from skein.models.common.base import rfc3339
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.storage import (
     Absent,
     Check,
@@ -36,7 +33,10 @@ from skein.models.common.storage import (
     all_of,
 )
 from skein.models.directory.user import User
+from skein.models.items.agent_item import raised, revision_key
 from skein.models.runs.completion import TokenUsage
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import NO_AUTHORS
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.background.engine import Failure, Overtaken, TooMuch
 from skein.services.chats.consolidation_schedule import MAX_FAILURES, after_failure

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from skein.models.chats.chat import Message
-from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
 
 SMALLEST_PART = 200  # characters; a message under twice this length is not halved
 NEAR_THE_END = 0.9  # a part ends at a space if its last tenth has one

@@ -32,11 +32,11 @@ from skein.memory.writes import normalised
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.consolidation import Consolidation
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import NOBODY
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Is, Present, Query, Update, all_of
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import TokenUsage
+from skein.models.visibility.audience import NOBODY
 from skein.ports import Clock, Table
 from skein.recall.sweep import RecallSweep
 from skein.services.background.engine import Failure, Outcome, Overtaken, Question, Task

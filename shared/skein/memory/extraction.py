@@ -11,9 +11,9 @@ from skein.memory.profile_extraction import AskedProfile, ProfileDraft
 from skein.memory.shown import dated_line
 from skein.memory.transcript import AgentChunk
 from skein.memory.writes import MemoryDraft, normalised
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.quotas.usage import Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, well_formed
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.prompts import render
 from skein.services.background.engine import Question, TooMuch, UnusableAnswer
 from skein.services.common.model_json import json_object_in

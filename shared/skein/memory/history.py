@@ -14,9 +14,9 @@ from skein.memory.models.records import (
 )
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.base import Value, rfc3339
-from skein.models.common.ownership import Reach
 from skein.models.common.storage import Is, Item, Update
 from skein.models.outbox.jobs import ConsolidationJob
+from skein.models.visibility.ownership import Reach
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_chat, read_snapshot
 from skein.services.chats.consolidation_schedule import wanted

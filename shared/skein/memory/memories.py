@@ -12,8 +12,8 @@ from skein.errors import Conflict, Unprocessable
 from skein.memory.models.memory import MadeBy, Memory, MemoryKind
 from skein.memory.store import searchable_memories
 from skein.memory.writes import double_of, gives_way, made, normalised, superseded
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Write
+from skein.models.visibility.ownership import Owner, Reach
 from skein.ports import Ids
 from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing

@@ -16,7 +16,6 @@ from skein.memory.transcript import ConsolidationTarget, TimeZones
 from skein.memory.writes import MemoryDraft
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.provenance import NO_AUTHORS, MadeFrom
 from skein.models.common.storage import (
     Absent,
     Condition,
@@ -30,19 +29,20 @@ from skein.models.common.storage import (
 )
 from skein.models.quotas.usage import Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage, well_formed
+from skein.models.visibility.provenance import NO_AUTHORS, MadeFrom
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.prompts import render
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.passages import PASSAGE
 from skein.services.background.engine import Failure, Overtaken, Question, TooMuch, UnusableAnswer
-from skein.services.chat_state.audience import audience_of, scope_of
-from skein.services.chat_state.sharing_reads import read_covered
-from skein.services.chat_state.sharing_rules import AuthorRules, SaidMessage, pause_in
 from skein.services.chat_state.snapshot import read_agent
 from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import pages
 from skein.services.common.token_cache import RememberedTokens
+from skein.services.visibility.audience import audience_of, scope_of
+from skein.services.visibility.sharing_reads import read_covered
+from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage, pause_in
 from skein.settings import Settings
 
 MAX_SOURCES = 20  # messages of one call; if one may not be told any more, its memories may not

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Message
-from skein.models.common.audience import Audience
 from skein.models.common.free_fields import OWN_FIELDS
-from skein.models.common.ownership import Owner, private_scope
 from skein.models.directory.agent import Agent
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User
 from skein.models.runs.completion import well_formed
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner, private_scope
 from skein.prompts import render
 from skein.services.common.quoting import quoted_id, quoted_json
 from skein.services.directory.profile_changes import may_fill, may_set, set_by_agent, value_of

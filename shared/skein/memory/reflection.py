@@ -20,15 +20,15 @@ from skein.memory.models.records import ReflectionRecord
 from skein.memory.shown import core_in_budget, dated_line
 from skein.memory.store import searchable_memories
 from skein.memory.writes import double_of, superseded
-from skein.models.common.agent_item import touched
-from skein.models.common.ownership import Actor, Reach, owned_partition, scopes_at
-from skein.models.common.provenance import MANY, NO_AUTHORS, Authors
 from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
 from skein.models.directory.agent import Agent
+from skein.models.items.agent_item import touched
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
 from skein.models.quotas.usage import Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage
+from skein.models.visibility.ownership import Actor, Reach, owned_partition, scopes_at
+from skein.models.visibility.provenance import MANY, NO_AUTHORS, Authors
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.prompts import render
 from skein.services.background.engine import Failure, Outcome, Question, Task, UnusableAnswer

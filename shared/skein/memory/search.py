@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from skein.memory.models.memory import Memory
 from skein.memory.shown import few_open, newest_first
 from skein.memory.store import searchable_memories
-from skein.models.common.ownership import Reach
+from skein.models.visibility.ownership import Reach
 from skein.ports import Clock, Table
 from skein.services.common.text_search import EmbeddingCache, best_texts
 

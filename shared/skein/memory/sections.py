@@ -21,10 +21,10 @@ from skein.memory.shown import (
     newest_first,
     within_budget,
 )
-from skein.models.common.provenance import Authors
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import PromptMark
-from skein.services.chat_state.insiders import members_of
+from skein.models.visibility.provenance import Authors
+from skein.services.visibility.insiders import members_of
 
 CORE_SHARE = 3  # core memories take at most a third of the prompt
 

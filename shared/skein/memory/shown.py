@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from skein.interface.sources import SourceNames
 from skein.memory.models.memory import Memory
-from skein.models.common.provenance import NO_AUTHORS, Authors, few_of_strangers
+from skein.models.visibility.provenance import NO_AUTHORS, Authors, few_of_strangers
 from skein.ports import TokenCounter
 
 CORE_MEMORY_TOKENS = 5_000

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from skein.memory.models.memory import Memory
-from skein.models.common.ownership import Reach, owned_partition
 from skein.models.common.storage import Query
+from skein.models.visibility.ownership import Reach, owned_partition
 from skein.ports import Table
 
 MAX_SEARCHED = 5_000  # memories per partition for searches and duplicates; see `Memory.key`

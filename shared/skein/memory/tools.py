@@ -11,8 +11,8 @@ from skein.interface.tool_context import ToolContext, owner_at, reach_at
 from skein.memory.memories import Memories, memory_id_of
 from skein.memory.models.memory import Memory, MemoryKind
 from skein.memory.search import MemorySearch
-from skein.services.chat_state.insiders import members_of
 from skein.services.common.quoting import quoted_id
+from skein.services.visibility.insiders import members_of
 
 MemoryText = Annotated[str, Field(min_length=1, max_length=10_000), TEXT]
 

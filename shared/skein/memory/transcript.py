@@ -17,17 +17,17 @@ from skein.memory.models.memory import Memory
 from skein.memory.profile_extraction import AskedProfile, asked_profile, person_of
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.ownership import Actor, Owner, Reach, scopes_at
-from skein.models.common.provenance import NO_AUTHORS, Authors, Insiders, MadeFrom
 from skein.models.common.storage import MAX_BATCH_GET_KEYS
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.visibility.ownership import Actor, Owner, Reach, scopes_at
+from skein.models.visibility.provenance import NO_AUTHORS, Authors, Insiders, MadeFrom
 from skein.ports import Table
-from skein.services.chat_state.audience import audience_of, label_in, scope_of
-from skein.services.chat_state.insiders import insiders_at
 from skein.services.common.quoting import quoted
 from skein.services.common.schedule import zone_of
 from skein.services.directory.time_zones import zone_of_person
+from skein.services.visibility.audience import audience_of, label_in, scope_of
+from skein.services.visibility.insiders import insiders_at
 
 
 class TimeZones:
@@ -204,7 +204,7 @@ class AgentChunk(NamedTuple):
 
     @property
     def insiders(self) -> Insiders:
-        """The people of the chat; see `services/chat_state/insiders.py`."""
+        """The people of the chat; see `services/visibility/insiders.py`."""
         return insiders_at(self.target.chat)
 
     def may_hold(self, memory: Memory) -> bool:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from skein.memory.models.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind
 from skein.memory.models.records import KeptCounts
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Missing, Put, Update, Write
+from skein.models.visibility.ownership import Owner, Reach
 from skein.ports import Ids
 from skein.services.items.store import replaced
 

@@ -23,7 +23,6 @@ from skein.models.quotas.limit import DAY, MINUTE, Allowance, Rate, owner_of_lin
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.outreach.models.outreach import CHAT_NAME, SEGMENTS_EACH, Outreach, OutreachPerson
 from skein.ports import Clock, Table
-from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.chats.first_contact import Contact, FirstContact, NotNow
 from skein.services.chats.post_message import Chats, NewMessage
@@ -31,6 +30,7 @@ from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.background_runs import agent_run
+from skein.services.visibility.audience import audience_of, scope_of
 from skein.settings import Settings
 
 HELD_FOR = timedelta(minutes=5)  # between two looks at a paused outreach, or at a chat on the desk

@@ -18,12 +18,12 @@ from skein.interface.tool import refusals_as_tool_errors
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import YES, Choice, Option
-from skein.models.common.audience import NOBODY
 from skein.models.common.http import McpQuestion, McpReply
-from skein.models.common.requested_call import AgreedCall, CallData, RequestedCall
 from skein.models.runs.completion import TokenUsage, ToolCall
+from skein.models.runs.requested_call import AgreedCall, CallData, RequestedCall
 from skein.models.runs.run import Run
 from skein.models.runs.step import FIXED_ANSWER, Step
+from skein.models.visibility.audience import NOBODY
 from skein.own_tools.items import CallableTool, OwnToolItems
 from skein.own_tools.ledger import first_call_of
 from skein.own_tools.operator_approvals import OperatorApprovals
@@ -36,7 +36,7 @@ from skein.services.choices.wording import (
     question_of_service,
     question_to_call,
 )
-from skein.services.runs.disclosure import made_for_all
+from skein.services.visibility.disclosure import made_for_all
 
 ASKED = (
     "not done yet: the person is asked in msg:{seq} whether to do exactly this. Do not say that it "

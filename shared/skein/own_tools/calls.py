@@ -15,13 +15,13 @@ from typing import Any
 
 from skein.errors import Correctable, Failed, ToolError
 from skein.interface.tool_context import Activation, ToolContext
-from skein.models.common.audience import OPEN
 from skein.models.common.http import McpReply
-from skein.models.common.provenance import Authors
-from skein.models.common.requested_call import AgreedCall
 from skein.models.quotas.usage import Payer
+from skein.models.runs.requested_call import AgreedCall
 from skein.models.runs.run import Run, RunMark, ToldBits
 from skein.models.runs.step import Step, ToolResult, ToolStatus
+from skein.models.visibility.audience import OPEN
+from skein.models.visibility.provenance import Authors
 from skein.own_tools.asking import Approvals
 from skein.own_tools.items import CallableTool, OwnToolItems
 from skein.own_tools.ledger import CallLedger, first_call_of, is_of

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice
-from skein.models.common.requested_call import CallData
+from skein.models.runs.requested_call import CallData
 from skein.services.chats.post_message import NewMessage
 from skein.services.choices.effect import AnswerEffect, check_once
 

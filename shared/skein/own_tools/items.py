@@ -8,18 +8,21 @@ from typing import Any
 from skein.errors import Correctable
 from skein.interface.reading import Reading, SectionItems, SectionReads
 from skein.interface.tool import MAX_REASON, Tool
-from skein.models.common.provenance import Authors
+from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key
 from skein.models.directory.agent import OWN_TOOL_NAME, Agent, is_built_in
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.step import Step
 from skein.models.runs.strict_schema import closed_if_strict
 from skein.models.runs.tool_arguments import json_object
+from skein.models.visibility.provenance import Authors, Insiders
 from skein.own_tools.functions import installed_functions
 from skein.own_tools.models.breaker import ToolBreaker
 from skein.own_tools.models.server_tool import OF_SERVER
 from skein.own_tools.models.tool import NO_PARAMETERS, OwnTool
 from skein.own_tools.schema import as_listed, fault_of_value
+from skein.ports import Table
+from skein.services.visibility.insiders import insiders_at, leaves_out_outsiders
 
 MAX_OF_AGENT = 20  # tools of the tenant; all are read with each prompt
 
@@ -195,3 +198,14 @@ def longest_call(step: Step, reading: Reading) -> int:
     own = reading.of(OwnToolItems).by_name
     named = {call.name for call in step.tool_calls}
     return max((own[name].tool.timeout_seconds for name in named & own.keys()), default=0)
+
+
+def insiders_for(table: Table, agent: Agent, chat: Chat) -> Insiders:
+    """Return the insiders of an agent's prompt in a chat, and whether it holds their words alone.
+
+    Costs one call if the agent has tools of the tenant.
+    """
+    keys = keys_named(agent.tenant, own_names(agent))
+    tools = OwnToolItems.of_agent(agent, table.get_many(keys) if keys else {})
+    alone = leaves_out_outsiders(agent, chat.readers, writes=tools.write)
+    return insiders_at(chat, alone=alone)

@@ -13,8 +13,8 @@ from typing import Any
 
 from skein.errors import ConditionFailed, Correctable, LostLease
 from skein.interface.tool_context import Activation, ToolContext
-from skein.models.common.requested_call import AgreedCall
 from skein.models.common.storage import Exists, Is, Missing, Put, Update, any_of
+from skein.models.runs.requested_call import AgreedCall
 from skein.models.runs.run import ToldBits
 from skein.models.runs.step import BegunCall, Step, ToolResult
 from skein.own_tools.items import json_object_of

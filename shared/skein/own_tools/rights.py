@@ -11,8 +11,8 @@ from typing import Any, Literal
 from skein.errors import Failed
 from skein.interface.history import History
 from skein.interface.reading import Reading
-from skein.models.common.provenance import Insiders
 from skein.models.runs.run import Run
+from skein.models.visibility.provenance import Insiders
 from skein.own_tools.items import CallableTool
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.schema import closed_values

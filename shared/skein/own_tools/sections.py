@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
 from skein.models.chats.chat import Chat, Message
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
-from skein.models.common.provenance import Authors, Insiders
 from skein.models.common.storage import Item, Key, Query
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
+from skein.models.visibility.audience import Audience, may_show
+from skein.models.visibility.provenance import Authors, Insiders
 from skein.own_tools.items import OwnToolItems
 from skein.own_tools.models.recorded_call import CallState, RecordedCall
 from skein.services.common.quoting import minute_of, quoted

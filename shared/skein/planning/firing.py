@@ -20,7 +20,7 @@ from skein.ports import Metrics, Table
 from skein.services.chat_state.activity import last_activity
 from skein.services.items.store import replaced
 from skein.services.runs.background_runs import agent_run
-from skein.services.runs.disclosure import may_write
+from skein.services.visibility.disclosure import may_write
 from skein.settings import Settings
 
 MAX_IDLE = timedelta(days=90)  # of its person; then a cron plan ends

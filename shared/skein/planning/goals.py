@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from skein.errors import Conflict
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check
+from skein.models.visibility.ownership import Owner, Reach
 from skein.planning.models.goal import MAX_GOALS, Goal, GoalOutcome
 from skein.ports import Ids
 from skein.services.common.optimistic import invalid_arguments

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership, member_relation, related_chat
-from skein.models.common.audience import NOBODY
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import Owner, private_scope
 from skein.models.common.storage import Query
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.visibility.audience import NOBODY
+from skein.models.visibility.ownership import Owner, private_scope
 from skein.ports import Table
-from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.common.pagination import pages
 from skein.services.directory.time_zones import zone_of_person
+from skein.services.visibility.audience import audience_of, scope_of
 
 ROWS = 50  # index rows per query; their chats fit in one batch
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Missing, Put
+from skein.models.visibility.ownership import Owner, Reach
 from skein.planning.models.plan import MAX_PLANS, Plan, PlanStatus
 from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
 from skein.services.common.schedule import (

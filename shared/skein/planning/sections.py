@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
-from skein.models.common.provenance import Authors
+from skein.models.visibility.provenance import Authors
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.services.common.quoting import minute_of, quoted, quoted_id

@@ -13,14 +13,6 @@ from skein.errors import NotFound
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import REFLECTED
 from skein.models.chats.chat import chat_partition, epoch_raised
-from skein.models.common.agent_item import REVISION, AgentItem, touched
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import (
-    EFFECT,
-    EFFECT_KEPT,
-    owned_partition,
-)
-from skein.models.common.provenance import made_relation, mixed_relation
 from skein.models.common.storage import (
     META,
     Delete,
@@ -31,7 +23,15 @@ from skein.models.common.storage import (
     Write,
     key_kind,
 )
+from skein.models.items.agent_item import REVISION, AgentItem, touched
 from skein.models.runs.run import LIVE_RUN, Run
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import (
+    EFFECT,
+    EFFECT_KEPT,
+    owned_partition,
+)
+from skein.models.visibility.provenance import made_relation, mixed_relation
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.ports import Clock, Table

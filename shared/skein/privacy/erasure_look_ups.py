@@ -9,7 +9,6 @@ from skein.errors import ConditionFailed
 from skein.events.erasing import erase_events
 from skein.identity.models.user_token import UserToken
 from skein.models.chats.consent import Consent
-from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.errand import ErrandLink
 from skein.models.chats.forgetting import ForgetRequest, Forgetting
 from skein.models.chats.idempotency import OPENED
@@ -22,6 +21,7 @@ from skein.models.directory.number_code import NumberCode
 from skein.models.directory.user import Merge, User
 from skein.models.quotas.limit import Allowance, owner_of_user, owner_on_channel
 from skein.models.quotas.usage import days_of_user_usage
+from skein.models.visibility.disclosure import DisclosureRecord
 from skein.outreach.erasing import outreach_to
 from skein.ports import Clock, Table
 from skein.privacy.erasure_sweep import Sweep

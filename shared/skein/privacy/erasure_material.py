@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from skein.models.chats.chat import Message, chat_partition
-from skein.models.common.provenance import NOTHING, MadeFrom, Span
 from skein.models.common.storage import Query
 from skein.models.runs.run import Run
+from skein.models.visibility.provenance import NOTHING, MadeFrom, Span
 from skein.ports import Table
 from skein.privacy.models.erasure import DeletedMessage
 from skein.services.common.pagination import pages

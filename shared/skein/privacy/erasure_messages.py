@@ -13,12 +13,12 @@ from skein.models.chats.consent import Consent
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.media import MediaFile
-from skein.models.common.provenance import MadeFrom, Span, digest_of
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
+from skein.models.visibility.provenance import MadeFrom, Span, digest_of
 from skein.ports import Clock, Table
 from skein.privacy.erasure_consents import wordless
 from skein.privacy.erasure_material import holds, material_of_run

@@ -13,10 +13,10 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.media import MediaFile
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.user import User
+from skein.models.visibility.ownership import owned_partition
 from skein.ports import Clock, Table
 from skein.privacy import erasure_rules as rules
 from skein.privacy.erasure_agent_data import (

@@ -8,7 +8,6 @@ from typing import Any
 from skein.errors import NotFound
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
-from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import (
     Absent,
     Is,
@@ -16,6 +15,7 @@ from skein.models.common.storage import (
     Write,
     all_of,
 )
+from skein.models.visibility.provenance import MadeFrom
 from skein.ports import Clock, Table
 from skein.privacy.erasure_sweep import Sweep
 from skein.services.chat_state.snapshot import read_snapshot

@@ -1,6 +1,6 @@
 """The rules of an erasure: what goes, what is made again, and which words are replaced.
 
-Each rule is one function. All follow what code recorded (`models/common/provenance.py`): the
+Each rule is one function. All follow what code recorded (`models/visibility/provenance.py`): the
 messages from which an item was made, and whose words the model's call was shown. Only
 `names_them` looks for a name, and the operator decides what follows from it.
 """
@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
 from skein.models.chats.consent import ConsentData
-from skein.models.common.audience import NOBODY, Origin
-from skein.models.common.provenance import Authors
+from skein.models.visibility.audience import NOBODY, Origin
+from skein.models.visibility.provenance import Authors
 from skein.planning.models.plan import Plan
 from skein.privacy.erasure_material import holds
 from skein.privacy.erasure_sweep import ERASED, Sweep, tombstone

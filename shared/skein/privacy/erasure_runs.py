@@ -18,7 +18,6 @@ from skein.models.chats.chat import (
     epoch_raised,
 )
 from skein.models.chats.idempotency import IdempotencyRecord
-from skein.models.common.audience import NOBODY
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Exists, Is, Key, Put, Query, Update
@@ -27,6 +26,7 @@ from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import NOBODY
 from skein.own_tools.models.recorded_call import CallRef, RecordedCall
 from skein.ports import Table
 from skein.privacy.erasure_rewrites import MessageEraser

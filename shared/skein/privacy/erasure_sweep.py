@@ -10,8 +10,8 @@ from typing import Any
 
 from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.provenance import MadeFrom, digest_of
 from skein.models.runs.run import Run
+from skein.models.visibility.provenance import MadeFrom, digest_of
 from skein.privacy.erasure_words import pattern_of_ids, pattern_of_names
 from skein.privacy.models.erasure import ErasedChat, Erasure, Subject
 

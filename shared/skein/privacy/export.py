@@ -21,21 +21,21 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import Invited
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk_stay import DeskStay
-from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.chats.errand import Errand, ErrandLink
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.address import Address
-from skein.models.common.agent_item import REVISION
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import EFFECT, owned_partition
-from skein.models.common.provenance import made_relation, mixed_relation
 from skein.models.common.storage import Item, Key, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import ChannelConsents
 from skein.models.directory.user import User
+from skein.models.items.agent_item import REVISION
 from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
+from skein.models.visibility.audience import Audience, may_show
+from skein.models.visibility.disclosure import DisclosureRecord
+from skein.models.visibility.ownership import EFFECT, owned_partition
+from skein.models.visibility.provenance import made_relation, mixed_relation
 from skein.ports import Clock, Table
 from skein.privacy.made_items import ROWS, folder_of, keys_made_from, made_in
 from skein.recall.models.own_words import OwnWordsMemory

@@ -31,14 +31,14 @@ from skein.models.chats.forgetting import (
     ForgettingData,
     ForgottenMessage,
 )
-from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.common.characters import on_one_line
-from skein.models.common.ownership import effect_id
-from skein.models.common.provenance import digest_of
 from skein.models.common.storage import Delete, Exists, Missing, Put, Query, Update, Write
 from skein.models.outbox.jobs import ForgettingJob
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import effect_id
+from skein.models.visibility.provenance import digest_of
 from skein.ports import Clock, Table
 from skein.privacy.message_deletion import MessageDeletion
 from skein.prompts import render
@@ -55,7 +55,7 @@ from skein.services.common.quoting import in_quotes
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.services.runs.claim import Claim
-from skein.services.runs.disclosure import check_post
+from skein.services.visibility.disclosure import check_post
 
 MAX_FOUND = 10  # messages of one question
 SEARCHED = 50  # messages that the search of the index may find
@@ -109,7 +109,7 @@ class Forgettings:
             return None
 
         def extra_writes(current: ChatSnapshot) -> Sequence[Write]:
-            check_post(run, current)
+            check_post(run, current.chat)
             return (claim.guard,)
 
         return self.asking.ask(new, extra_writes=extra_writes).message

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from skein.memory.models.memory import Memory
-from skein.models.common.agent_item import AgentItem
 from skein.models.common.storage import Item, Key, Page, Query
+from skein.models.items.agent_item import AgentItem
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.ports import Table

@@ -8,8 +8,8 @@ from skein.errors import ExtraWriteFailed, LostLease
 from skein.interface.arguments import Query
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, content_of
-from skein.models.common.audience import Audience
 from skein.models.runs.run import SentMessage
+from skein.models.visibility.audience import Audience
 from skein.privacy.forgetting import Forgettings, is_own
 
 PREVIEW = "whether to forget messages"

@@ -12,6 +12,7 @@ __all__ = [
     "own_words",
     "passage_commit",
     "passages",
+    "preview",
     "pruning",
     "query",
     "questions",

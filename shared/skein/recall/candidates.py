@@ -12,14 +12,14 @@ from zoneinfo import ZoneInfo
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import is_shared_partition
 from skein.models.common.person_names import untagged
-from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.models.common.vector_search import DISTANCE
 from skein.models.directory.user import User
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import is_shared_partition
+from skein.models.visibility.provenance import NO_INSIDERS, Authors, Insiders
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import (
     AGENT,
@@ -32,11 +32,11 @@ from skein.recall.models.stored import (
 )
 from skein.recall.query import people_named
 from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef
-from skein.services.chat_state.audience import audience_of, everybody_since, scope_of
 from skein.services.chat_state.closed_memberships import membership_keys
-from skein.services.chat_state.insiders import members_of
 from skein.services.chat_state.sessions import reset_in
-from skein.services.chat_state.sharing_rules import ReaderRules, Rules, SaidMessage
+from skein.services.visibility.audience import audience_of, everybody_since, scope_of
+from skein.services.visibility.insiders import members_of
+from skein.services.visibility.sharing_rules import ReaderRules, Rules, SaidMessage
 
 MAX_POSTED = 30  # messages that are read because of a rare word
 NEIGHBOURS = 2  # messages on each side of a found one that are read with it

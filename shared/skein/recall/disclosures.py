@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from skein.models.chats.disclosure import MAX_SEQS, DisclosureRecord
 from skein.models.common.storage import Put
-from skein.models.config.sharing import SharingStamp
 from skein.models.runs.run import Run
+from skein.models.visibility.disclosure import MAX_SEQS, DisclosureRecord
+from skein.models.visibility.sharing_rules import SharingStamp
 from skein.recall.layout import RecalledEntry
-from skein.services.chat_state.sharing_rules import ReaderRules
+from skein.services.visibility.sharing_rules import ReaderRules
 
 KEPT = timedelta(days=365)
 

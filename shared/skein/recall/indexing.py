@@ -36,14 +36,14 @@ from skein.recall.passage_commit import PassageChange, PassageCommits, Passages,
 from skein.recall.passages import MAX_VECTORS, passages_of
 from skein.recall.rare_words import rare_stems
 from skein.recall.words import stems_of
-from skein.services.chat_state.audience import everybody_since, scope_of
-from skein.services.chat_state.sharing_reads import read_covered
-from skein.services.chat_state.sharing_rules import AuthorRules, SaidMessage, pause_in
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import read_items
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.usage import UsageCounters
+from skein.services.visibility.audience import everybody_since, scope_of
+from skein.services.visibility.sharing_reads import read_covered
+from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage, pause_in
 from skein.settings import Settings
 
 MARGIN = timedelta(seconds=30)  # before the deadline, to finish the current messages

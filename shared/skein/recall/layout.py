@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.names import plain_name
-from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import Authors
-from skein.models.config.sharing import SharingRule
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.provenance import Authors
+from skein.models.visibility.sharing_rules import SharingRule
 from skein.ports import TokenCounter
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.passages import Passage, joined_parts

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import Audience
 from skein.models.directory.user import User
+from skein.models.visibility.audience import Audience
 from skein.ports import Clock, Table
 from skein.recall.candidates import OwnRequest
 from skein.recall.layout import RecalledEntry
 from skein.recall.search import Recall
-from skein.services.chat_state.audience import scope_of
 from skein.services.chats.views import WINDOW, ChatViews
+from skein.services.visibility.audience import scope_of
 
 MAX_INDEXES = 8  # searched at once
 MAX_TOKENS = 5_000  # of all messages that are returned

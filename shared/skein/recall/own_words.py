@@ -16,9 +16,9 @@ from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import RecallPassage, author_of
 from skein.recall.passage_commit import Passages
 from skein.recall.words import stems_of
-from skein.services.chat_state.audience import scope_of
-from skein.services.chat_state.sharing_rules import AuthorRules, SaidMessage
 from skein.services.common.pagination import pages, read_items
+from skein.services.visibility.audience import scope_of
+from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage
 
 
 class MemorySources(NamedTuple):

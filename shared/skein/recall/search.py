@@ -15,12 +15,12 @@ from typing import NamedTuple
 from skein.errors import NoVectorIndex
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import Audience, may_show
-from skein.models.common.provenance import MAX_OF_STRANGER, Authors, few_of_strangers
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.models.common.vector_search import MAX_NEAREST, VectorSearch
-from skein.models.config.sharing import MAX_PEOPLE
 from skein.models.directory.user import User
+from skein.models.visibility.audience import Audience, may_show
+from skein.models.visibility.provenance import MAX_OF_STRANGER, Authors, few_of_strangers
+from skein.models.visibility.sharing_rules import MAX_PEOPLE
 from skein.ports import (
     ModelTokens,
     ParallelMap,
@@ -49,7 +49,7 @@ from skein.recall.query import PreparedQuery, QueryReader
 from skein.recall.questions import ends_with_question
 from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef, ranked
 from skein.recall.words import stems_of
-from skein.services.chat_state.sharing_rules import SaidMessage
+from skein.services.visibility.sharing_rules import SaidMessage
 
 # Limits of `Hit.strength`: nothing is shown if no passage reaches MATCH. No passage below LEAST is.
 MATCH, LEAST = 0.20, 0.08

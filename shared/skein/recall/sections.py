@@ -18,14 +18,14 @@ from zoneinfo import ZoneInfo
 from skein.interface.reading import READ_SECONDS, SectionItems, SectionReads, current_seq
 from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.models.chats.chat import Chat, Message
-from skein.models.common.audience import may_show
-from skein.models.common.ownership import scopes_at
 from skein.models.common.person_names import split_tag
-from skein.models.common.provenance import Authors, Insiders
 from skein.models.common.storage import Item, Key
 from skein.models.directory.agent import Agent
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.ownership import scopes_at
+from skein.models.visibility.provenance import Authors, Insiders
 from skein.ports import Clock, Metrics
 from skein.prompts import render
 from skein.recall.candidates import RecallRequest
@@ -34,8 +34,8 @@ from skein.recall.query import needs_recall
 from skein.recall.ranking import MessageRef
 from skein.recall.search import OngoingRecall, Recall
 from skein.recall.time_phrases import time_range_in
-from skein.services.chat_state.sharing_reads import SharingReading
 from skein.services.config.resolution import effective_in
+from skein.services.visibility.sharing_reads import SharingReading
 from skein.settings import Settings
 
 MAX_NEW = 3  # newest messages of people that make the query

@@ -9,13 +9,13 @@ from skein.interface.arguments import Id, Moment, Query
 from skein.interface.history import asked_refs
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, readers_of
-from skein.models.common.ownership import scopes_at
+from skein.models.visibility.ownership import scopes_at
 from skein.recall.candidates import RecallRequest
 from skein.recall.disclosures import disclosure_records, stamp_of
 from skein.recall.layout import recalled_lines
 from skein.recall.search import Recall
 from skein.recall.time_phrases import seconds_of
-from skein.services.chat_state.audience import scope_of
+from skein.services.visibility.audience import scope_of
 
 MAX_TOKENS = 2_000
 

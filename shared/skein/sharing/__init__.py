@@ -6,6 +6,5 @@ __all__ = [
     "explained",
     "explained_api",
     "own",
-    "preview",
     "rules",
 ]

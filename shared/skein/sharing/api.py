@@ -6,16 +6,16 @@ from pydantic import ConfigDict, Field, model_validator
 
 from skein.models.api.base import ChangeRequest, Id, IdOfChat, Page, Request, Resource, Seq
 from skein.models.chats.chat import Chat
-from skein.models.chats.disclosure import DisclosureRecord
 from skein.models.common.base import Identifier, Instant, Name
 from skein.models.common.json_types import JsonBool
-from skein.models.config.sharing import (
+from skein.models.directory.role import Role
+from skein.models.visibility.disclosure import DisclosureRecord
+from skein.models.visibility.sharing_rules import (
     RulesVersion,
     SharingParty,
     SharingRule,
     SharingRuleFields,
 )
-from skein.models.directory.role import Role
 from skein.sharing.own import OwnView
 
 EXAMPLE: dict[str, Any] = {

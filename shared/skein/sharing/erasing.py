@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from skein.models.common.storage import Item, Update
-from skein.models.config.sharing import RulesVersion, SharingRules
 from skein.models.directory.user import User, users_relation
+from skein.models.visibility.sharing_rules import RulesVersion, SharingRules
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import items_under, pages_of_relation

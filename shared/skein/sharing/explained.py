@@ -11,24 +11,24 @@ from typing import NamedTuple
 from skein.errors import NotFound, Unprocessable
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.chats.refusal import SharingRefusal
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import DerivedItem, Readers
-from skein.models.common.provenance import NO_INSIDERS, Insiders
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.visibility.audience import Audience, may_show
+from skein.models.visibility.ownership import DerivedItem, Readers
+from skein.models.visibility.provenance import NO_INSIDERS, Insiders
+from skein.models.visibility.refusal import SharingRefusal
+from skein.own_tools.items import insiders_for
 from skein.ports import Clock, Table
 from skein.recall.own_words import own_words_memories
-from skein.services.chat_state.audience import audience_of
-from skein.services.chat_state.sharing_rules import Decision, ReaderRules, SaidMessage
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.pagination import read_items
-from skein.services.config.rule_versions import read_rules
 from skein.services.directory.users import Users
+from skein.services.visibility.audience import audience_of
+from skein.services.visibility.sharing_rules import Decision, ReaderRules, SaidMessage
 from skein.settings import Settings
 from skein.sharing.grounds import SharingGround
-from skein.sharing.preview import insiders_for
+from skein.sharing.rules import read_rules
 
 MAX_EXPLAINED = 50  # messages in an answer
 NO_DECISION = Decision()  # by sharing rules

@@ -7,8 +7,8 @@ from pydantic import Field
 from skein.models.api.base import Id, Resource
 from skein.models.api.chats import SenderResource
 from skein.models.common.base import Identifier
-from skein.models.config.sharing import SharingRule
-from skein.services.chat_state.sharing_rules import RuleRefusal
+from skein.models.visibility.sharing_rules import SharingRule
+from skein.services.visibility.sharing_rules import RuleRefusal
 from skein.sharing.explained import ExplainedMessage, Explanation
 
 ItemKind = Literal[

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.chats.chat import Chat
-from skein.models.chats.disclosure import DisclosureRecord
-from skein.models.chats.sharing import SharingState
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Is, Query, Update
-from skein.models.config.sharing import SharingRule, sharing_changed
 from skein.models.directory.role import Role
 from skein.models.directory.user import User
+from skein.models.visibility.disclosure import DisclosureRecord
+from skein.models.visibility.sharing_rules import SharingRule, sharing_changed
+from skein.models.visibility.talk import SharingState
 from skein.ports import Clock, Table
-from skein.services.chat_state.sharing_rules import PersonRoles, Rules, covering, telling
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.chats.views import ChatViews
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import read_items
-from skein.services.config.rule_versions import read_rules
 from skein.services.directory.users import Users
+from skein.services.visibility.sharing_rules import PersonRoles, Rules, covering, telling
+from skein.sharing.rules import read_rules
 
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.

@@ -1,18 +1,98 @@
 """The sharing rules of a tenant: make, list, change and delete them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.config.sharing import (
+from skein.models.common.storage import Is, Missing, Put, Update, Write
+from skein.models.config.overrides import TenantSettings
+from skein.models.visibility.sharing_rules import (
+    MAX_ENDED,
+    MAX_RULES,
     RulesVersion,
     SharingRule,
     SharingRuleFields,
     SharingRules,
 )
 from skein.ports import Clock, Ids, Table
-from skein.services.common.optimistic import optimistic
+from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
-from skein.services.config.rule_versions import NewVersion, read_rules
+
+
+def read_rules(table: Table, tenant: str) -> SharingRules:
+    """Return a tenant's rules; none if there never was one."""
+    item = table.get(SharingRules.key_of(tenant))
+    return SharingRules.from_item(item) if item is not None else SharingRules(tenant=tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """The next version of a tenant's rules.
+
+    Attributes:
+        known: The rules before it.
+        by: Who makes it.
+        withdraws: Whether something may not be told any more.
+    """
+
+    known: SharingRules
+    rules: tuple[SharingRule, ...]
+    ended: tuple[SharingRule, ...]
+    by: str
+    at: datetime
+    withdraws: bool = False
+
+    @classmethod
+    def with_rule(
+        cls, known: SharingRules, rule: SharingRule, by: str, at: datetime
+    ) -> "NewVersion":
+        """Return the version with one more rule; those that have ended go.
+
+        Raises:
+            Conflict: The tenant has too many rules.
+        """
+        left = tuple(each for each in known.rules if each.ends_at is None or each.ends_at > at)
+        if len(left) >= MAX_RULES:
+            raise Conflict(f"a tenant has at most {MAX_RULES} sharing rules")
+        over = tuple(each for each in known.rules if each not in left)
+        return cls(known, (*left, rule), (*known.ended, *over), by, at)
+
+    def writes(self, table: Table) -> list[Write]:
+        """Return the writes; the first one also tells turns that the tenant has rules."""
+        known = self.known
+        revised, write = revise(
+            known,
+            {
+                "rules": self.rules,
+                "ended": self.ended[-MAX_ENDED:],
+                "changed_at": self.at,
+                "changed_by": self.by,
+            },
+        )
+        version = RulesVersion(
+            tenant=known.tenant,
+            version=revised.version,
+            rules=self.rules,
+            changed_at=self.at,
+            changed_by=self.by,
+        )
+        kept = Put(version.key, version.to_item(), Missing())
+        if known.version == 0:
+            first = Put(revised.key, revised.to_item(), Missing())
+            return [first, _announced(table, known.tenant, self.at), kept]
+        return [replace(write, add={"epoch": 1} if self.withdraws else {}), kept]
+
+
+def _announced(table: Table, tenant: str, now: datetime) -> Write:
+    """Return the write by which turns of the tenant read the rules from now on."""
+    key = TenantSettings.key_of(tenant)
+    item = table.get(key)
+    if item is not None:
+        version = TenantSettings.from_item(item).version
+        change = {"sharing": True, "version": version + 1}
+        return Update(key, set=change, condition=Is("version", version))
+    settings = TenantSettings(tenant=tenant, sharing=True, changed_at=now)
+    return Put(key, settings.to_item(), Missing())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +117,7 @@ class RuleChanges:
         rule = SharingRule(**dict(fields), id=f"shr_{self.ids.ulid()}", begins_at=begins_at)
 
         def attempt() -> SharingRule:
-            known = self.read(tenant)
+            known = read_rules(self.table, tenant)
             version = NewVersion.with_rule(known, rule, by, now)
             self.table.transact(version.writes(self.table))
             return rule
@@ -56,7 +136,7 @@ class RuleChanges:
         """
 
         def attempt() -> SharingRule:
-            known = self.read(tenant)
+            known = read_rules(self.table, tenant)
             rule = _rule_in(known, rule_id)
             if rule.ends_at is not None and rule.ends_at <= self.clock.now():
                 raise Conflict("the rule has ended; create another one")
@@ -78,7 +158,7 @@ class RuleChanges:
         """
 
         def attempt() -> None:
-            known = self.read(tenant)
+            known = read_rules(self.table, tenant)
             rule = _rule_in(known, rule_id)
             ended = rule.model_copy(update={"withdrawn_at": self.clock.now()})
             left = tuple(each for each in known.rules if each is not rule)
@@ -96,7 +176,7 @@ class RuleChanges:
         Raises:
             NotFound: There is no such rule.
         """
-        known = self.read(tenant)
+        known = read_rules(self.table, tenant)
         found = next((rule for rule in (*known.rules, *known.ended) if rule.id == rule_id), None)
         if found is None:
             raise NotFound("sharing rule not found")

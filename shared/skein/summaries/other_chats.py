@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from skein.interface.reading import OwnChat
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership, member_relation, related_chat
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Query
+from skein.models.visibility.audience import Audience, may_show
 from skein.ports import Table
-from skein.services.chat_state.audience import audience_of, destination_of
 from skein.services.chat_state.sessions import first_to_summarize
+from skein.services.visibility.audience import audience_of, destination_of
 
 NEWEST_CHATS = MAX_BATCH_GET_KEYS // 2  # of the agent, and of each person; two keys a chat
 PEOPLE_READ = 10  # of a group; where it has more people, one of them counts as a reader elsewhere

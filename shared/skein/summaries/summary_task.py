@@ -14,11 +14,11 @@ from typing import ClassVar, NamedTuple
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary, SummaryState
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Item, Query
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.quotas.usage import NO_WORDS, Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.ports import Clock, Table
 from skein.services.background.engine import (
     Failure,
@@ -28,9 +28,9 @@ from skein.services.background.engine import (
     Task,
     UnusableAnswer,
 )
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic, revise
+from skein.services.visibility.audience import audience_of
 from skein.settings import Settings
 
 

@@ -10,9 +10,6 @@ from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound, TooLarge, Unprocessable
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import DerivedItem
-from skein.models.common.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom
 from skein.models.common.storage import (
     Check,
     Condition,
@@ -26,6 +23,9 @@ from skein.models.common.storage import (
     all_of,
     at_version,
 )
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import DerivedItem
+from skein.models.visibility.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom
 from skein.services.common.optimistic import invalid_arguments, revise
 from skein.services.items.store import FULL
 from skein.workspace.models.document import (

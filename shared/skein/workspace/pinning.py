@@ -6,13 +6,13 @@ from skein.errors import Conflict, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import Reach, scopes_at
 from skein.models.common.storage import Absent, Exists, Update, all_of
 from skein.models.directory.agent import Agent
+from skein.models.visibility.ownership import Reach, scopes_at
 from skein.ports import Clock, Table
-from skein.services.chat_state.audience import scope_of
 from skein.services.common.optimistic import optimistic
 from skein.services.items.store import Snapshot
+from skein.services.visibility.audience import scope_of
 from skein.workspace.models.thread import Thread
 from skein.workspace.thread_changes import check_open
 

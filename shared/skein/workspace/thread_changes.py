@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.ownership import Readers
 from skein.models.common.storage import Item, Key
+from skein.models.visibility.ownership import Readers
 from skein.ports import Table
 from skein.services.common.optimistic import invalid_arguments
 from skein.workspace.models.document import Document

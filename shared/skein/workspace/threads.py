@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Delete, Key, Put, Query, Write
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner, Reach
 from skein.ports import Clock, Ids
 from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
 from skein.services.items.store import OwnedStore

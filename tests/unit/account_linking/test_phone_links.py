@@ -16,20 +16,20 @@ from skein.models.chats.consent import Consent, ConsentedDestination
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.address import phone_address
-from skein.models.common.agent_item import REVISION
-from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.person_names import tagged
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Key, Put, Query, Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import Merge, User
+from skein.models.items.agent_item import REVISION
 from skein.models.outbox.jobs import RecallJob, SummaryJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Wait
+from skein.models.visibility.audience import OPEN, Audience, Origin
+from skein.models.visibility.ownership import Owner, Reach, owned_partition
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.services.chats.post_message import PostedMessage

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from skein.errors import Unavailable
 from skein.models.chats.chat import Chat
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import OPEN
 from skein.models.common.storage import Update
 from skein.models.config.overrides import DEFAULTS_IN_GROUPS
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import HISTORY
+from skein.models.visibility.audience import OPEN
 from skein.services.chat_state.history_window import MAX_WINDOWS, pinned, shown_from
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar

@@ -9,7 +9,7 @@ from skein.models.chats.consent import ConsentData
 from skein.models.chats.errand import ErrandData, OrderData
 from skein.models.chats.forgetting import ForgettingData
 from skein.models.common.base import Stored
-from skein.models.common.requested_call import CallData
+from skein.models.runs.requested_call import CallData
 
 ASKED: dict[str, Any] = {
     "question": "Shall I?",

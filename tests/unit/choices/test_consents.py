@@ -8,8 +8,8 @@ import pytest
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice, Destination, Option, Proposal
 from skein.models.chats.consent import Consent, ConsentData
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.storage import Delete, Missing, Put
+from skein.models.visibility.audience import OPEN, Audience
 from tests.support.builders import NOON, TENANT, World, bot, person
 
 ALICE, BEN, CAROL = person("alice", "Alice"), person("ben", "Ben"), person("carol", "Carol")

@@ -13,9 +13,9 @@ from skein.models.chats.choice import NO, YES
 from skein.models.chats.person_choices import MAX_INVITATIONS, PersonChoices
 from skein.models.common.address import route_on
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import Authors
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.outbox.jobs import InvitationJob
+from skein.models.visibility.provenance import Authors
 from skein.services.choices.asking import Asking
 from skein.services.choices.open_choices import OpenChoices
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person

@@ -7,7 +7,7 @@ import pytest
 from skein.models.chats.choice import NO, YES
 from skein.models.runs.run import Run
 from skein.services.choices.proposals import NOT_A_MEMBER, UNKNOWN_HERE
-from skein.services.runs.disclosure import PRIVATE_ELSEWHERE
+from skein.services.visibility.disclosure import PRIVATE_ELSEWHERE
 from tests.support.agents import COACH, END, results_of, settle, stage
 from tests.support.builders import TENANT, World, person
 from tests.support.consents import (

@@ -7,12 +7,12 @@ import pytest
 from skein.channels.whatsapp import MAX_ANSWER, WINDOW_CLOSED
 from skein.errors import SmsRejected, Unprocessable
 from skein.models.chats.choice import Option
-from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.config.templates import MAX_BODY, MessageTemplate
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import InboundSms, OutgoingSms
+from skein.models.visibility.ownership import Owner
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.delivery.state import MORE_HINT

@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.common.ownership import Owner
+from skein.models.visibility.ownership import Owner
 from tests.support.agents import COACH, HUSAM, settle, stage
 from tests.support.api_client import operator
 from tests.support.builders import TENANT, World

@@ -26,10 +26,10 @@ from skein.events.queuing import CACHED_FOR, EventQueue
 from skein.feed.events import events_of
 from skein.models.common.base import rfc3339
 from skein.models.common.http import HttpAnswer
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Page, Put, Query, Update, Write
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.outbox.changes import ItemChange
+from skein.models.visibility.ownership import Owner
 from skein.settings import Settings
 from skein_client import verify_event
 from tests.fakes.table import MemoryTable

@@ -9,8 +9,8 @@ from skein.errors import Conflict
 from skein.models.api.directory import NewUser
 from skein.models.chats.choice import NO, YES
 from skein.models.chats.person_choices import MAX_OPEN
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.services.chats.post_message import PostedMessage
 from skein.services.choices.answering import Answering
 from tests.support.agents import results_of, settle

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from skein.interface.budget import MESSAGE_OVERHEAD_TOKENS, HistoryEntry, fit, total
 from skein.models.chats.chat import Chat
 from skein.models.chats.summary import PinnedSummary, Summary
-from skein.models.common.audience import Audience
 from skein.models.common.storage import Update
 from skein.models.runs.step import HISTORY, PromptRecord
+from skein.models.visibility.audience import Audience
 from skein.services.common.token_cache import RememberedTokens
 from tests.support.builders import TENANT, World, bot, person, tokens
 from tests.support.examples import examples

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import owned_partition
-from skein.models.common.provenance import Authors, MadeFrom, SourceLabel, digest_of
 from skein.models.common.storage import Query
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import owned_partition
+from skein.models.visibility.provenance import Authors, MadeFrom, SourceLabel, digest_of
 from skein.privacy.made_items import MadeItem, made_in
-from skein.services.chat_state.audience import label_in
+from skein.services.visibility.audience import label_in
 from skein.workspace.models.document import Document
 from tests.support.agents import (
     AHMAD,

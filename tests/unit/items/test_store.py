@@ -9,11 +9,11 @@ import pytest
 
 from local.template import ROOT
 from skein.errors import Conflict, LostLease, NotFound
-from skein.models.common.agent_item import REVISION, AgentItem
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Actor, Owner, Reach
-from skein.models.common.provenance import MANY, NO_AUTHORS, Authors
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
+from skein.models.items.agent_item import REVISION, AgentItem
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Actor, Owner, Reach
+from skein.models.visibility.provenance import MANY, NO_AUTHORS, Authors
 from skein.planning.api import GoalChange, PlanChange
 from skein.planning.models.goal import MAX_GOALS, Goal
 from skein.planning.models.plan import MAX_PLANS, Plan

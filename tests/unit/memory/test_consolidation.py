@@ -15,14 +15,14 @@ from skein.models.api.chats import ChatChange
 from skein.models.chats.chat import epoch_raised
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.address import phone_address
-from skein.models.common.agent_item import revision_key
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import Authors, MadeFrom, SourceLabel
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
+from skein.models.items.agent_item import revision_key
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import Authors, MadeFrom, SourceLabel
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.choices import answer, ask

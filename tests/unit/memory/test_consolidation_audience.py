@@ -4,10 +4,10 @@ import json
 
 from skein.memory.models.memory import Memory
 from skein.memory.writes import gives_way
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner, Reach
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner, Reach
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM, ANN, BOB = person(), person("usr_ann", "Ann"), person("usr_bob", "Bob")

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from skein.memory import shown
-from skein.models.common.ownership import Owner
+from skein.models.visibility.ownership import Owner
 from skein.services.common import text_search
 from skein.services.common.text_search import EmbeddingCache, closest
 from tests.support.builders import NOON, TENANT, World, embeddings

@@ -8,12 +8,12 @@ import pytest
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.memory.memories import memory_id_of
 from skein.memory.models.memory import JOURNAL_DAYS, KEPT_DAYS, REFLECTION_LEAD, Memory
-from skein.models.common.agent_item import REVISION
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
-from skein.models.common.ownership import Actor, Owner, Reach
-from skein.models.common.provenance import NO_AUTHORS, MadeFrom
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
+from skein.models.items.agent_item import REVISION
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Actor, Owner, Reach
+from skein.models.visibility.provenance import NO_AUTHORS, MadeFrom
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import MeanwhileTable
 

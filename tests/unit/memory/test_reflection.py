@@ -11,12 +11,12 @@ from skein.memory.api.memories import MemoryChange
 from skein.memory.history import BackgroundRecords
 from skein.memory.models.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.memory.models.records import ReflectionRecord
-from skein.models.common.agent_item import revision_key
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Owner, Reach
-from skein.models.common.provenance import MANY, NO_AUTHORS, Authors, MadeFrom
 from skein.models.common.storage import Put
+from skein.models.items.agent_item import revision_key
 from skein.models.outbox.jobs import ReflectionJob
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner, Reach
+from skein.models.visibility.provenance import MANY, NO_AUTHORS, Authors, MadeFrom
 from skein.settings import Settings
 from tests.support.builders import TENANT, World
 from tests.support.fakes import MeanwhileTable

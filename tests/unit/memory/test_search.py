@@ -11,8 +11,8 @@ from lunr.stemmer import PorterStemmer
 
 from skein.memory.models.memory import Memory
 from skein.memory.search import best_of
-from skein.models.common.audience import OPEN
 from skein.models.common.embedding import Embedding
+from skein.models.visibility.audience import OPEN
 from skein.services.common import text_search
 from skein.services.common import words as word_module
 from skein.services.common.text_search import EmbeddingCache

@@ -13,13 +13,13 @@ from skein.memory import sections
 from skein.memory.models.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.memory.sections import Memories
 from skein.memory.shown import line_of
-from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.models.common.characters import on_one_line
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import MANY, Authors, MadeFrom, SourceLabel
 from skein.models.common.storage import Put
 from skein.models.runs.step import PromptRecord
+from skein.models.visibility.audience import OPEN
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import MANY, Authors, MadeFrom, SourceLabel
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar
 from tests.support.api_client import operator

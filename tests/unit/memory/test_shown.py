@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from skein.memory.models.memory import Memory
 from skein.memory.shown import within_budget
-from skein.models.common.audience import OPEN
+from skein.models.visibility.audience import OPEN
 from tests.support.builders import NOON, TENANT, tokens
 
 

@@ -13,11 +13,11 @@ from skein.memory.models.records import KeptCounts
 from skein.memory.search import MemorySearch
 from skein.memory.store import searchable_memories
 from skein.memory.writes import MemoryDraft, MemoryWrites, remember
-from skein.models.common.agent_item import revision_key, touched
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Actor, Owner, Reach
-from skein.models.common.provenance import NO_AUTHORS, Authors, MadeFrom
 from skein.models.common.storage import Page, Put, Query
+from skein.models.items.agent_item import revision_key, touched
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Actor, Owner, Reach
+from skein.models.visibility.provenance import NO_AUTHORS, Authors, MadeFrom
 from skein.services.common.text_search import EmbeddingCache
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, embeddings

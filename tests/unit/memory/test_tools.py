@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from skein.memory.models.memory import JOURNAL_DAYS, Memory
-from skein.models.common.provenance import MadeFrom, SourceLabel
 from skein.models.runs.step import ToolResult
+from skein.models.visibility.provenance import MadeFrom, SourceLabel
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import calls

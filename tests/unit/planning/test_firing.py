@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from skein.errors import ConditionFailed, Unavailable, Unprocessable
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import Job, RunJob
 from skein.models.runs.run import Run, live_key
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner
 from skein.planning.firing import Firing
 from skein.planning.models.plan import Plan
 from skein.settings import Settings

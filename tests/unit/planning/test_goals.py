@@ -3,10 +3,10 @@
 import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.agent_item import REVISION
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Missing, Query
+from skein.models.items.agent_item import REVISION
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner, Reach
 from skein.planning.api import GoalChange
 from skein.planning.models.goal import MAX_GOALS, Goal
 from tests.support.builders import NOON, TENANT, World, live

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.agent_item import REVISION
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Query
+from skein.models.items.agent_item import REVISION
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner, Reach
 from skein.planning.models.plan import MAX_PLANS, Plan
 from tests.support.builders import NOON, TENANT, World, live
 

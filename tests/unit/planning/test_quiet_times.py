@@ -9,12 +9,12 @@ import pytest
 from skein.errors import ConditionFailed
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.common.address import Route
-from skein.models.common.ownership import Owner
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import Owner
 from skein.planning.firing import Firing
 from skein.planning.models.plan import Plan
 from skein.settings import Settings

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from skein.models.api.directory import NewUser, OwnChange
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.person_names import tagged
-from skein.models.common.provenance import Authors, MadeFrom, SourceLabel
 from skein.models.common.storage import Query
 from skein.models.outbox.jobs import ErasureJob
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner, Reach, owned_partition
+from skein.models.visibility.provenance import Authors, MadeFrom, SourceLabel
 from skein.planning.models.goal import Goal
 from skein.privacy.made_items import made_in
 from skein.privacy.models.erasure import NamedTexts

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
+from skein.models.visibility.ownership import owned_partition
 from skein.workspace.models.document import Document
 from tests.support.agents import COACH
 from tests.support.builders import TENANT, World

@@ -7,8 +7,8 @@ import pytest
 from skein.models.chats.chat import Media
 from skein.models.chats.media import MediaFile
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Put
+from skein.models.visibility.provenance import Authors
 from skein.privacy.erasure_preview import ErasurePreviews
 from tests.support.agents import COACH, actor
 from tests.support.builders import NOON, TENANT, World

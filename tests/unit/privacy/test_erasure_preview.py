@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import NotFound
-from skein.models.common.ownership import Owner
+from skein.models.visibility.ownership import Owner
 from skein.privacy import erasure_preview
 from skein.privacy.erasure_preview import ErasurePreview, ErasurePreviews
 from tests.support.agents import COACH

@@ -7,9 +7,9 @@ import pytest
 
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import MANY, NO_AUTHORS, Authors, MadeFrom
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.provenance import MANY, NO_AUTHORS, Authors, MadeFrom
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.privacy import erasure_rules as rules

@@ -1,7 +1,7 @@
 """Sharing rules and roles name people: an erasure ends them, and an export has them."""
 
 from skein.models.common.storage import Update
-from skein.models.config.sharing import RulesVersion, SharingRules
+from skein.models.visibility.sharing_rules import RulesVersion, SharingRules
 from tests.support.api_client import operator
 from tests.support.builders import TENANT
 from tests.support.erasure import end, lines_of

@@ -12,12 +12,12 @@ from skein.models.chats.chat import Message
 from skein.models.chats.choice import NO, YES
 from skein.models.chats.forgetting import ForgetRequest
 from skein.models.common.address import route_on
-from skein.models.common.ownership import private_scope
 from skein.models.common.storage import Put, Update
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.config.templates import MessageTemplate
 from skein.models.directory.address_index import AddressOwner
 from skein.models.outbox.jobs import ForgettingJob
+from skein.models.visibility.ownership import private_scope
 from skein.services.choices.answering import Answering
 from skein.services.choices.asking import Asking
 from skein.services.choices.effect import GivenAnswer

@@ -8,11 +8,11 @@ import pytest
 from skein.errors import Forbidden, NotFound, RateLimited
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import OPEN as EVERYONE
 from skein.models.common.storage import Query, Update
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import Step
+from skein.models.visibility.audience import OPEN as EVERYONE
 from skein.recall.models.stored import RecallPassage
 from tests.support.agents import ASK, COACH, DESIGNER, END, actor, settle
 from tests.support.api_client import operator

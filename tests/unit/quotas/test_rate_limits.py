@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from skein.errors import Ambiguous, RateLimited
 from skein.models.chats.chat import Message
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put, Query, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.delivery.sms import InboundSms
 from skein.models.quotas.limit import DAY, MINUTE, Allowance, Rate, owner_of_shard, owner_of_user
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import Owner
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.quotas.rate_limits import Rates
 from skein.services.replies.user_notices import in_words

@@ -10,13 +10,13 @@ from skein.errors import ConditionFailed, Unavailable
 from skein.memory.models.memory import JOURNAL_DAYS, Memory
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Delete, Key, Put
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.jobs import ConsolidationJob, ReflectionJob, SummaryJob, UpkeepJob
 from skein.models.quotas.limit import Allowance, Rate, owner_of_user
 from skein.models.quotas.usage import USAGE_SHARDS, Payer, Words, unsharded, user_usage_key
 from skein.models.runs.completion import ModelRequest, TokenUsage
+from skein.models.visibility.ownership import Owner
 from skein.services.quotas.token_budget import bucket_key
 from skein.services.quotas.usage_reports import UsageReports
 from skein.settings import Settings

@@ -12,11 +12,11 @@ from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.memory.sections import Memories
 from skein.models.chats.chat import Message
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Page, Query, Update
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner, Reach
 from skein.settings import Settings
 from tests.fakes.system import MemoryMetrics
 from tests.fakes.table import MemoryTable

@@ -6,9 +6,9 @@ from skein.agent.reading import owned_items
 from skein.agent.reading.owned_items import live_items
 from skein.agent.sections.order import ITEMS
 from skein.memory.models.memory import Memory, MemoryKind
-from skein.models.common.agent_item import REVISION
-from skein.models.common.ownership import Owner, owned_partition
 from skein.models.common.storage import Item, Key, Put
+from skein.models.items.agent_item import REVISION
+from skein.models.visibility.ownership import Owner, owned_partition
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from tests.fakes.table import MemoryTable

@@ -10,12 +10,12 @@ from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.memory.sections import Memories
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.workspace.sections.threads import Threads
 from tests.support.agents import asked_by_service
 from tests.support.builders import NOON, TENANT, World, bot, person

@@ -19,14 +19,14 @@ from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Message
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import private_scope
 from skein.models.common.storage import Item, Key, Page, Put, Query
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import DEFAULT_TOOLS
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import private_scope
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.planning.sections import Goals, Plans

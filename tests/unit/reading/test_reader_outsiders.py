@@ -8,12 +8,12 @@ from skein.interface.history import History
 from skein.memory.models.memory import MemoryKind
 from skein.models.api.chats import ChatChange
 from skein.models.chats.summary import PinnedSummary
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import MANY, Authors, MadeFrom
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
-from skein.sharing.preview import RecallPreview
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import MANY, Authors, MadeFrom
+from skein.recall.preview import RecallPreview
 from tests.support.agents import AHMAD, COACH, END, HUSAM, asked_by_service, settle, stage, the_run
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import calls

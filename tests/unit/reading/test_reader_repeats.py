@@ -3,8 +3,8 @@
 import pytest
 
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import Audience
 from skein.models.common.storage import Update
+from skein.models.visibility.audience import Audience
 from tests.support.agents import AHMAD, COACH, END, HUSAM, settle, stage
 from tests.support.builders import NOON, World
 from tests.support.fakes import calls, says

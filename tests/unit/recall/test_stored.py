@@ -2,8 +2,8 @@
 
 import pytest
 
-from skein.models.common.ownership import shared_partition
 from skein.models.common.storage import Key
+from skein.models.visibility.ownership import shared_partition
 from skein.recall.models.stored import (
     MAX_REFS,
     Posting,

@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
-from skein.services.chat_state.audience import audience_of, destination_of, scope_of
+from skein.models.visibility.audience import Audience, may_show
+from skein.models.visibility.ownership import owned_partition
+from skein.services.visibility.audience import audience_of, destination_of, scope_of
 from tests.support.agents import (
     AHMAD,
     COACH,

@@ -7,11 +7,11 @@ import pytest
 
 from skein.models.chats.chat import Chat
 from skein.models.chats.summary import Summary
-from skein.models.common.ownership import Reach
 from skein.models.common.storage import Update
 from skein.models.directory.agent import DEFAULT_TOOLS
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord
+from skein.models.visibility.ownership import Reach
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.goldens import agrees
 from tests.support.scene import ANALYST, ONE_TO_ONE, Scene

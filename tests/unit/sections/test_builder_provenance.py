@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from skein.memory import sections as memories
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import MadeFrom
 from skein.models.runs.step import PromptRecord, Step
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import MadeFrom
 from skein.settings import Settings
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import DocumentReach, Folder

@@ -18,12 +18,12 @@ from skein.interface.reading import OwnChat
 from skein.interface.section import listing
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.step import HISTORY, PromptRecord
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.models.visibility.audience import OPEN
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.planning.sections import Goals, Plans

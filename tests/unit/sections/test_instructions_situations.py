@@ -13,8 +13,8 @@ from skein.interface.reading import SectionItems
 from skein.interface.section import Manner, arguments_of
 from skein.models.chats.chat import Chat
 from skein.models.common.address import Address, phone_address
-from skein.models.common.audience import OPEN
 from skein.models.directory.agent import DEFAULT_TOOLS, HistoryFormat, ReplyMode
+from skein.models.visibility.audience import OPEN
 from skein.prompts import render
 from skein.workspace.models.thread import Thread
 from skein.workspace.sections.threads import Threads

@@ -9,9 +9,9 @@ import pytest
 from skein.models.chats.chat import Chat, LastMessage
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put, Update
+from skein.models.visibility.audience import OPEN, Audience
 from tests.patterns.worlds import job_of
 from tests.support.builders import NOON, TENANT, World, bot, person
 

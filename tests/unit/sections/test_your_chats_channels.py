@@ -8,11 +8,11 @@ import pytest
 
 from skein.models.api.directory import NewUser
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update
 from skein.models.delivery.sms import InboundSms
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.audience import Audience
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.number_codes import link_number

@@ -10,11 +10,11 @@ from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Put, Update
 from skein.models.outbox.jobs import RunJob
+from skein.models.visibility.audience import OPEN
+from skein.models.visibility.provenance import Authors
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import calls, says
 from tests.support.recalling import indexed

@@ -10,10 +10,10 @@ from skein.errors import Unavailable
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import Audience
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import SummaryJob
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.provenance import Authors
 from tests.support.builders import NOON, TENANT, World, bot, person
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()

@@ -8,10 +8,10 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.chats.summary import MAX_CHAT_SUMMARY
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Page, Query, Update
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.provenance import Authors
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.template import running

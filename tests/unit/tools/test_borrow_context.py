@@ -7,10 +7,10 @@ import pytest
 from skein.errors import ModelRejected
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Media
-from skein.models.common.audience import Audience
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Page, Query
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.audience import Audience
 from tests.support.agents import (
     AHMAD,
     ASKED_AGAIN,

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.ownership import Owner, Reach
-from skein.models.common.provenance import Authors, MadeFrom
 from skein.models.common.storage import Query
 from skein.models.runs.run import Run
+from skein.models.visibility.ownership import Owner, Reach
+from skein.models.visibility.provenance import Authors, MadeFrom
 from skein.planning.models.plan import Plan
-from skein.services.runs.disclosure import OUTSIDERS_SPOKE
+from skein.services.visibility.disclosure import OUTSIDERS_SPOKE
 from tests.support.agents import (
     AHMAD,
     COACH,

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from skein.memory.models.memory import MadeBy, Memory
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import OwnedItem, Owner, Reach
 from skein.models.common.storage import Query
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import OwnedItem, Owner, Reach
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.workspace.document_edits import Author

@@ -8,11 +8,11 @@ import pytest
 from skein.errors import Unavailable
 from skein.models.api.directory import NewUser
 from skein.models.chats.borrowed import BorrowedContext
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Reach
 from skein.models.common.storage import Query
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.trigger import Trigger
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Reach
 from skein.services.runs.policy import MAX_STEPS
 from tests.support.agents import (
     AHMAD,

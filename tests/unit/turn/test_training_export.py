@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.workspace import thread_changes as changes
 from skein.workspace.models.thread import Thread, ThreadRunLink
 from tests.support.agents import (

@@ -7,12 +7,12 @@ import pytest
 
 from skein.models.api.directory import UserChange
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Put, Query
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.planning.plan_chats import PlanChats
 from skein.settings import Settings
 from tests.support.agents import AHMAD, COACH, END, actor, live_pointers, settle, slots

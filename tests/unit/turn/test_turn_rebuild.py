@@ -6,11 +6,11 @@ import pytest
 
 from skein.agent.turn_ending import READERS_KEEP_CHANGING
 from skein.errors import Unavailable
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
 from skein.services.runs.policy import MAX_REBUILDS
 from tests.support.agents import (
     ASKED_AGAIN,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.interface.section import SEPARATOR
-from skein.models.common.audience import OPEN
+from skein.models.visibility.audience import OPEN
 from skein.workspace.models.document import Document
 from skein.workspace.sections.document_text import (
     SHOWN_CHARACTERS,

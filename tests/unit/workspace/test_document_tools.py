@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.interface.section import LIST_SHARE
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember, rfc3339
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Put
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.provenance import Authors
 from skein.settings import Settings
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import Document, DocumentReach, Folder

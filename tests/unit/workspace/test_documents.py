@@ -6,10 +6,10 @@ import pytest
 
 from skein.account_linking.owned_items import move_owned
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Check, Exists, Key, Missing, Query
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import MadeFrom
 from skein.workspace.document_edits import Author, Revision
 from skein.workspace.models.document import (
     MAX_DOCUMENT_BYTES,

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from skein.errors import Conflict, SkeinError
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import MAX_KEPT, Owner, Reach
 from skein.models.outbox.due import due_pointer
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import MAX_KEPT, Owner, Reach
 from skein.planning.models.goal import MAX_GOALS
 from skein.planning.models.plan import MAX_PLANS, Plan
 from skein.settings import Settings

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner
-from skein.models.common.provenance import Authors
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, Step
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import Owner
+from skein.models.visibility.provenance import Authors
 from skein.workspace import thread_changes as changes
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import DocumentReach, Folder

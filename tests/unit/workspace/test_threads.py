@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Missing, Query
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Owner, Reach
 from skein.settings import Settings
 from skein.workspace import thread_changes as changes
 from skein.workspace.document_edits import Author

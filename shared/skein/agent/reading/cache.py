@@ -19,9 +19,9 @@ from skein.agent.reading.owned_items import live_items, owned_items
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.choice import Choice
-from skein.models.common.agent_item import REVISION
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Query, has_expired
+from skein.models.items.agent_item import REVISION
+from skein.models.visibility.ownership import owned_partition
 from skein.ports import Clock, Metrics, Table
 from skein.settings import Settings
 

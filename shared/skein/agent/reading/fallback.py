@@ -18,15 +18,15 @@ from skein.interface.reading import (
 )
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import may_show
 from skein.ports import Table
-from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of
-from skein.services.chat_state.insiders import insiders_of, keys_of_insiders
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
+from skein.services.visibility.audience import audience_of, destination_of, own_scope_of
+from skein.services.visibility.insiders import insiders_of, keys_of_insiders
 from skein.settings import Settings
 from skein.workspace.sections.threads import Threads
 

@@ -5,9 +5,9 @@ from skein.agent.sections.trigger import ShownTrigger
 from skein.agent.sections.your_chats import YourChats
 from skein.interface.history import History
 from skein.interface.reading import Reading
-from skein.models.common.provenance import NO_AUTHORS, Authors
-from skein.models.config.sharing import SharingStamp
 from skein.models.runs.run import BY_VERSIONS, HeldContent, Run
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
+from skein.models.visibility.sharing_rules import SharingStamp
 from skein.recall.disclosures import stamp_of
 from skein.recall.sections import RecalledMessages
 

@@ -10,8 +10,8 @@ that the query reads them.
 from collections.abc import Sequence
 
 from skein.memory.models.memory import Memory
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Query
+from skein.models.visibility.ownership import owned_partition
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.ports import Table

@@ -40,9 +40,7 @@ from skein.live.models.connection import PersonConnections
 from skein.live.reading import found_listeners, keys_of_listeners
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership, member_relation
-from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import scopes_at
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Page, Query
 from skein.models.config.overrides import StackSettings, TenantSettings
 from skein.models.directory.agent import Agent
@@ -50,19 +48,21 @@ from skein.models.directory.user import User
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import scopes_at
 from skein.own_tools.items import OwnToolItems
 from skein.ports import Clock
 from skein.recall.sections import PromptRecall, StartedRecall
-from skein.services.chat_state.audience import audience_of, destination_of, scope_of
-from skein.services.chat_state.insiders import (
+from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
+from skein.services.runs import policy
+from skein.services.runs.claim import PrefetchedItems
+from skein.services.visibility.audience import audience_of, destination_of, scope_of
+from skein.services.visibility.insiders import (
     holds_insiders_alone,
     insiders_of,
     keys_of_insiders,
 )
-from skein.services.chat_state.sharing_reads import SharingReading, read_sharing
-from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
-from skein.services.runs import policy
-from skein.services.runs.claim import PrefetchedItems
+from skein.services.visibility.sharing_reads import SharingReading, read_sharing
 from skein.settings import Settings
 
 INDEX_ROWS = 46  # two keys per row, so that these and the keys named in a reading fit in one batch

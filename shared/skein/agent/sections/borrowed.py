@@ -15,12 +15,12 @@ from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.interface.timeline import ago
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import may_show
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.prompts import render
 from skein.services.common.quoting import quoted
 

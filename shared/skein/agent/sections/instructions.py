@@ -5,8 +5,8 @@ from textwrap import indent
 
 from skein.agent.sections.your_chats import askable_elsewhere, listed_elsewhere
 from skein.interface.section import Section, SectionInput, prose
-from skein.models.common.audience import may_show
 from skein.models.common.person_names import split_tag
+from skein.models.visibility.audience import may_show
 from skein.prompts import render
 from skein.workspace.sections.threads import Threads
 

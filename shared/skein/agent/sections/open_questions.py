@@ -14,9 +14,9 @@ from skein.interface.section import Section, SectionInput, listing
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import INVITATION
 from skein.models.chats.person_choices import PersonChoices
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
+from skein.models.visibility.provenance import Authors
 from skein.services.chat_state.person_choices import found_choices
 from skein.services.common.quoting import quoted
 

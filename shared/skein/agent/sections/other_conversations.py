@@ -20,9 +20,9 @@ from skein.interface.section import Section, SectionInput, around, listing
 from skein.interface.timeline import ago
 from skein.models.chats.chat import Chat
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import may_show
 from skein.models.common.characters import on_one_line
-from skein.models.common.provenance import Authors
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.provenance import Authors
 from skein.prompts import render
 from skein.recall.words import stems_of
 from skein.services.chat_state.sessions import reset_in

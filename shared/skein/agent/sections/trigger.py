@@ -25,11 +25,11 @@ from skein.interface.reading import SectionItems, SectionReads, current_seq
 from skein.interface.section import SEPARATOR, Section, SectionInput, around
 from skein.interface.timeline import attached
 from skein.models.chats.chat import Chat, Message
-from skein.models.common.audience import may_show
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger
+from skein.models.visibility.audience import may_show
+from skein.models.visibility.provenance import Authors
 from skein.services.common.quoting import quoted
 
 SEND = "send_message"

@@ -18,14 +18,14 @@ from skein.interface.names import Names
 from skein.interface.reading import OwnChat, Reading, SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
 from skein.models.chats.chat import Chat, Message
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
 from skein.models.runs.run import LIVE_RUN, Run
 from skein.models.runs.trigger import Wait
-from skein.services.chat_state.audience import destination_of
+from skein.models.visibility.audience import Audience, may_show
+from skein.models.visibility.provenance import Authors
 from skein.services.common.quoting import quoted, quoted_id
+from skein.services.visibility.audience import destination_of
 
 SHOWN_CHATS = 20
 ACTIVE_FOR = timedelta(hours=6)

@@ -25,8 +25,8 @@ from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool, Tool
 from skein.memory import tools as memories
-from skein.models.common.audience import may_show
 from skein.models.directory.agent import ToolName
+from skein.models.visibility.audience import may_show
 from skein.own_tools.items import OwnToolItems
 from skein.planning import tools as goals_and_plans
 from skein.planning.sections import Goals

@@ -14,11 +14,11 @@ from skein.models.chats.borrowed import (
     BorrowedMessage,
 )
 from skein.models.chats.chat import Chat, Message
-from skein.models.common.ownership import effect_id
-from skein.services.chat_state.audience import destination_of
+from skein.models.visibility.ownership import effect_id
 from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted
-from skein.services.runs.disclosure import check_effect
+from skein.services.visibility.audience import destination_of
+from skein.services.visibility.disclosure import check_effect
 
 
 @tool(effect="save")

@@ -18,13 +18,13 @@ from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import MAX_LABEL, MAX_OPTIONS, MAX_QUESTION, Option
 from skein.models.chats.names import folded, plain_name
-from skein.models.common.audience import NOBODY, Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Write
-from skein.services.chat_state.audience import audience_of
+from skein.models.visibility.audience import NOBODY, Audience
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.choices.asking import Asking, NewChoice
-from skein.services.runs.disclosure import check_post
+from skein.services.visibility.audience import audience_of
+from skein.services.visibility.disclosure import check_post
 
 MIN_OPTIONS = 2
 
@@ -95,7 +95,7 @@ def _asked(call: ToolContext, new: NewChoice) -> tuple[Message, Audience]:
 
     def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
         nonlocal heard_by
-        check_post(run, snapshot)
+        check_post(run, snapshot.chat)
         heard_by = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
         return (call.activation.claim.guard,)
 

@@ -10,10 +10,10 @@ from skein.interface.history import History
 from skein.interface.reading import person_at, profile_audience
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, authors_of, content_of
-from skein.models.common.audience import may_change
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import effect_id
 from skein.models.directory.profile_change import ProfileSource
+from skein.models.visibility.audience import may_change
+from skein.models.visibility.ownership import effect_id
 from skein.services.directory.users import Profiles
 from skein.services.items.store import NOT_FROM_HERE, STAYS_HERE
 

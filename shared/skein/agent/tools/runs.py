@@ -9,14 +9,14 @@ from skein.interface.arguments import NOT_SHOWN, Count, Id, MessageNumber
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext
 from skein.models.common.base import rfc3339
-from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run, RunStatus
+from skein.models.visibility.provenance import NO_AUTHORS
 from skein.services.common.quoting import quoted
 from skein.services.runs.completion import RunCompletion
-from skein.services.runs.disclosure import check_effect, may_affect
 from skein.services.runs.ending_waits import EndingWaits
 from skein.services.runs.queries import OwnRuns
+from skein.services.visibility.disclosure import check_effect, may_affect
 
 
 @tool(effect="read")

@@ -34,11 +34,10 @@ from skein.media.copies import CopiedFiles, Original
 from skein.models.chats.chat import MAX_TEXT, Message
 from skein.models.chats.choice import MAX_DESTINATIONS
 from skein.models.chats.media import MAX_PER_MESSAGE
-from skein.models.common.audience import NOBODY, Audience, Origin
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Write
 from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
-from skein.services.chat_state.audience import audience_of, destination_of
+from skein.models.visibility.audience import NOBODY, Audience, Origin
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.own_chats import OwnChats
 from skein.services.chats.post_message import Chats, NewMessage
@@ -46,8 +45,9 @@ from skein.services.choices.proposals import Proposals
 from skein.services.common.quoting import quoted, quoted_id
 from skein.services.common.schedule import deadline_of
 from skein.services.replies.ask_and_wait import Questions
-from skein.services.runs.disclosure import NeedsConsent, check_post
 from skein.services.runs.policy import MAX_WAIT, WAIT_SECONDS
+from skein.services.visibility.audience import audience_of, destination_of
+from skein.services.visibility.disclosure import NeedsConsent, check_post
 
 MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), TEXT]
 
@@ -235,12 +235,12 @@ def _say(call: ToolContext, new: NewMessage, originals: Sequence[Original]) -> s
     known: ChatSnapshot | None = None
     if originals:  # no file of a chat is copied to where it may not be shown
         known = call.service(OwnChats).snapshot(new.tenant, new.chat_id)
-        check_post(claim.run, known)
+        check_post(claim.run, known.chat)
     attached = call.service(CopiedFiles).attach(new, call.reading.agent.as_member, originals)
 
     def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
         nonlocal heard_by
-        check_post(claim.run, snapshot)
+        check_post(claim.run, snapshot.chat)
         heard_by = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
         return (claim.guard, *attached.writes(snapshot))
 

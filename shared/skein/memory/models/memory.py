@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import Identifier, Instant
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Item, SortKeyPrefix
+from skein.models.items.agent_item import AgentItem
 from skein.models.outbox.due import due_pointer
 
 MemoryKind = Literal["core", "journal"]

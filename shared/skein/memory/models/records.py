@@ -7,9 +7,9 @@ from pydantic import Field
 
 from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.completion import TokenUsage
+from skein.models.visibility.ownership import owned_partition
 
 HISTORY = timedelta(days=90)  # how long records are kept
 CONSOLIDATED = SortKeyPrefix("CONSOLIDATED#")

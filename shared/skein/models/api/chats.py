@@ -37,7 +37,6 @@ from skein.models.chats.chat import (
     Visibility,
 )
 from skein.models.chats.media import MAX_PER_MESSAGE, MediaFile, MediaState
-from skein.models.common.audience import may_show
 from skein.models.common.base import (
     EntityId,
     Identifier,
@@ -49,6 +48,7 @@ from skein.models.common.base import (
 )
 from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import may_show
 
 NO_FILES: Mapping[str, MediaFile] = {}
 

@@ -8,7 +8,6 @@ __all__ = [
     "consolidation",
     "desk",
     "desk_stay",
-    "disclosure",
     "errand",
     "forgetting",
     "idempotency",
@@ -18,8 +17,6 @@ __all__ = [
     "names",
     "outreach",
     "person_choices",
-    "refusal",
     "session",
-    "sharing",
     "summary",
 ]

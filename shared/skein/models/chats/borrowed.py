@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from skein.models.chats.chat import chat_partition
-from skein.models.common.audience import Audience
 from skein.models.common.base import (
     Identifier,
     Instant,
@@ -15,10 +14,11 @@ from skein.models.common.base import (
     Value,
     key_part,
 )
-from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.run import ShownStaging
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import StoredAuthors
+from skein.models.visibility.provenance import NO_AUTHORS
 
 MAX_MESSAGES = 10
 MAX_CHARACTERS = 2_000

@@ -13,10 +13,8 @@ from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.outreach import ChatOutreach
 from skein.models.chats.session import Session
-from skein.models.chats.sharing import SharingState
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 from skein.models.common.address import Address
-from skein.models.common.audience import OPEN, Audience, Origin, may_show
 from skein.models.common.base import (
     Identifier,
     Instant,
@@ -31,12 +29,14 @@ from skein.models.common.base import (
     stable_hash,
 )
 from skein.models.common.json_types import JsonBool
-from skein.models.common.ownership import StoredAuthors, private_scope
-from skein.models.common.provenance import NO_AUTHORS, Authors, Insiders
 from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Is, Item, Key, SortKeyPrefix, Update
 from skein.models.config.overrides import Overrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.visibility.audience import OPEN, Audience, Origin, may_show
+from skein.models.visibility.ownership import StoredAuthors, private_scope
+from skein.models.visibility.provenance import NO_AUTHORS, Authors, Insiders
+from skein.models.visibility.talk import SharingState
 
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]

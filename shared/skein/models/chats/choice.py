@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, NamedMember, Stored, Value
+from skein.models.visibility.audience import Audience
 
 QUESTION = "question"
 """The purpose of an agent's own question; with any other, Skein asks."""

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Name, NamedMember, Value
-from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import NO_AUTHORS
 from skein.models.config.desk import DueWork
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import StoredAuthors
+from skein.models.visibility.provenance import NO_AUTHORS
 
 MAX_BRIEFING = 4_000  # characters
 DeskStatus = Literal["waiting", "held"]

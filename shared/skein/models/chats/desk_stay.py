@@ -8,9 +8,9 @@ from pydantic import Field
 from skein.models.chats.chat import Chat, chat_partition
 from skein.models.chats.desk import DeskReason, Holder
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
-from skein.models.common.ownership import StoredAuthors, StoredMadeFrom
-from skein.models.common.provenance import NO_AUTHORS, NOTHING
 from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
+from skein.models.visibility.ownership import StoredAuthors, StoredMadeFrom
+from skein.models.visibility.provenance import NO_AUTHORS, NOTHING
 
 ABOUT = timedelta(days=1)  # before a stay, of what its words may tell
 WORDS = ("reason", "summary", "briefing")

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from skein.models.common.audience import Audience
 from skein.models.common.base import (
     Identifier,
     Instant,
@@ -22,8 +21,6 @@ from skein.models.common.base import (
     key_part,
     rfc3339,
 )
-from skein.models.common.ownership import StoredAuthors, effect_id, owned_partition
-from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.storage import (
     Delete,
     Is,
@@ -37,6 +34,9 @@ from skein.models.common.storage import (
 from skein.models.directory.user import User
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.outbox.jobs import ErrandJob
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import StoredAuthors, effect_id, owned_partition
+from skein.models.visibility.provenance import NO_AUTHORS
 
 ErrandState = Literal["open", "answered", "no_answer"]
 """A refusal, silence, a missing consent, STOP and a failed delivery read alike: open until the

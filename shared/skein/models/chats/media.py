@@ -14,11 +14,11 @@ from skein.models.common.base import (
     Tenant,
     key_part,
 )
-from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import LeasedItem, due_pointer
 from skein.models.outbox.jobs import MediaJob
+from skein.models.visibility.ownership import StoredAuthors
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
 
 MediaState = Literal["pending", "ready", "failed"]
 MediaReason = Literal["too_large", "type_refused", "unreadable", "gone", "upload_missing"]

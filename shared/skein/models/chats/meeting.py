@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal
 
 from skein.models.chats.errand import ErrandRef, OpenErrand, Slot, errands_partition
-from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, NamedMember, Stored, Tenant, key_part
-from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.storage import Is, Key, Missing, Put, SortKeyPrefix, Update, Write
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import MeetingJob
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import StoredAuthors
+from skein.models.visibility.provenance import NO_AUTHORS
 
 MeetingStage = Literal["collecting", "confirming", "ended"]
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.common.audience import Audience
 from skein.models.common.base import Instant, Value
-from skein.models.common.provenance import MANY, Authors
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.provenance import MANY, Authors
 
 MAX_AGENT_SUMMARY = 500
 MAX_CHAT_SUMMARY = 4_000

@@ -1,10 +1,8 @@
-"""Define base classes, keys, audiences, provenance and owners that all models use."""
+"""Define base classes, keys and values that all models use."""
 
 __all__ = [
     "active_item",
     "address",
-    "agent_item",
-    "audience",
     "base",
     "breaker",
     "characters",
@@ -15,13 +13,10 @@ __all__ = [
     "image_models",
     "json_types",
     "lease",
-    "ownership",
     "person_names",
     "prompt_sections",
-    "provenance",
     "quiet_hours",
     "reason",
-    "requested_call",
     "storage",
     "time_zone",
     "vector_search",

@@ -4,6 +4,5 @@ __all__ = [
     "desk",
     "overrides",
     "pauses",
-    "sharing",
     "templates",
 ]

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Value
-from skein.models.config.sharing import RoleName
+from skein.models.visibility.sharing_rules import RoleName
 
 MAX_ROLES = 10  # of one person, at a time
 MAX_KEPT = 40  # of one person, with those that have ended

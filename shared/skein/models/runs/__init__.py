@@ -5,6 +5,7 @@ __all__ = [
     "provenance",
     "recordable",
     "reduced_schema",
+    "requested_call",
     "run",
     "step",
     "strict_schema",

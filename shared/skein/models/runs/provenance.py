@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored
-from skein.models.common.ownership import DerivedItem
+from skein.models.visibility.ownership import DerivedItem
 
 MAX_ENTRIES = 300  # of a prompt; further ones have no provenance of their own
 

@@ -7,17 +7,17 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 from pydantic import Field
 
 from skein.models.common.active_item import ActiveItem
-from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
-from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import MANY, NO_AUTHORS, Authors, Insiders
 from skein.models.common.reason import Reason, RecordedReason, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.config.sharing import BatchReader, SharingStamp
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.trigger import Resume, Trigger, Wait
+from skein.models.visibility.audience import NOBODY, OPEN, Audience
+from skein.models.visibility.ownership import StoredAuthors
+from skein.models.visibility.provenance import MANY, NO_AUTHORS, Authors, Insiders
+from skein.models.visibility.sharing_rules import BatchReader, SharingStamp
 
 RunStatus = Literal["queued", "running", "waiting", "done", "failed", "canceled"]
 PromptMark = Literal[
@@ -118,7 +118,7 @@ class HeldContent(Value):
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
         authors: The people whose words the prompt and the tool results held, by digest.
-        outsiders: Whether one of them may be an outsider; see `services/chat_state/insiders.py`.
+        outsiders: Whether one of them may be an outsider; see `services/visibility/insiders.py`.
         beyond_session: Whether words of people from elsewhere than the current session of that chat
             were among it. A group has one session.
         borrowed: The borrowed context that the prompt held.

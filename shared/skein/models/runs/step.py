@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.requested_call import AgreedCall
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.completion import (
     AnswerFault,
@@ -17,6 +16,7 @@ from skein.models.runs.completion import (
 )
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
+from skein.models.runs.requested_call import AgreedCall
 from skein.models.runs.run import PromptMark, Run
 from skein.models.runs.tool_arguments import repeatable
 

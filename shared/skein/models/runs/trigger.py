@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import Identifier, Instant, MemberRef, Value
-from skein.models.common.ownership import StoredAuthors, StoredMadeFrom
-from skein.models.common.provenance import NO_AUTHORS, NOTHING
-from skein.models.common.requested_call import DecidedCall
+from skein.models.runs.requested_call import DecidedCall
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import StoredAuthors, StoredMadeFrom
+from skein.models.visibility.provenance import NO_AUTHORS, NOTHING
 
 TriggerType = Literal["chat_message", "manual", "plan", "service"]
 ResumeStatus = Literal["reply", "timeout"]

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
-from skein.models.common.requested_call import RequestedCall
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.runs.requested_call import RequestedCall
 
 Decision = Literal["approved", "refused"]
 DECIDE_WITHIN = timedelta(days=7)

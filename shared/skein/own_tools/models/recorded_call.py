@@ -17,13 +17,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
-from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.storage import Condition, Is, Key, SortKeyPrefix, any_of
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step, ToolResult, ToolStatus
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import StoredAuthors
+from skein.models.visibility.provenance import NO_AUTHORS
 
 CallState = Literal["asked", "begun", "done", "failed", "unknown"]
 

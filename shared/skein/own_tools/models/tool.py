@@ -282,7 +282,7 @@ class OwnTool(ToolFields, Stored):
 
     @property
     def author(self) -> str:
-        """The tool as an author of the words that it returned; see `models/common/provenance`."""
+        """The tool as an author of the words that it returned; see `Authors`."""
         return f"tool:{self.name}"
 
 

@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from skein.models.common.agent_item import AgentItem
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import SortKeyPrefix
+from skein.models.items.agent_item import AgentItem
 
 GoalStatus = Literal["active", "completed", "abandoned"]
 GoalOutcome = Literal["completed", "abandoned"]

@@ -4,10 +4,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
-from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import Identifier, key_part
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Key, SortKeyPrefix
+from skein.models.items.agent_item import AgentItem
+from skein.models.visibility.ownership import owned_partition
 from skein.recall.passages import PASSAGE
 
 OwnWordsText = Annotated[str, StringConstraints(min_length=1, max_length=PASSAGE)]

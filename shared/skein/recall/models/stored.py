@@ -15,9 +15,9 @@ from pydantic import Field
 from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, MemberRef, Stored, Tenant, key_part
 from skein.models.common.embedding import Vector
-from skein.models.common.ownership import is_shared_partition, owned_partition
-from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.visibility.ownership import is_shared_partition, owned_partition
+from skein.models.visibility.provenance import MadeFrom
 
 MAX_REFS = 64  # of a posting; a stem of more messages says little
 MEMORY = 99  # what stands for the part in a memory's key, so that it sorts after the message's

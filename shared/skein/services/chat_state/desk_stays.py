@@ -8,11 +8,11 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.desk import DeskReason, DeskState
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.base import Identifier, Value
-from skein.models.common.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom
 from skein.models.common.storage import Missing, Put
 from skein.models.config.desk import DeskSettings
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import DeskJob
+from skein.models.visibility.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom
 from skein.ports import Table
 from skein.services.config.retention import kept_until, message_days
 from skein.services.outbox.dispatch import OUTBOX_GRACE

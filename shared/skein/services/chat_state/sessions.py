@@ -7,9 +7,9 @@ from skein.models.chats.membership import Membership
 from skein.models.chats.session import Session
 from skein.models.config.overrides import ChatSettings, Overrides
 from skein.ports import Ids, Table
-from skein.services.chat_state.audience import everybody_since
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import effective_in, read_overrides
+from skein.services.visibility.audience import everybody_since
 from skein.settings import Settings
 
 CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideographic stop, ! and ?

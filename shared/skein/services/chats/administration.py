@@ -19,11 +19,11 @@ from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update, Write
 from skein.models.config.overrides import TenantSettings
-from skein.models.config.sharing import sharing_changed
 from skein.models.directory.user import User
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import InvitationJob, Job, RecallJob
 from skein.models.runs.run import Run
+from skein.models.visibility.sharing_rules import sharing_changed
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at
 from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot

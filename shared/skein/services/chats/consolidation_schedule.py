@@ -22,7 +22,6 @@ from skein.models.common.base import rfc3339
 from skein.models.common.storage import Condition, Update
 from skein.models.directory.agent import Agent
 from skein.ports import Table
-from skein.services.chat_state.sharing_rules import pause_in
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import (
     effective_in,
@@ -30,6 +29,7 @@ from skein.services.config.resolution import (
     found_settings,
     keys_of_settings,
 )
+from skein.services.visibility.sharing_rules import pause_in
 from skein.settings import Settings
 
 HOUR = timedelta(hours=1)

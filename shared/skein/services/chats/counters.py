@@ -10,7 +10,6 @@ from skein.models.outbox.jobs import Job, UpkeepJob
 from skein.ports import Ids
 from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import session_with
-from skein.services.chat_state.sharing import sharing_with
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.consolidation_schedule import (
     due_change,
@@ -23,6 +22,7 @@ from skein.services.chats.consolidation_schedule import (
 from skein.services.chats.staleness import renewals
 from skein.services.config.resolution import effective_in
 from skein.services.outbox.dispatch import OUTBOX_GRACE
+from skein.services.visibility.talk import sharing_with
 from skein.settings import Settings
 
 SUMMARIES = ("summary", "summary_state", "pinned")

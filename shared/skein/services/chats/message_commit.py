@@ -11,13 +11,13 @@ from skein.models.common.storage import Update, Write
 from skein.models.outbox.jobs import Job
 from skein.models.runs.trigger import Trigger
 from skein.ports import Ids, Table
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.delivery.enqueue import QueuedDelivery
 from skein.services.runs.debounce import burst_with, debounce_in, media_with
 from skein.services.runs.slots import enqueue, slots_unchanged
 from skein.services.runs.waits import resumed_by
 from skein.services.runs.wakeups import paced, woken_by
+from skein.services.visibility.audience import audience_of
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat
 from skein.models.chats.idempotency import OpeningRecord
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Missing, Put, Write
 from skein.models.config.overrides import TenantSettings
+from skein.models.visibility.provenance import Authors
 from skein.ports import Table
 from skein.services.chats.invitations import invite
 from skein.services.config.retention import retention_of

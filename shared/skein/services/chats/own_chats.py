@@ -6,13 +6,13 @@ from skein.errors import ConditionFailed, Conflict, Forbidden, LostLease, NotFou
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Put, Query
+from skein.models.visibility.audience import Audience, may_show
 from skein.ports import Table
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.runs.claim import Claim
+from skein.services.visibility.audience import audience_of
 
 NOT_YOURS = "chat not found: you are not a member of a chat with this id"
 ROWS_READ = 50  # per query, at least: some rows are keywords and notices

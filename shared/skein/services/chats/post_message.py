@@ -32,9 +32,7 @@ from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
 from skein.models.common.active_item import ActiveItem
 from skein.models.common.address import Route
-from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.reason import Reason
 from skein.models.common.storage import (
     Check,
@@ -50,12 +48,13 @@ from skein.models.common.storage import (
     gone,
 )
 from skein.models.config.overrides import Overrides
-from skein.models.config.sharing import RULES_CHANGED, SharingStamp, sharing_changed
 from skein.models.outbox.jobs import MediaJob
+from skein.models.visibility.audience import Origin
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
+from skein.models.visibility.sharing_rules import RULES_CHANGED, SharingStamp, sharing_changed
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.desk_stays import BegunStay, DeskRequest, asked_in_words, begun
 from skein.services.chat_state.sessions import message_in_session, with_current_overrides
-from skein.services.chat_state.sharing import keeps_talk
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.chats.message_commit import Commit, MessageRuns
@@ -66,6 +65,7 @@ from skein.services.delivery.enqueue import outgoing, readable, undelivered
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.debounce import debounce_in
 from skein.services.runs.wakeups import why_nobody
+from skein.services.visibility.talk import keeps_talk
 from skein.settings import Settings
 from skein.tracing import span
 

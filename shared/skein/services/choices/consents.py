@@ -24,7 +24,7 @@ from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.common.optimistic import revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
-from skein.services.runs.disclosure import made_for_all
+from skein.services.visibility.disclosure import made_for_all
 
 POST_WITHIN = timedelta(days=1)  # of the yes; later, the words would surprise the person
 FAILURES: Mapping[PostFailure, str] = {

@@ -16,13 +16,13 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.choice import INVITATION, InvitationData, Invited
 from skein.models.chats.person_choices import OpenChoice, PersonChoices
 from skein.models.common.base import MemberRef, rfc3339
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.config.desk import DeskSettings
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.jobs import InvitationJob
 from skein.models.quotas.limit import DAY, Allowance, Rate, owner_of_user
+from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
     current_choices,

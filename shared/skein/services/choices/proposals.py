@@ -12,18 +12,18 @@ from skein.errors import Conflict, Forbidden, Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.chats.choice import CONSENT, MAX_DESTINATIONS, Option, Proposal
 from skein.models.chats.consent import ConsentData
-from skein.models.common.audience import NOBODY, may_show
 from skein.models.common.base import MemberRef, Stored
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.runs.run import PREVIEW_CHARACTERS, Run, SentMessage
+from skein.models.visibility.audience import NOBODY, may_show
 from skein.ports import Table
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.wording import YES_NO, destination_in, question_of, words_to_post
 from skein.services.runs.claim import Claim
-from skein.services.runs.disclosure import (
+from skein.services.visibility.audience import audience_of
+from skein.services.visibility.disclosure import (
     OUTSIDERS_SPOKE,
     PRIVATE_ELSEWHERE,
     NotWritable,
@@ -79,7 +79,7 @@ class RunQuestions:
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
             nonlocal present
-            check_post(run, snapshot)
+            check_post(run, snapshot.chat)
             check(snapshot)
             present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
             return (claim.guard,)

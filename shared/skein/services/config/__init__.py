@@ -6,7 +6,6 @@ __all__ = [
     "resolution",
     "retention",
     "rollout",
-    "rule_versions",
     "services_key",
     "sources",
     "stack_settings",

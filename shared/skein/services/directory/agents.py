@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat
-from skein.models.common.ownership import Reach, private_scope
 from skein.models.common.storage import (
     Absent,
     Check,
@@ -27,6 +26,7 @@ from skein.models.directory.agent import (
 )
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import RecallJob
+from skein.models.visibility.ownership import Reach, private_scope
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import (

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.common.address import Address, phone_address
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import effect_key, effect_record
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.role import HeldRole, Role, roles_after
 from skein.models.directory.user import User, users_relation
+from skein.models.visibility.ownership import effect_key, effect_record
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation

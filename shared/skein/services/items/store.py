@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Generic, Self, TypeVar
 
 from skein.errors import Conflict, NotFound
-from skein.models.common.agent_item import AgentItem, raised, revision_key, touched
-from skein.models.common.ownership import (
+from skein.models.common.storage import Check, Delete, Is, Item, Key, Missing, Put, Query, Write
+from skein.models.items.agent_item import AgentItem, raised, revision_key, touched
+from skein.models.visibility.ownership import (
     MAX_KEPT,
     DerivedItem,
     Reach,
@@ -21,7 +22,6 @@ from skein.models.common.ownership import (
     effect_key,
     effect_record,
 )
-from skein.models.common.storage import Check, Delete, Is, Item, Key, Missing, Put, Query, Write
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition

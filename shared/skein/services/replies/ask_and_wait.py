@@ -9,21 +9,19 @@ from typing import Any
 from skein.errors import Conflict, LostLease
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import Audience
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.models.runs.trigger import Resume, Wait
+from skein.models.visibility.audience import Audience
 from skein.ports import Clock, Metrics, Table
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.runs.claim import Claim, stored_of, with_results
 from skein.services.runs.completion import RunCompletion
-from skein.services.runs.disclosure import check_post, check_readers
 from skein.services.runs.latency import record_answer
 from skein.services.runs.policy import MAX_WAITS, WAIT_SECONDS
 from skein.services.runs.slots import (
@@ -33,6 +31,8 @@ from skein.services.runs.slots import (
     release_slots,
     slots_unchanged,
 )
+from skein.services.visibility.audience import audience_of
+from skein.services.visibility.disclosure import check_post, check_readers
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class Questions:
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
             nonlocal asked
-            check_post(claim.run, snapshot)
+            check_post(claim.run, snapshot.chat)
             jobs.clear()
             there = audience.narrowed(
                 audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)

@@ -15,8 +15,8 @@ from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.runs.activations import Recording
 from skein.services.runs.claim import Claim
 from skein.services.runs.completion import Outcome, RunCompletion
-from skein.services.runs.disclosure import check_post
 from skein.services.runs.reasons import reason_of_done
+from skein.services.visibility.disclosure import check_post
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class FinalMessages:
         tries = count()
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
-            check_post(claim.run, snapshot)
+            check_post(claim.run, snapshot.chat)
             if not together:
                 return (claim.guard,)
             seq = snapshot.chat.last_seq + 1

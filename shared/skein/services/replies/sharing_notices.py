@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from skein.errors import Conflict, ExtraWriteFailed, LostLease, NotFound
 from skein.models.chats.chat import Chat
-from skein.models.common.ownership import effect_id
-from skein.models.config.sharing import SharingRule
+from skein.models.visibility.ownership import effect_id
+from skein.models.visibility.sharing_rules import SharingRule
 from skein.prompts import render
-from skein.services.chat_state.sharing_reads import SharingReading
-from skein.services.chat_state.sharing_rules import pause_in
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.runs.claim import Claim
+from skein.services.visibility.sharing_reads import SharingReading
+from skein.services.visibility.sharing_rules import pause_in
 from skein.settings import Settings
 
 MAX_LISTED = 1_500  # characters of a notice that name people and reasons

@@ -1,4 +1,4 @@
-"""Queue, claim, record, postpone and end runs, and decide where they may post."""
+"""Queue, claim, record, postpone and end runs."""
 
 __all__ = [
     "activations",
@@ -9,7 +9,6 @@ __all__ = [
     "concurrency_limit",
     "current_work",
     "debounce",
-    "disclosure",
     "ending_waits",
     "latency",
     "lease",

@@ -13,9 +13,9 @@ from skein.errors import ConditionFailed, ReadersChanged
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
-from skein.models.config.sharing import RULES_CHANGED, SharingStamp
 from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
 from skein.models.runs.step import FIXED_ANSWER, Step
+from skein.models.visibility.sharing_rules import RULES_CHANGED, SharingStamp
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.runs.claim import (

@@ -9,11 +9,11 @@ from skein.models.common.storage import Check, Is
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
-from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.slots import EnqueuedRun, enqueue
+from skein.services.visibility.audience import audience_of
 from skein.settings import Settings
 
 

@@ -4,7 +4,7 @@ This module holds the constants and rules of the policy, as pure functions. Some
 than a number and have a module of their own:
 
 - `services/runs/wakeups.py`: which messages trigger an agent, and how often;
-- `services/runs/disclosure.py`: where a run may post;
+- `services/visibility/disclosure.py`: where a run may post;
 - `services/runs/slots.py`: which run of an agent and a chat works next;
 - `services/runs/debounce.py`: when the answer to a burst of messages may begin;
 - `services/runs/concurrency_limit.py`: how many runs of an agent work at once.

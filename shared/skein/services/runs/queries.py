@@ -7,7 +7,6 @@ from datetime import date, timedelta
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Query
@@ -16,6 +15,7 @@ from skein.models.directory.agent import Agent
 from skein.models.quotas.prices import Money, Prices
 from skein.models.runs.run import PREVIEW_CHARACTERS, Run, RunStatus, runs_relation
 from skein.models.runs.step import PromptRecord, Step
+from skein.models.visibility.audience import Audience, may_show
 from skein.ports import Clock, Table
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.quotas.money import money_of

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 from skein.correlation import current
 from skein.models.chats.membership import Membership
-from skein.models.common.audience import Audience
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason, reason_attributes
 from skein.models.common.storage import Absent, Condition, Is, Missing, Put, Update, Write, all_of
@@ -28,6 +27,7 @@ from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import QueuedRun, Trigger
+from skein.models.visibility.audience import Audience
 from skein.ports import Ids
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.settings import Settings

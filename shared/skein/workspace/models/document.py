@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.ownership import DerivedItem, Readers, effect_key_in, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.visibility.ownership import DerivedItem, Readers, effect_key_in, owned_partition
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_PINNED = 5  # pinned documents of an agent, per scope

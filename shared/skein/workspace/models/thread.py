@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from skein.models.common.agent_item import AgentItem
-from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Stored, key_part
 from skein.models.common.json_types import NUMBER
-from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Key, SortKeyPrefix
+from skein.models.items.agent_item import AgentItem
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.ownership import owned_partition
 from skein.workspace.models.document import DocumentName, Folder
 from skein.workspace.models.skill import SkillLabel, SkillLabels, SkillName
 

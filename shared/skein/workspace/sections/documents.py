@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput
-from skein.models.common.ownership import owned_partition, scopes_at
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
+from skein.models.visibility.ownership import owned_partition, scopes_at
+from skein.models.visibility.provenance import Authors
 from skein.workspace.models.document import PINS, Document, Folder, PinnedDocuments
 from skein.workspace.sections.document_text import (
     DOCUMENTS_SHARE,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import SEPARATOR, Section, SectionInput
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
+from skein.models.visibility.provenance import Authors
 from skein.workspace.models.skill import CORE, Skill, SkillCatalog
 from skein.workspace.sections.documents import Documents
 from skein.workspace.sections.threads import Threads

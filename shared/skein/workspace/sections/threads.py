@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
-from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
+from skein.models.visibility.provenance import Authors
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.common.quoting import quoted, quoted_id

@@ -15,7 +15,7 @@ from skein.models.chats.chat import Chat
 from skein.models.common.base import rfc3339
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.services.chats.own_chats import OwnChats
-from skein.services.runs.disclosure import check_effect, check_post
+from skein.services.visibility.disclosure import check_effect, check_post
 from skein.workspace.document_edits import Revision
 from skein.workspace.document_search import DocumentSearch
 from skein.workspace.documents import Documents
@@ -274,7 +274,7 @@ def _check_chat(call: ToolContext, chat: Chat) -> None:
     except NotFound as error:
         raise Failed(str(error)) from None
     try:
-        check_post(call.activation.run, snapshot)
+        check_post(call.activation.run, snapshot.chat)
     except (NotFound, Forbidden) as error:
         raise Failed(str(error)) from None
 

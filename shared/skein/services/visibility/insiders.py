@@ -7,11 +7,11 @@ which it has waited. All other people are outsiders, and so are people who have 
 from collections.abc import Iterable
 
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import Audience
-from skein.models.common.provenance import Insiders, digest_of
 from skein.models.common.storage import Key
 from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import Audience
+from skein.models.visibility.provenance import Insiders, digest_of
 
 
 def chats_of_insiders(run: Run) -> tuple[str, ...]:

@@ -8,11 +8,10 @@ audience of all that content. The checks here compare this audience with the des
 
 from skein.errors import Forbidden, NotFound, ReadersChanged
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.reason import Reason
 from skein.models.runs.run import HeldContent, Run
-from skein.services.chat_state.insiders import chats_of_insiders
-from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.models.visibility.audience import Audience, may_show
+from skein.services.visibility.insiders import chats_of_insiders
 
 PRIVATE_ELSEWHERE = (
     "refused: this run was shown private content, and people who were not present for it can read "
@@ -32,12 +31,12 @@ class NeedsConsent(Forbidden):
     """A post that is possible only if a person agrees to exactly these words."""
 
 
-def check_post(run: Run, snapshot: ChatSnapshot) -> None:
+def check_post(run: Run, chat: Chat) -> None:
     """Refuse a post that shows content to people who were not present for it.
 
     Args:
         run: The run that posts, with the content that its activation holds.
-        snapshot: The destination, as the posting transaction expects it.
+        chat: The destination, as the posting transaction expects it.
 
     Raises:
         NotWritable: The run comes from elsewhere, and its person is not in this private chat.
@@ -45,7 +44,6 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
         NeedsConsent: The activation holds content that the readers of this chat may not see, or
             words of outsiders, and this is none of its own chats.
     """
-    chat = snapshot.chat
     if not may_write(run, chat):
         raise NotWritable(
             "the run may not write to this private chat", reason=Reason.DISCLOSURE_REFUSED

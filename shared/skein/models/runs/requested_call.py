@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Stored, Value
 from skein.models.common.http import McpQuestion, McpReply
+from skein.models.visibility.audience import Audience
 
 
 class RequestedCall(Value):

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from skein.models.chats.chat import Chat
-from skein.models.chats.refusal import SharingRefusal
-from skein.models.chats.sharing import MAX_RANGES, SeqSpan, SharingState
-from skein.models.config.sharing import SharingRule
 from skein.models.directory.role import HeldRole, Role
 from skein.models.directory.user import User
-from skein.services.chat_state.sharing_rules import (
+from skein.models.visibility.refusal import SharingRefusal
+from skein.models.visibility.sharing_rules import SharingRule
+from skein.models.visibility.talk import MAX_RANGES, SeqSpan, SharingState
+from skein.services.visibility.sharing_rules import (
     MAX_PARTITIONS,
     AuthorRules,
     PersonRoles,

@@ -7,9 +7,9 @@ from datetime import datetime
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key
 from skein.models.config.overrides import TenantSettings
-from skein.models.config.sharing import BatchReader, SharingRule, SharingRules
 from skein.models.directory.user import User
-from skein.services.chat_state.sharing_rules import AuthorRules, PersonRoles, ReaderRules, covering
+from skein.models.visibility.sharing_rules import BatchReader, SharingRule, SharingRules
+from skein.services.visibility.sharing_rules import AuthorRules, PersonRoles, ReaderRules, covering
 from skein.settings import Settings
 
 

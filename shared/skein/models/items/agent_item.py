@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from skein.models.common.base import Identifier, Instant, key_part
-from skein.models.common.ownership import OwnedItem, owned_partition
 from skein.models.common.storage import Is, Item, Key, SortKeyPrefix, Update
+from skein.models.visibility.ownership import OwnedItem, owned_partition
 
 REVISION = "OWNED#REVISION"  # sorts between goals and plans, so that their query reads it
 

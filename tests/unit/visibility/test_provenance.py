@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.common.provenance import (
+from skein.models.visibility.provenance import (
     MANY,
     MAX_AUTHORS,
     MAX_SPANS,

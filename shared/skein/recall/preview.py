@@ -4,19 +4,17 @@ from dataclasses import dataclass
 
 from skein.errors import NotFound
 from skein.interface.reading import keys_of_person, zone_of_entries
-from skein.models.chats.chat import Chat
-from skein.models.common.ownership import scopes_at
-from skein.models.common.provenance import NO_INSIDERS, Insiders
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
-from skein.own_tools.items import OwnToolItems, keys_named, own_names
+from skein.models.visibility.ownership import scopes_at
+from skein.models.visibility.provenance import NO_INSIDERS
+from skein.own_tools.items import insiders_for
 from skein.ports import Clock, Table
 from skein.recall.candidates import RecallRequest
 from skein.recall.search import Recall, RecallResult
-from skein.services.chat_state.audience import destination_of, scope_of
-from skein.services.chat_state.insiders import insiders_at, leaves_out_outsiders
-from skein.services.chat_state.sharing_reads import read_sharing
 from skein.services.chat_state.snapshot import chat_of_agent
+from skein.services.visibility.audience import destination_of, scope_of
+from skein.services.visibility.sharing_reads import read_sharing
 from skein.settings import Settings
 
 
@@ -72,14 +70,3 @@ class RecallPreview:
                 reader_rules=sharing.for_readers if sharing is not None else None,
             )
         )
-
-
-def insiders_for(table: Table, agent: Agent, chat: Chat) -> Insiders:
-    """Return the insiders of an agent's prompt in a chat, and whether it holds their words alone.
-
-    Costs one call if the agent has tools of the tenant.
-    """
-    keys = keys_named(agent.tenant, own_names(agent))
-    tools = OwnToolItems.of_agent(agent, table.get_many(keys) if keys else {})
-    alone = leaves_out_outsiders(agent, chat.readers, writes=tools.write)
-    return insiders_at(chat, alone=alone)

@@ -1,9 +1,9 @@
 """Keep what a direct chat stores for sharing rules, as messages are posted there."""
 
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.sharing import SharingState
-from skein.services.chat_state.sharing_rules import pause_in
+from skein.models.visibility.talk import SharingState
 from skein.services.common.words import words_of
+from skein.services.visibility.sharing_rules import pause_in
 from skein.settings import Settings
 
 KEEPS = (["private"], ["keep", "private"])  # the words with which a person keeps a talk

@@ -6,14 +6,14 @@ import pytest
 
 from skein.agent.tools.send_message import ASKED
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Reach
 from skein.models.common.storage import Update
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Reach
 from skein.services.choices.proposals import NOT_A_MEMBER
-from skein.services.runs.disclosure import PRIVATE_ELSEWHERE
 from skein.services.runs.policy import WAIT_SECONDS
+from skein.services.visibility.disclosure import PRIVATE_ELSEWHERE
 from tests.support.agents import (
     AHMAD,
     COACH,

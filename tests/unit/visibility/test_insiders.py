@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef
-from skein.models.common.provenance import Authors, Insiders, digest_of
 from skein.models.runs.run import HeldContent
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
-from skein.services.chat_state.insiders import insiders_of
+from skein.models.visibility.audience import OPEN
+from skein.models.visibility.provenance import Authors, Insiders, digest_of
+from skein.services.visibility.insiders import insiders_of
 from tests.support.agents import (
     AHMAD,
     COACH,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.models.common.audience import NOBODY, OPEN, Audience, may_change, may_show
+from skein.models.visibility.audience import NOBODY, OPEN, Audience, may_change, may_show
 
 
 def of(*people: str) -> Audience:

@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
-from skein.models.common.audience import OPEN, Audience, may_change, may_show
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
-from skein.models.common.provenance import (
+from skein.models.common.storage import Item, Key, Missing, Put, SortKeyPrefix
+from skein.models.visibility.audience import OPEN, Audience, may_change, may_show
+from skein.models.visibility.provenance import (
     MANY,
     NO_AUTHORS,
     NO_INSIDERS,
@@ -18,7 +19,6 @@ from skein.models.common.provenance import (
     MadeFrom,
     made_keys,
 )
-from skein.models.common.storage import Item, Key, Missing, Put, SortKeyPrefix
 
 StoredAuthors = Annotated[Authors, Field(exclude_if=lambda people: people == NO_AUTHORS)]
 StoredMadeFrom = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHING)]
@@ -110,7 +110,7 @@ class Actor(Value):
     Attributes:
         chat_id: The chat to which it belongs; None if it belongs to none.
         authors: The people whose words it was shown, by digest.
-        outsiders: Whether one of them may be an outsider; see `services/chat_state/insiders.py`.
+        outsiders: Whether one of them may be an outsider; see `services/visibility/insiders.py`.
     """
 
     chat_id: Identifier | None = None

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import OPEN, Audience, may_show
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import private_scope
-from skein.models.common.provenance import SourceLabel
 from skein.models.runs.run import Run
+from skein.models.visibility.audience import OPEN, Audience, may_show
+from skein.models.visibility.ownership import private_scope
+from skein.models.visibility.provenance import SourceLabel
 
 
 def audience_of(chat: Chat, *, since_seq: int) -> Audience:

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.refusal import SharingRefusal
-from skein.models.chats.sharing import SharingState
-from skein.models.common.ownership import shared_partition
-from skein.models.config.sharing import SharingParty, SharingRule, SharingRules
 from skein.models.directory.role import Role, roles_at
 from skein.models.directory.user import User
+from skein.models.visibility.ownership import shared_partition
+from skein.models.visibility.refusal import SharingRefusal
+from skein.models.visibility.sharing_rules import SharingParty, SharingRule, SharingRules
+from skein.models.visibility.talk import SharingState
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
