@@ -3530,8 +3530,8 @@ export interface components {
             beyond_session?: boolean;
             /** @description The borrowed context that the prompt held. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
-            /** @description The sharing rules by which the prompt and the tool results told words of others; null if they told none. */
-            sharing_stamp?: components["schemas"]["SharingStamp"] | null;
+            /** @description Set if the prompt or a tool result told words of others by sharing rules: `BY_VERSIONS`, or the epoch by which a worker of release 0.3.0 told them. */
+            sharing_epoch?: number | null;
         };
         /**
          * HistoryTurn
@@ -4425,19 +4425,6 @@ export interface components {
             chat_id?: string | null;
             /** @description The call on which an operator decided, in place of a service. */
             decided?: components["schemas"]["DecidedCall"] | null;
-        };
-        /**
-         * SharingStamp
-         * @description The rules by which a run was told words of others; each of its posts checks them.
-         */
-        SharingStamp: {
-            /** @description The epoch of the rules when they were read. */
-            epoch: number;
-            /**
-             * Format: date-time
-             * @description The first end of one of the rules that told words; null if none of them ends.
-             */
-            ends_at?: string | null;
         };
         /**
          * ShownStaging

@@ -314,15 +314,6 @@ class SentCode(TypedDict):
     valid_until: str
 
 
-class SharingStamp(TypedDict):
-    """
-    The rules by which a run was told words of others; each of its posts checks them.
-    """
-
-    epoch: int
-    ends_at: NotRequired[str | None]
-
-
 class ShownStaging(TypedDict):
     """
     Borrowed context that a run's prompt held, and the chat of its staging.
@@ -1640,7 +1631,7 @@ class HeldContent(TypedDict):
     outsiders: NotRequired[bool]
     beyond_session: NotRequired[bool]
     borrowed: NotRequired[ShownStaging | None]
-    sharing_stamp: NotRequired[SharingStamp | None]
+    sharing_epoch: NotRequired[int | None]
 
 
 class HistoryTurn(TypedDict):
