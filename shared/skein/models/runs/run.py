@@ -141,6 +141,11 @@ class HeldContent(Value):
         changed = {"sharing_epoch": BY_VERSIONS, "authors": self.authors.of_rule_words}
         return self.model_copy(update=changed)
 
+    @property
+    def without_stamp(self) -> "HeldContent":
+        """The held content of a run that waits: its next activation has a stamp of its own."""
+        return self.model_copy(update={"sharing_epoch": None})
+
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
         """Return the held content after a tool has shown more content.
 
@@ -198,6 +203,7 @@ class Run(Stored):
         shown: The chat that the newest prompt showed and the highest message in it, for the SEEN
             watermark and for a worker that takes over; None if the prompt showed no chat.
         held: The held content of the newest activation; None until its first answer is recorded.
+        sharing: What its activation was told by sharing rules, while it works; see `sharing_stamp`.
         told: What the run has told shared services without a question; None if nothing.
         rebuilds: How often an activation was dropped because someone joined its chat.
         borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.

@@ -233,6 +233,8 @@ class Questions:
             "waited_in": tuple(dict.fromkeys((*claim.run.waited_in, membership.chat_id))),
             "lease_until": None,
             "attempts": 0,
+            "held": claim.run.held.without_stamp if claim.run.held is not None else None,
+            "sharing": None,
         }
         now_waiting = claim.with_run(**changes)
         asked = QuestionOutcome(now_waiting, seq, waiting=True)

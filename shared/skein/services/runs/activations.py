@@ -187,6 +187,7 @@ class Activations:
             active_chat_id=shown_chat_id,
             shown=None,
             held=None,
+            sharing=None,
             borrowed=tuple(kept),
         )
         changed, membership = self._with_fresh_chat(changed, shown_chat_id)
@@ -196,7 +197,7 @@ class Activations:
         changed = changed.with_run(reasons=with_reason(run.reasons, why, now))
         names = (
             *("sent", "activation", "rebuilds", "active_chat_id", "shown", "held", "borrowed"),
-            "reasons",
+            *("sharing", "reasons"),
         )
         stored = stored_of(changed, *names, *joined.run_changes)
         write_claimed(self.table, claim, stored, shared=joined.all_writes(membership))

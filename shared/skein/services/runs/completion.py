@@ -275,6 +275,7 @@ def _ended(claim: Claim, recorded: dict[str, Any], outcome: Outcome, now: dateti
             "final_message": stored_of(claim, "final_message")["final_message"],
             "ended_at": rfc3339(now),
             "lease_until": None,
+            "sharing": None,
             "wait": None,
             "wait_chat_id": None,
             "error": error,
