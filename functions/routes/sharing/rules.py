@@ -9,7 +9,7 @@ from routes.app import Limit, PageCursor
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
-from skein.models.config.sharing import RulesVersion
+from skein.models.visibility.sharing_rules import RulesVersion
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.sharing.api import (
     NewSharingRule,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from skein.models.api.base import EXAMPLE_AGENT, CreatedAt, Id, Page, Request, Resource
-from skein.models.common.base import EntityId, Instant
+from skein.models.common.base import EntityId, Identifier, Instant
 from skein.models.common.reason import Reason, meaning_of
 from skein.outreach.models.outreach import MAX_PEOPLE, Outreach, OutreachFields, OutreachStatus
 
@@ -40,7 +40,7 @@ class NewOutreach(OutreachFields, Request):
     )
 
     people: Annotated[
-        tuple[EntityId, ...],
+        tuple[Identifier, ...],
         Field(
             description="The ids of the people, each of whom is written to once.",
             min_length=1,

@@ -7,7 +7,7 @@ import pytest
 from moto import mock_aws
 
 from bench import prefix
-from bench.cost import SEARCH, Row, Turn, failed_row, measured, row_of, series
+from bench.cost import Row, Turn, failed_row, measured, row_of, series
 from bench.goals import RECALLED_TOKENS, Goal, Results, goals
 from bench.prefix import LONG_PROMPT, conversation, shares
 from bench.report import page, printed, table
@@ -20,7 +20,7 @@ from bench.turns.skein_chat import Kind, SkeinChat, TurnFailedError
 from bench.turns.skein_turns import Talk
 from bench.turns.stand import Stand
 from bench.turns.vectors import IndexedTable
-from bench.turns.wire import Wire, WireCall, rounds, seconds_on_wire
+from bench.turns.wire import SEARCH, Wire, WireCall, rounds, seconds_on_wire
 from local.environment import CREDENTIALS
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.models.common.storage import Query
