@@ -19,7 +19,6 @@ from urllib.parse import parse_qsl, unquote
 from local.intrinsics import ACCOUNT, REGION
 from skein.adapters.aws.rules import TABLE
 from skein.adapters.dynamodb.attributes import StoredItem
-from skein.http import PROBLEM_JSON, problem
 
 Event = dict[str, Any]
 
@@ -73,21 +72,6 @@ def json_response(status: int, body: object, *headers: tuple[str, str]) -> Respo
     return Response(
         status, (("content-type", "application/json"), *headers), json.dumps(body).encode()
     )
-
-
-def error_answer(
-    status: int, code: str, message: str, *, details: Mapping[str, object] | None = None
-) -> Response:
-    """Create an error response in the form of Skein's API.
-
-    Args:
-        status: The HTTP status.
-        code: The error code, such as `not_found`.
-        message: One sentence for the developer.
-        details: JSON values for programs.
-    """
-    body = json.dumps(problem(status, code, message, details or {})).encode()
-    return Response(status, (("content-type", PROBLEM_JSON),), body)
 
 
 def http_event(

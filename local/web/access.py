@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from local.events import Request, Response, error_answer
+from local.events import Request, Response
+from local.web.errors import error_answer
 
 PEERS = frozenset({"127.0.0.1", "::1"})
 NAMES = ("127.0.0.1", "localhost", "[::1]")

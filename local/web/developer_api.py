@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from local.errors import BadRequestError, RestlessError
-from local.events import Request, Response, error_answer, json_response
+from local.events import Request, Response, json_response
 from local.mobile_push import LocalPush
 from local.polling.queue_depths import QueueDepth
 from local.timing.clock import TurnableClock
@@ -22,6 +22,7 @@ from local.twilio.no_answer import NoAnswer
 from local.twilio.sandbox import ADDRESS, E164, FILES
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
+from local.web.errors import error_answer
 from local.web.token_signer import TokenSigner
 from skein.channels.segments import segment_count
 from skein.errors import Conflict

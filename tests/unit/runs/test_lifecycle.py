@@ -68,7 +68,7 @@ def seen() -> list[tuple[Event, object, set[str]]]:
 
 def test_every_write_of_a_run_is_an_event_of_its_life(seen: Any) -> None:
     for event, reason, others in seen:
-        allowed = {each.partition("#")[0] for each in event.together}
+        allowed = {each.partition(" ")[0] for each in event.together}
         assert others <= allowed, (event.name, others - allowed)
         assert reason is None or reason in event.reasons, (event.name, reason)
 

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from skein.models.common.reason import Reason
+from skein.models.common.storage import META
 from skein.models.runs.run import RunStatus
 
 
@@ -51,7 +52,7 @@ class Event(NamedTuple):
 
 
 LIVE: tuple[RunStatus, ...] = ("queued", "running", "waiting")
-POSTED = ("MSG", "META", "DEDUPE", "DELIVERY", "MEMBER")  # a message that enters its chat
+POSTED = ("MSG", META, "DEDUPE", "DELIVERY", "MEMBER")  # a message that enters its chat
 
 LIFECYCLE: tuple[Event, ...] = (
     Event(
@@ -107,7 +108,7 @@ LIFECYCLE: tuple[Event, ...] = (
         "history, marks",
         "activations.Activations.record",
         frozenset({"steps_taken", "usage"}),
-        together=("RUN#STEP", "RUNLINK", "DISCLOSED"),
+        together=("RUN STEP", "RUNLINK", "DISCLOSED"),
     ),
     Event(
         "results",
@@ -116,7 +117,7 @@ LIFECYCLE: tuple[Event, ...] = (
         "the results; tools used, messages sent, active chat",
         "activations.Activations.keep_results",
         frozenset({"sent", "tools"}),
-        together=("RUN#STEP", "DISCLOSED"),
+        together=("RUN STEP", "DISCLOSED"),
     ),
     Event(
         "question",
@@ -186,7 +187,7 @@ LIFECYCLE: tuple[Event, ...] = (
         "freed, SEEN is moved; the run of the next agent that was asked",
         "completion.RunCompletion.end, completion.RunCompletion.ended_in",
         frozenset({"ended_at", "final_message"}),
-        together=(*POSTED, "RUN", "RUN#STEP", "LIVE", "BORROWED", "RUNLINK", "DISCLOSED"),
+        together=(*POSTED, "RUN", "RUN STEP", "LIVE", "BORROWED", "RUNLINK", "DISCLOSED"),
         reasons=(
             *(Reason.CHOSE_SILENCE, Reason.ENDED_BY_AGENT, Reason.STEPS_USED_UP, Reason.NO_CHAT),
             *(Reason.TOOLS_MODE_TEXT, Reason.UNSPOKEN_TEXT, Reason.ANSWERED_ELSEWHERE),
@@ -199,7 +200,7 @@ LIFECYCLE: tuple[Event, ...] = (
         "as at the end, without a message",
         "completion.RunCompletion.end",
         frozenset({"ended_at", "error"}),
-        together=("MEMBER", "RUN", "RUN#STEP", "LIVE"),
+        together=("MEMBER", "RUN", "RUN STEP", "LIVE"),
         reasons=(
             *(Reason.ATTEMPTS_EXHAUSTED, Reason.DEFERRED_TOO_LONG, Reason.MODEL_REJECTED),
             *(Reason.EMPTY_ANSWER, Reason.ANSWER_CUT_OFF, Reason.ANSWER_REFUSED),
