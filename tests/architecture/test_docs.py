@@ -161,7 +161,7 @@ def test_queries_of_the_log_name_lines_and_fields_that_there_are() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     known = logged_fields() | SPREAD_FIELDS | LOG_FIELDS
-    pages = page("alarms.md") + page("troubleshooting.md")
+    pages = page("alarms.md") + page("reasons.md")
     for query in re.findall(r"^ *insights '(.+)'", pages, flags=re.MULTILINE):
         assert set(re.findall(r'message = "([^"]+)"', query)) <= texts, query
         fields = re.findall(r"\| fields ([^|]+)", query)

@@ -12,7 +12,7 @@ FOLDERS = {"turn": [LAYER / "agent"], "bench": BENCH}
 # Suites that test several modules together; a new one needs a reason here.
 CROSS_MODULE = {
     "bench/test_bench.py": "the measures of `make bench`, on a chat of ten messages",
-    "common/test_access_patterns.py": "the cost of each access pattern of docs/access-patterns.md",
+    "common/test_access_patterns.py": "the cost of each access pattern of docs/data.md",
     "common/test_written.py": "the writes of stories, with their conditions",
     "directory/test_directory.py": "agents, people and lines, which refer to each other",
     "models/test_keys.py": "the keys of all entities, which must not collide",

@@ -1,1 +1,1 @@
-"""The access patterns of `docs/access-patterns.md`, each carried out in a world and measured."""
+"""The access patterns of `docs/data.md`, each carried out in a world and measured."""

@@ -182,7 +182,7 @@ def units_of(call: Call) -> Units:
 
 @cache
 def units(pattern: str) -> Units:
-    """Return the units of an access pattern of docs/access-patterns.md."""
+    """Return the units of an access pattern of docs/data.md."""
     modules = (chats, consolidation, events, live, recall, runs, texts)
     every: dict[str, Pattern] = {k: v for module in modules for k, v in module.patterns.items()}
     gauge = Gauge()

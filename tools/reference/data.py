@@ -1,4 +1,4 @@
-"""Content of docs/data.md: each item of the table with its key, from the entities."""
+"""Content of docs/data.md: each item of the table with its key, and each access pattern."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -56,33 +56,34 @@ from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
 from skein.recall.models import own_words, stored
 from skein.workspace.models import document, skill, thread
+from tools.reference import access_patterns
 from tools.reference.markdown import table
 
 HEAD = """# Data
 
-The items of Skein's DynamoDB table with their keys, and the two indexes. [Limits](limits.md) has
-the sizes and what expires. [Access patterns](access-patterns.md) has the cost of each read and
-write.
+This page lists the items of Skein's DynamoDB table with their keys, the table's two indexes, and
+what each read and write costs. It is for developers who add an item or a query, and for operators
+who look at the table. [Limits](limits.md) lists sizes and what expires.
 
 - **Owner.** Each entity in a folder `models` owns its keys. No other module spells a prefix
   such as `MSG#`.
 - **Tenant.** A partition key begins with the tenant, except for items that a webhook or a
-  connection finds without one, and for the stack's settings.
+  connection looks up without knowing it, and for the settings of the stack.
 - **Escaping.** `#` and `%` in ids and phone numbers are escaped (`models/common/base.py`), so two
   different ids never give the same key.
 - **Scope.** An agent's open items are in the partition `{tenant}#AGENT#{agent}`. Items from a
-  direct chat are in `{tenant}#AGENT#{agent}#AUD#user:{id}`, items from another private chat in
-  `{tenant}#AGENT#{agent}#AUD#chat:{chat}`. The tables below show one of these partitions.
+  direct chat are in `{tenant}#AGENT#{agent}#AUD#user:{id}`, and items from another private chat
+  in `{tenant}#AGENT#{agent}#AUD#chat:{chat}`. The tables below show one of these partitions.
 
-A query reads one partition, so items that are read together share one.
+A query reads one partition, so items that are read together are in the same one.
 
 `make reference` writes this page.
 """
 INDEXES = """
 ## Indexes
 
-Both indexes hold keys only and are eventually consistent. So a reader takes only the key from an
-index. It reads the item itself with strong consistency, and decides by the item.
+Both indexes hold only keys and are eventually consistent. A reader therefore takes the key from
+the index, reads the item itself with strong consistency, and relies on the item.
 
 **`gsi1`** lists items of one kind:
 
@@ -90,7 +91,7 @@ index. It reads the item itself with strong consistency, and decides by the item
 DUE = f"""
 **`gsi2`**, the due index, holds the due pointers of each kind in {due.DUE_SHARDS} shards:
 `DUE#{{kind}}#{{shard}}` / `{{due_at}}#{{pk}}|{{sk}}`. An item has at most one due pointer, and none
-if nothing is to be done. The [tick](stack.md#functions) reads all kinds but the last two.
+if there is nothing to do. The [tick](stack.md#functions) reads all kinds except the last two.
 
 """
 KINDS = {
@@ -506,7 +507,8 @@ def page() -> str:
         "due when",
         rows=((f"`{kind}`", on, when) for kind, (on, when) in KINDS.items()),
     )
-    return f"{HEAD}{''.join(map(_part, GROUPS))}{INDEXES}{relations}{DUE}{kinds}"
+    items = "".join(map(_part, GROUPS))
+    return f"{HEAD}{items}{INDEXES}{relations}{DUE}{kinds}{access_patterns.section()}"
 
 
 def _part(heading: str) -> str:

@@ -7,7 +7,6 @@ from routes.document import openapi
 from skein.adapters.tokens import Tokens
 from tools.deployment.families import OPS, expanded
 from tools.reference import (
-    access_patterns,
     calls,
     channels,
     cost,
@@ -20,7 +19,6 @@ from tools.reference import (
 )
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    "access-patterns.md": access_patterns.page,
     "calls.md": lambda: calls.page(openapi.document()),
     "channels.md": channels.page,
     "cost.md": cost.page,

@@ -1,4 +1,4 @@
-"""Content of docs/reasons.md: each reason with its meaning, its place and what to do."""
+"""Content of docs/reasons.md: how to find the cause of a silence, and every reason with advice."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,29 +8,129 @@ from skein.models.common.reason import Reason
 from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
 from tools.reference.markdown import table
 
-HEAD = """# Reasons
+HEAD = """# Troubleshooting and reasons
 
-A reason says why a message has no answer, or why an answer did not reach its person. Runs,
-messages, deliveries, plans and log lines carry reasons. `reason: null` means that there is an
-answer, or that the SMS has arrived. [Troubleshooting](troubleshooting.md#why-is-there-no-answer)
-describes how to get from a phone number to a reason. More reasons may be added, so a client must
-accept values that it does not know.
+This page helps operators find out why an agent said something, why a message has no answer, and
+why an agent doesn't remember a chat. Its second half lists every reason that Skein records, with
+what to do about it. For an alarm, see the [runbook](alarms.md).
 
-The column "place" says where a reason is found:
+All calls on this page require a token with the scope `admin`. The
+[tutorial](tutorial.md#11-why-did-the-coach-not-answer) shows them with their output.
+
+## In the console
+
+Start with the page [Why](console.md#why) of the console. It lists the runs of an agent on a day
+and explains each answer and each silence: what happened to the message for each agent and each
+SMS, what the model was shown, and what it did. If you have a message open on the page Chats, its
+link leads to the same explanation. The rest of this page shows how to get there by API.
+
+## Why did the agent say that?
+
+Each run stores everything that the model was shown and everything that it answered.
+
+1. `GET /v1/agents/{agent_id}/runs?day=2026-11-21` lists the agent's runs of a day, newest first.
+2. `GET /v1/runs/{run_id}` returns the run: the prompt of its newest activation, section by \
+section,
+   and each step with the model's words, its tool calls, their results, the tokens, and the times.
+
+If a fact is missing from the prompt, it was cut, or the people in that chat may not be shown it.\
+ If
+the fact is in the prompt and the answer is still wrong, the model made the mistake. To preview the
+prompt that a run would get now, call `GET /v1/agents/{agent_id}/context?chat_id=`.
+
+## Why is there no answer?
+
+Every message without an answer has a reason. You can look it up by phone number, by agent and day,
+or in the log.
+
+### From a phone number
+
+1. `GET /v1/users?phone=%2B15005550100` returns the person with this number. If the list is empty,
+   no SMS from this number was stored: continue [in the log](#from-the-log).
+2. `GET /v1/users/{user_id}/chats` lists the person's direct chats with their `last_seq`, newest
+   first.
+3. `GET /v1/chats/{chat_id}/messages/{seq}/reasons` lists, for each agent of the chat, the runs \
+that
+   the message led to and their reasons, or the reason why it started no run. `deliveries` lists \
+the
+   SMS that carry the answers.
+4. `GET /v1/runs/{run_id}` returns the same `reason`, the earlier ones in `reasons` with their \
+times,
+   and details in `error`. This call shows what people wrote, because it includes the prompt. The
+   first three calls don't.
+
+### From an agent and a day
+
+`GET /v1/agents/{agent_id}/runs?day=2026-11-21` lists each run with its `reason`. A message that
+started no run isn't in this list.
+
+### From the log
+
+Search by Twilio's id of an SMS (`sid`), or by the request id of a call or webhook
+(`apigw-requestid`). The function `insights` is defined in [alarms](alarms.md#first-look):
+
+```sh
+insights 'filter sid = "SM9e17bcf6920eae0b53238cc93311afb1" | fields @timestamp, message, reason,\
+ http_status, chat_id, seq, user_id, line, run_ids | sort @timestamp'
+```
+
+```sh
+insights 'filter ispresent(reason) and (correlation_id = "G1hJ..." or request_id = "G1hJ...") | \
+fields @timestamp, function_name, message, reason, http_status, run_id, delivery_id | sort \
+@timestamp'
+```
+
+If a request was not stored, its reason is only in the log and in the metric `RequestsRejected`. A
+request with a wrong signature has no `sid` in the log, because its fields may be forged.
+
+## Why does an agent not remember a chat?
+
+`GET /v1/chats/{chat_id}/consolidations` lists the chunks of the chat that each agent has
+consolidated, newest first. A chunk that failed has a `failure`:
+
+| failure | what to do |
+|---|---|
+| `Unavailable`, `Throttled`, `KeyRefused`, `ModelRejected` or another error of the model; the \
+log has its status | Fix the key or the quota, or give the agent another model (`PATCH \
+/v1/agents/{agent_id}`). From the third failure on, each attempt halves the chunk. \
+`SKEIN_CONSOLIDATION_CHUNK_TOKENS` makes all chunks smaller |
+| The answer could not be parsed | Give the agent a model that returns valid JSON |
+| The answer has too many entries, or was cut off | Even the smallest chunk was too large: give \
+the agent another model |
+
+After a failure, the next attempt follows within the hour. After the third failure in a row,
+attempts are daily. To try at once, call `POST /v1/chats/{chat_id}/consolidate`.
+
+If the list is empty, one of these is the cause:
+
+- `consolidate` is off for the chat, the agent, the line, the tenant, or the deployment.
+- The chat hasn't been quiet for long enough: 30 minutes for a direct chat, six hours for a group.
+- No one has written since the agent joined.
+
+## Reasons
+
+A reason says why a message has no answer, or why an answer did not reach the person it was sent \
+to.
+Runs, messages, deliveries, plans, and log lines carry reasons. `reason: null` means that there \
+is an
+answer, or that the SMS has arrived. More reasons may be added, so clients must accept values that
+they don't know.
+
+The column "place" says where to find a reason:
 
 | place | meaning |
 |---|---|
-| `message` | recorded with the message: `GET /v1/chats/{chat_id}/messages/{seq}/reasons` |
-| `run` | recorded with the run: `GET /v1/runs/{run_id}` |
-| `plan` | recorded with the plan: `GET /v1/agents/{agent_id}/plans/{plan_id}` |
-| `delivery` | recorded with the delivery: `deliveries` in the reasons of a message |
-| `derived` | not recorded; the two calls for messages and runs compute it from the stored state |
-| `log` | in the field `reason` of a log line |
-| `metric` | in the dimension `reason` of `RequestsRejected`; `own_line`: `TextsFromOwnLines` |
+| `message` | Recorded with the message: `GET /v1/chats/{chat_id}/messages/{seq}/reasons` |
+| `run` | Recorded with the run: `GET /v1/runs/{run_id}` |
+| `plan` | Recorded with the plan: `GET /v1/agents/{agent_id}/plans/{plan_id}` |
+| `delivery` | Recorded with the delivery: `deliveries` in the reasons of a message |
+| `derived` | Not recorded. The calls for messages and runs compute it from the stored state |
+| `log` | In the field `reason` of a log line |
+| `metric` | In the dimension `reason` of `RequestsRejected`; `own_line`: `TextsFromOwnLines` |
 
 Each recorded reason also has a log line with the field `reason`.
 
-`make reference` writes this page.
+`make reference` writes the tables below.
 """
 WAITS = " and ".join(str(wait // timedelta(minutes=1)) for wait in RETRY_WAITS)
 
@@ -41,7 +141,7 @@ class Entry:
 
     Attributes:
         reason: The reason, whose `meaning` the page shows.
-        places: Where operators find the reason, in the words of the page's first table.
+        places: Where operators find the reason, in the words of the page's table of places.
         advice: What an operator can do, in Markdown; "Nothing." if all is well.
     """
 
@@ -61,12 +161,12 @@ class Group:
 
 GROUPS = (
     Group(
-        "A request that was not stored",
+        "Requests that were not stored",
         (
             Entry(
                 Reason.WRONG_SIGNATURE,
                 ("log", "metric"),
-                "If there are many: the token or the service's secret was changed on one side only "
+                "If there are many, the token or the service's secret was changed on one side only "
                 "([Keys](operations.md#keys)), or `SKEIN_PUBLIC_BASE_URL` is not the URL that "
                 "Twilio calls.",
             ),
@@ -90,7 +190,7 @@ GROUPS = (
             Entry(
                 Reason.OWN_LINE,
                 ("log", "metric"),
-                "Find the line that forwards its SMS, or the forger.",
+                "Find the line that forwards its SMS, or whoever forges them.",
             ),
             Entry(
                 Reason.REPEATED,
@@ -105,7 +205,7 @@ GROUPS = (
         ),
     ),
     Group(
-        "A message that started no run",
+        "Messages that started no run",
         (
             Entry(Reason.KEYWORD, ("message",), "Nothing."),
             Entry(Reason.NOTICE, ("message",), "Nothing."),
@@ -121,7 +221,7 @@ GROUPS = (
             Entry(
                 Reason.SMS_ANSWERS_CLOSED,
                 ("message",),
-                "Nothing. The app still takes answers. Perhaps somebody forges the number.",
+                "Nothing. The app still accepts answers. Someone may be forging the number.",
             ),
             Entry(
                 Reason.RATE_LIMITED,
@@ -132,7 +232,7 @@ GROUPS = (
                 Reason.CHAIN_DEPTH,
                 ("message",),
                 "Nothing, if agents talked to each other. `SKEIN_MAX_CHAIN_DEPTH` is the limit "
-                "([runs.md](runs.md#what-ends-chatter)).",
+                "([runs.md](runs.md#limits-against-loops)).",
             ),
             Entry(
                 Reason.RESPOND_MANUAL,
@@ -148,8 +248,8 @@ GROUPS = (
             Entry(
                 Reason.DESK,
                 ("message", "run", "log"),
-                "Hand the chat back: `DELETE /v1/chats/{chat_id}/desk`. People's messages without "
-                "an answer start a run then.",
+                "Hand the chat back: `DELETE /v1/chats/{chat_id}/desk`. Messages that have no "
+                "answer yet then start a run.",
             ),
             Entry(Reason.AGENT_PAUSED, ("message",), "Post a message as a person."),
             Entry(Reason.OWN_MESSAGE, ("derived",), "Nothing."),
@@ -162,7 +262,7 @@ GROUPS = (
         ),
     ),
     Group(
-        "A run that has not ended",
+        "Runs that have not ended",
         (
             Entry(
                 Reason.QUEUED,
@@ -204,14 +304,14 @@ GROUPS = (
             Entry(
                 Reason.PAUSED,
                 ("run", "delivery"),
-                "End the pause when the cause is mended ([Pause](operations.md#pause)).",
+                "End the pause once the cause is fixed ([Pause](operations.md#pause)).",
             ),
             Entry(
                 Reason.CONCURRENCY_LIMIT,
                 ("run",),
                 "Wait, or raise `user_concurrent_runs`, `tenant_concurrent_runs` or "
-                "`max_concurrent_runs` of the agent. A person with few tokens left has fewer runs "
-                "at work.",
+                "`max_concurrent_runs` of the agent. A person with few tokens left can have fewer "
+                "runs at work.",
             ),
             Entry(
                 Reason.MODEL_UNAVAILABLE,
@@ -240,12 +340,12 @@ GROUPS = (
                 Reason.READERS_CHANGED,
                 ("run",),
                 "Nothing while the run works. If the run was canceled, write again "
-                "([runs.md](runs.md#someone-joins-meanwhile)).",
+                "([runs.md](runs.md#when-someone-joins-during-a-run)).",
             ),
         ),
     ),
     Group(
-        "A run that is done, without an answer in its chat",
+        "Runs that are done without an answer in their chat",
         (
             Entry(
                 Reason.CHOSE_SILENCE,
@@ -287,7 +387,7 @@ GROUPS = (
         ),
     ),
     Group(
-        "A run that failed or was canceled",
+        "Runs that failed or were canceled",
         (
             Entry(
                 Reason.ATTEMPTS_EXHAUSTED,
@@ -298,13 +398,13 @@ GROUPS = (
             Entry(
                 Reason.DEFERRED_TOO_LONG,
                 ("run",),
-                "`reasons` and `error` say why the run was deferred. Mend the cause, then write "
+                "`reasons` and `error` say why the run was deferred. Fix the cause, then write "
                 "again.",
             ),
             Entry(
                 Reason.MODEL_REJECTED,
                 ("run",),
-                "`error` has the provider's words: the request may be too long, or forbidden.",
+                "`error` has the provider's message: the request may be too long, or not allowed.",
             ),
             Entry(
                 Reason.EMPTY_ANSWER,
@@ -352,10 +452,10 @@ GROUPS = (
             Entry(
                 Reason.DISCLOSURE_REFUSED,
                 ("run",),
-                "Nothing. The agent may answer in the chat where it learned the content.",
+                "Nothing. The agent can answer in the chat where it learned the content.",
             ),
             Entry(Reason.STOPPED_BY_ASKER, ("run",), "Nothing."),
-            Entry(Reason.STOPPED_BY_OPERATOR, ("run",), "Nothing. The audit log has the call."),
+            Entry(Reason.STOPPED_BY_OPERATOR, ("run",), "Nothing. The call is in the audit log."),
             Entry(
                 Reason.STOPPED_BY_AGENT,
                 ("run",),
@@ -366,7 +466,7 @@ GROUPS = (
         ),
     ),
     Group(
-        "A plan that was deferred or canceled",
+        "Plans that were deferred or canceled",
         (
             Entry(
                 Reason.PERSON_INACTIVE,
@@ -380,12 +480,12 @@ GROUPS = (
                 "[Quiet hours](runs.md#quiet-hours) are settings of the person and the tenant.",
             ),
         ),
-        "A plan is also canceled with `agent_deleted`, `agent_left`, `chat_discarded` or "
-        "`person_left`, if that is true of the\nplan's chat. The log lines `plan canceled` and "
-        "`plan deferred` have the reason, too.",
+        "A plan is also canceled with `agent_deleted`, `agent_left`, `chat_discarded`, or\n"
+        "`person_left`, if that is true of its chat. The log lines `plan canceled` and\n"
+        "`plan deferred` have the reason as well.",
     ),
     Group(
-        "A first contact that was refused",
+        "First contacts that were refused",
         (
             Entry(
                 Reason.NO_CONSENT,
@@ -401,15 +501,15 @@ GROUPS = (
             Entry(
                 Reason.NUMBER_UNPROVEN,
                 ("log",),
-                "Prove the number by a code, or wait for a text of the person.",
+                "Prove the number by a code, or wait for a text from the person.",
             ),
         ),
-        "A first contact is also refused with `opted_out` and `number_not_answered`, and comes "
-        "later with\n`quiet_hours` and `rate_limited`. The log line `person not written to` has "
+        "A first contact is also refused with `opted_out` and `number_not_answered`, and is sent\n"
+        "later with `quiet_hours` and `rate_limited`. The log line `person not written to` has\n"
         "the reason.",
     ),
     Group(
-        "A job that leads to no work",
+        "Jobs that lead to no work",
         (
             Entry(Reason.RUN_ENDED, ("log",), "Nothing. The job came twice or late."),
             Entry(
@@ -437,7 +537,7 @@ GROUPS = (
         ),
     ),
     Group(
-        "An answer that has not reached a phone",
+        "Answers that have not reached a phone",
         (
             Entry(Reason.GROUP_CHAT, ("derived",), "Nothing."),
             Entry(Reason.IN_APP, ("message",), "Nothing. The answer is in the app."),
@@ -450,7 +550,7 @@ GROUPS = (
             Entry(
                 Reason.NUMBER_LOST,
                 ("delivery",),
-                "Nothing. The number belongs to another person now, or to nobody.",
+                "Nothing. The number now belongs to another person, or to no one.",
             ),
             Entry(
                 Reason.NUMBER_NOT_ANSWERED,
@@ -479,7 +579,7 @@ GROUPS = (
                 ("derived", "log"),
                 "Look at the delivery before this one.",
             ),
-            Entry(Reason.FILE_PENDING, ("log",), "Nothing. The text is sent without it at last."),
+            Entry(Reason.FILE_PENDING, ("log",), "Nothing. Finally, the text is sent without it."),
             Entry(Reason.NOT_DUE, ("log",), "Nothing. The tick continues the delivery."),
             Entry(
                 Reason.OUTCOME_UNKNOWN,
@@ -490,19 +590,18 @@ GROUPS = (
             Entry(
                 Reason.PROVIDER_UNAVAILABLE,
                 ("delivery",),
-                f"Look at Twilio's status page. There are {MAX_POSTS} tries, the later ones after "
-                f"{WAITS} minutes.",
+                f"Look at Twilio's status page. Skein tries {MAX_POSTS} times, the last "
+                f"times after {WAITS} minutes.",
             ),
             Entry(
                 Reason.PROVIDER_REFUSED,
                 ("delivery",),
-                "`error_codes` has Twilio's codes. Skein does not try again after a permanent "
-                "error.",
+                "`error_codes` has Twilio's codes. Skein does not retry after a permanent error.",
             ),
             Entry(
                 Reason.NOT_CONFIRMED,
                 ("delivery",),
-                "Nothing. Some carriers report no arrival.",
+                "Nothing. Some carriers don't report deliveries.",
             ),
         ),
     ),
@@ -534,4 +633,4 @@ def _part(group: Group) -> str:
         for entry in group.entries
     )
     listed = table("reason", "meaning", "place", "what to do", rows=rows)
-    return f"\n## {group.heading}\n\n{note}{listed}"
+    return f"\n### {group.heading}\n\n{note}{listed}"
