@@ -386,6 +386,31 @@ def test_pages_and_headings_that_the_code_names_are_there(path: Path) -> None:
         ), f"{name} has no heading {heading!r}"
 
 
+# ---------------------------------------------------------------------- glossary
+
+
+def glossary() -> list[str]:
+    return re.findall(r"^\| (?!Term \|)([^|]+?) \| ", page("glossary.md"), flags=re.MULTILINE)
+
+
+def test_glossary_is_alphabetical_with_one_term_an_entry() -> None:
+    terms = glossary()
+    assert len(terms) > 100
+    assert terms == sorted(set(terms), key=str.lower)
+    assert not [term for term in terms if re.search(r"[,/();]| and | or ", term)]
+
+
+def test_each_term_of_the_glossary_is_used_by_another_page() -> None:
+    others = [path for path in PAGES if path.name not in {"glossary.md", "CHANGELOG.md"}]
+    text = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in others)
+    unused = [
+        term
+        for term in glossary()
+        if not re.search(rf"\b{re.escape(term)}(?:s|es)?\b", text, flags=re.IGNORECASE)
+    ]
+    assert unused == [], "no page of the docs uses these terms"
+
+
 # ---------------------------------------------------------------------- decisions
 
 
