@@ -21,22 +21,8 @@ All calls on this page require a token with the scope `admin`. The
 
 Start with the page [Why](console.md#why) of the console. It lists the runs of an agent on a day
 and explains each answer and each silence: what happened to the message for each agent and each
-SMS, what the model was shown, and what it did. If you have a message open on the page Chats, its
-link leads to the same explanation. The rest of this page shows how to get there by API.
-
-## Why did the agent say that?
-
-Each run stores everything that the model was shown and everything that it answered.
-
-1. `GET /v1/agents/{agent_id}/runs?day=2026-11-21` lists the agent's runs of a day, newest first.
-2. `GET /v1/runs/{run_id}` returns the run: the prompt of its newest activation, section by \
-section,
-   and each step with the model's words, its tool calls, their results, the tokens, and the times.
-
-If a fact is missing from the prompt, it was cut, or the people in that chat may not be shown it.\
- If
-the fact is in the prompt and the answer is still wrong, the model made the mistake. To preview the
-prompt that a run would get now, call `GET /v1/agents/{agent_id}/context?chat_id=`.
+SMS, what the model was shown, and what it did. On the page Chats, a link beside each message leads
+to its explanation. The rest of this page shows how to find the same by API.
 
 ## Why is there no answer?
 
@@ -82,6 +68,20 @@ fields @timestamp, function_name, message, reason, http_status, run_id, delivery
 
 If a request was not stored, its reason is only in the log and in the metric `RequestsRejected`. A
 request with a wrong signature has no `sid` in the log, because its fields may be forged.
+
+## Why did the agent say that?
+
+Each run stores everything that the model was shown and everything that it answered.
+
+1. `GET /v1/agents/{agent_id}/runs?day=2026-11-21` lists the agent's runs of a day, newest first.
+2. `GET /v1/runs/{run_id}` returns the run: the prompt of its newest activation, section by \
+section,
+   and each step with the model's words, its tool calls, their results, the tokens, and the times.
+
+If a fact is missing from the prompt, it was cut, or the people in that chat may not be shown it.\
+ If
+the fact is in the prompt and the answer is still wrong, the model made the mistake. To preview the
+prompt that a run would get now, call `GET /v1/agents/{agent_id}/context?chat_id=`.
 
 ## Why does an agent not remember a chat?
 

@@ -53,7 +53,7 @@ MODEL_REASONS: dict[type[Transient], Reason] = {
 
 
 class ModelDown(Transient):
-    """The model is out of reach, so the run is deferred.
+    """The model cannot be reached, so the run is deferred.
 
     Args:
         error: The error of the model's client.

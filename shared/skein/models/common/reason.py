@@ -54,9 +54,9 @@ class Reason(StatedReason):
     SERVER_ERROR = "server_error", "Skein could not serve the request and answered 5xx."
 
     # A message that started no run of an agent.
-    KEYWORD = "keyword", "The message is a keyword such as STOP, which triggers nobody."
-    NOTICE = "notice", "The message is a notice, which triggers nobody."
-    CHOICE = "choice", "The message is a question to one person, which triggers nobody."
+    KEYWORD = "keyword", "The message is a keyword such as STOP, which no agent answers."
+    NOTICE = "notice", "The message is a notice, which no agent answers."
+    CHOICE = "choice", "The message is a question to one person, which no agent answers."
     WRONG_CODE = "wrong_code", "The SMS is a number that belongs to no open question."
     CODE_ALONE = "code_alone", "The SMS is the number of an answer in words, without the words."
     TYPED_ANSWER = (
@@ -76,7 +76,7 @@ class Reason(StatedReason):
     RESPOND_MANUAL = "respond_manual", "The chat's agents respond only when a person asks them to."
     NOT_MENTIONED = (
         "not_mentioned",
-        "The chat's agents respond to mentions, and none is of this agent.",
+        "The chat's agents respond only to mentions, and this agent is not mentioned.",
     )
     DESK = "desk", "A person of the team holds the chat, so its agents are silent."
     AGENT_PAUSED = (
@@ -109,14 +109,14 @@ class Reason(StatedReason):
         "concurrency_limit",
         "The run waits until its person, tenant or agent has a free permit.",
     )
-    MODEL_UNAVAILABLE = "model_unavailable", "The model is out of reach, so the run is deferred."
+    MODEL_UNAVAILABLE = "model_unavailable", "The model cannot be reached, so the run is deferred."
     MODEL_KEY_REFUSED = (
         "model_key_refused",
         "The model provider refuses the API key, so the run is deferred.",
     )
     MODEL_UNKNOWN = (
         "model_unknown",
-        "The model provider knows no such model or call, so the run is deferred.",
+        "The model provider does not know the model or the call, so the run is deferred.",
     )
     ATTEMPT_FAILED = "attempt_failed", "An attempt crashed; the run is tried again."
     HANDED_OVER = (
@@ -136,25 +136,25 @@ class Reason(StatedReason):
     )
     UNSPOKEN_TEXT = (
         "unspoken_text",
-        "The model wrote text that reaches nobody, although someone expected an answer.",
+        "The model wrote text that is not posted, although someone expected an answer.",
     )
     ENDED_BY_AGENT = "ended_by_agent", "The agent ended the run and had sent nothing."
     STEPS_USED_UP = "steps_used_up", "The run took all its steps without an answer."
     ANSWERED_ELSEWHERE = "answered_elsewhere", "The run sent messages to other chats only."
-    NO_CHAT = "no_chat", "The run belongs to no chat, so nobody reads its final text."
+    NO_CHAT = "no_chat", "The run belongs to no chat, so its final text is not posted."
 
     # A run that failed or was canceled.
     ATTEMPTS_EXHAUSTED = "attempts_exhausted", "The run failed after its last attempt."
     DEFERRED_TOO_LONG = "deferred_too_long", "The run was deferred for too long and failed."
     MODEL_REJECTED = "model_rejected", "The model provider refuses the request."
-    EMPTY_ANSWER = "empty_answer", "The model's answer had no text, also when it was asked again."
+    EMPTY_ANSWER = "empty_answer", "The model's answer had no text, even when it was asked again."
     ANSWER_CUT_OFF = (
         "answer_cut_off",
-        "The model's answer was cut off at its limit, also when it was asked again.",
+        "The model's answer was cut off at its limit, even when it was asked again.",
     )
     ANSWER_REFUSED = (
         "answer_refused",
-        "The model refused to answer, also when it was asked again.",
+        "The model refused to answer, even when it was asked again.",
     )
     ANSWER_FILTERED = (
         "answer_filtered",
@@ -163,10 +163,10 @@ class Reason(StatedReason):
     ANSWER_REJECTED = "answer_rejected", "The chat did not accept the answer."
     MERGED = "merged", "Another run answers the messages of this one."
     TOKEN_BUDGET = "token_budget", "The model tokens of the day are used up."
-    AGENT_LEFT = "agent_left", "The agent is not a member of the chat any more."
+    AGENT_LEFT = "agent_left", "The agent is no longer a member of the chat."
     AGENT_DELETED = "agent_deleted", "The agent was deleted."
     CHAT_DISCARDED = "chat_discarded", "The chat was discarded."
-    MESSAGE_GONE = "message_gone", "The message to answer does not exist any more."
+    MESSAGE_GONE = "message_gone", "The message to answer no longer exists."
     DISCLOSURE_REFUSED = (
         "disclosure_refused",
         "The chat of the answer has readers who may not be shown the run's content.",
@@ -189,30 +189,30 @@ class Reason(StatedReason):
     )
 
     # A first contact that was refused, or comes later.
-    NO_CONSENT = "no_consent", "The person has not consented to texts that an agent begins."
+    NO_CONSENT = "no_consent", "The person has not consented to texts that an agent sends first."
     NO_LINE = "no_line", "The agent has no line on the channel of the person's consent."
     NUMBER_UNPROVEN = (
         "number_unproven",
-        "The person's number was silent for so long that it may be somebody else's.",
+        "The person's number was silent for so long that it may have a new owner.",
     )
 
     # A job that leads to no work.
     RUN_ENDED = "run_ended", "The run has ended, so the job has nothing to do."
-    RUN_MISSING = "run_missing", "The run does not exist any more."
+    RUN_MISSING = "run_missing", "The run no longer exists."
     DELIVERY_SETTLED = "delivery_settled", "The delivery has ended, so the job has nothing to do."
     DELIVERY_MISSING = "delivery_missing", "The delivery or its part does not exist."
     TAKEN_OVER = "taken_over", "Another worker took the work over, so this worker stopped."
-    JOB_FAILED = "job_failed", "The handling of a job raised an error; the queue sends it again."
+    JOB_FAILED = "job_failed", "Handling the job raised an error; the queue sends it again."
 
     # An answer that reached no phone, or not yet.
     GROUP_CHAT = "group_chat", "SMS goes to direct chats only."
     IN_APP = "in_app", "The person's last message here came from the app, or there is none."
     OPTED_OUT = "opted_out", "The person has opted out of the channel."
     PERSON_LEFT = "person_left", "The person is not, or no longer, a member of the chat."
-    NUMBER_LOST = "number_lost", "The phone number does not belong to the person any more."
+    NUMBER_LOST = "number_lost", "The phone number no longer belongs to the person."
     NUMBER_NOT_ANSWERED = (
         "number_not_answered",
-        "The line answers no numbers of this country or kind.",
+        "The line does not answer numbers of this country or kind.",
     )
     WINDOW_CLOSED = (
         "window_closed",
@@ -222,21 +222,21 @@ class Reason(StatedReason):
         "segment_limit",
         "The SMS segments of the day are used up, for the person or the line.",
     )
-    LINE_BUSY = "line_busy", "The line sends other SMS first; the delivery has its turn."
+    LINE_BUSY = "line_busy", "The line sends other SMS first; the delivery waits for its turn."
     NOTHING_TO_SEND = "nothing_to_send", "The message has no characters that a phone can show."
     BEHIND_OTHER_DELIVERY = (
         "behind_other_delivery",
         "The previous delivery to this phone comes first, for at most 30 seconds.",
     )
     FILE_PENDING = "file_pending", "A picture or file of the message is not ready yet."
-    NOT_DUE = "not_due", "The next try or look-up of the delivery is not due yet."
+    NOT_DUE = "not_due", "The next attempt or look-up of the delivery is not due yet."
     OUTCOME_UNKNOWN = (
         "outcome_unknown",
-        "Twilio did not say whether it took the SMS; the SMS is looked up before another try.",
+        "Twilio did not say whether it accepted the SMS; Skein looks it up before it tries again.",
     )
-    PROVIDER_UNAVAILABLE = "provider_unavailable", "Twilio was out of reach or too busy."
+    PROVIDER_UNAVAILABLE = "provider_unavailable", "Twilio could not be reached or was too busy."
     PROVIDER_REFUSED = "provider_refused", "Twilio or the carrier refused the SMS."
-    NOT_CONFIRMED = "not_confirmed", "Twilio took the SMS and has not reported its arrival."
+    NOT_CONFIRMED = "not_confirmed", "Twilio accepted the SMS but has not reported its arrival."
 
 
 def known_reason(value: object) -> object:
