@@ -162,7 +162,7 @@ lint: $(DEVELOPMENT) ## Check style, types and the template
 	@{ $(DEPTRY) -rf requirements/layer.in,requirements/runtime.in shared functions \
 		&& $(DEPTRY) -rf $(DECLARED) --ignore DEP002 . shared functions clients/python/src; } >.cache/deptry.log 2>&1 \
 		|| { cat .cache/deptry.log; exit 1; }
-	@$(BIN)/cfn-lint template.yaml ops.yaml domains.yaml backups.yaml
+	@$(BIN)/cfn-lint template.yaml deployment/*.yaml
 	@if test -x $(SAM); then AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint; fi
 
 .PHONY: format

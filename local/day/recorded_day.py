@@ -176,5 +176,5 @@ class RecordedDay:
 
 def _version() -> str:
     """Return a digest of the code of the story and of the released versions."""
-    files = [*sorted(Path(__file__).parent.glob("*.py")), ROOT / "releases.toml"]
+    files = [*sorted(Path(__file__).parent.glob("*.py")), ROOT / "deployment" / "releases.toml"]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

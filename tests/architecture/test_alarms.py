@@ -146,7 +146,7 @@ def test_family_becomes_a_resource_for_each_member(tmp_path: Path) -> None:
 
 def test_name_of_a_family_is_no_name_of_a_parameter() -> None:
     """SAM refuses such a template."""
-    text = (ROOT / "ops.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "deployment" / "ops.yaml").read_text(encoding="utf-8")
     families = re.findall(r"^  Fn::ForEach::(\w+):$", text, flags=re.MULTILINE)
     assert families
     assert not {*families} & {*OPS.document["Parameters"]}

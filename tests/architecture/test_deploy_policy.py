@@ -17,7 +17,7 @@ ALL_PARTS = {"Edge": "on", "KeyArn": "arn:aws:kms:us-east-1:1:key/1", "TracePerc
 
 def test_policy_covers_each_type_of_resource_in_all_templates() -> None:
     assert policy.unknown_types(expand(deployed_template(), **ALL_PARTS)) == set()
-    nested = [Template.load(ROOT / f"{name}.yaml") for name in NESTED]
+    nested = [Template.load(ROOT / "deployment" / f"{name}.yaml") for name in NESTED]
     for template in (ops_template(), *nested):
         assert policy.unknown_types(template.document["Resources"]) == set()
 
@@ -35,7 +35,10 @@ def test_role_may_make_the_calls_of_make_deploy() -> None:
 
 def test_calls_are_known_for_each_type_of_all_templates() -> None:
     types = {each["Type"] for each in expand(deployed_template(), **ALL_PARTS).values()}
-    for template in (ops_template(), *(Template.load(ROOT / f"{n}.yaml") for n in NESTED)):
+    for template in (
+        ops_template(),
+        *(Template.load(ROOT / "deployment" / f"{n}.yaml") for n in NESTED),
+    ):
         types |= {each["Type"] for each in template.document["Resources"].values()}
     assert types == set(deploying_role.CALLS)
 

@@ -192,9 +192,9 @@ def test_linter_finds_no_error_in_the_stack(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["domains", "backups", "ops"])
 def test_nested_stack_gets_exactly_its_parameters(name: str) -> None:
-    nested = Template.load(ROOT / f"{name}.yaml").document
+    nested = Template.load(ROOT / "deployment" / f"{name}.yaml").document
     resource = expanded()[name.capitalize()]["Properties"]
-    assert resource["TemplateURL"] == f"{name}.yaml"
+    assert resource["TemplateURL"] == f"deployment/{name}.yaml"
     assert resource["Parameters"].keys() == nested["Parameters"].keys()
 
 

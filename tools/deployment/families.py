@@ -1,11 +1,11 @@
-"""Expansion of the families of alarms in `ops.yaml`, as CloudFormation expands `Fn::ForEach`."""
+"""Expansion of the families of alarms in `deployment/ops.yaml`, as CloudFormation does it."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from local.template import ROOT, Template
 
-OPS = ROOT / "ops.yaml"
+OPS = ROOT / "deployment" / "ops.yaml"
 FAMILY = "Fn::ForEach::"
 
 

@@ -1,7 +1,7 @@
 """Upgrade test: the last release's code on newer items and jobs, and the reverse.
 
-`python -m tools.quality.upgrade` checks out the last release of `releases.toml` beside this tree.
-Both tell the story of `bench/starts`, which leads to one event of each function. Then each function
+`python -m tools.quality.upgrade` checks out the last release beside this tree
+(`deployment/releases.toml`). Both tell the story of `bench/starts`, which leads to one event of each function. Then each function
 of one tree handles its event with the items and the jobs of the other, as it does while a
 deployment or a roll-back is under way. Functions that only one of them has are left out.
 
@@ -24,7 +24,7 @@ from typing import Any
 from local.environment import CREDENTIALS
 
 ROOT = Path(__file__).resolve().parents[2]
-RELEASES = ROOT / "releases.toml"
+RELEASES = ROOT / "deployment" / "releases.toml"
 TELL = (
     "import sys, pathlib; from bench.starts.first_events import scene; "
     "scene().write(pathlib.Path(sys.argv[1]))"
@@ -53,7 +53,7 @@ class Release:
 
     @classmethod
     def last(cls, text: str) -> "Release":
-        """Return the last release of `releases.toml`."""
+        """Return the last release of `deployment/releases.toml`."""
         read = tomllib.loads(text)
         newest = read["releases"][-1]
         binds = _parts(newest["version"]) >= _parts(read["binding"])

@@ -1,4 +1,4 @@
-"""Table of the alarms of `template.yaml` and `ops.yaml`, for docs/stack.md."""
+"""Table of the alarms of `template.yaml` and `deployment/ops.yaml`, for docs/stack.md."""
 
 import re
 from collections import defaultdict

@@ -14,7 +14,8 @@ HEAD = """# The stack
 What a deployment consists of. [Deployment](deploy.md) and [operations](operations.md) explain how
 to use it.
 
-`make reference` writes this page from `template.yaml`, `ops.yaml` and the functions' docstrings.
+`make reference` writes this page from `template.yaml`, `deployment/ops.yaml` and the functions'
+docstrings.
 """
 QUEUES = """A job that failed too often is moved to `DeadLetters` and kept for 14 days.
 `FeedDeadLetters` gets positions in the table's stream whose changes `Feed` gave up.
