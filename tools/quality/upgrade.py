@@ -1,9 +1,10 @@
 """Upgrade test: the last release's code on newer items and jobs, and the reverse.
 
 `python -m tools.quality.upgrade` checks out the last release beside this tree
-(`deployment/releases.toml`). Both tell the story of `bench/starts`, which leads to one event of each function. Then each function
-of one tree handles its event with the items and the jobs of the other, as it does while a
-deployment or a roll-back is under way. Functions that only one of them has are left out.
+(`deployment/releases.toml`). Both tell the story of `bench/starts`, which leads to one event of
+each function. Then each function of one tree handles its event with the items and the jobs of the
+other, as it does while a deployment or a roll-back is under way. Functions that only one of them
+has are left out.
 
 Storage may change until the release `binding`. Before it, failures are printed and fail nothing.
 """
