@@ -1,12 +1,12 @@
 """How many answers a second each partition key of a tenant can take: `make bench ONLY=keys`.
 
 A tenant with ten agents has many people, each in a chat of their own on SMS or in the app. Each
-sends one message, and its run, answer, delivery and upkeep are played. Each call of the table is
-counted by the partition key that it reads or writes, in DynamoDB's units. A partition key takes
-1,000 write units and 3,000 read units a second. A key that only one person's calls touch limits
-that person, not the tenant, and is left out. Keys that differ by a shard or a name share the load
-of all answers equally, as a hash does. The limits of the tenant allow what the keys are asked for,
-which decides how many shards they have.
+sends one message in an hour, and its webhook or request, run, answer, delivery and upkeep are
+played. Each call of the table is counted by the partition key that it reads or writes, in
+DynamoDB's units. A partition key takes 1,000 write units and 3,000 read units a second. A key that
+only one person's calls touch limits that person, not the tenant, and is left out. Keys that differ
+by a shard or a name share the load of all answers equally, as a hash does. The limits of the tenant
+allow what the keys are asked for, which decides how many shards they have.
 """
 
 import json
@@ -18,19 +18,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from skein.models.common.address import Route
-from skein.models.common.base import NamedMember
+from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key, Page, Query, Write
+from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import UpkeepJob
+from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.builders import TENANT, World, bot, person
-from tests.support.routes import sms_route
 from tools.reference import markdown
 
 AGENTS, PEOPLE = 10, 200
 WRITE_UNITS, READ_UNITS = 1_000, 3_000  # of one key and second
 GOAL = 1_000  # answers a second of a tenant with ten agents
+HOUR = 3_600.0  # seconds
 TOKENS_A_DAY = GOAL * 86_400 * 1_000
 INDEXES = ("gsi1pk", "gsi2pk")
 NAMES = (
@@ -139,26 +140,22 @@ def form_of(key: str) -> str:
 def ceilings(*, sms: bool, people: int = PEOPLE) -> list[Ceiling]:
     """Play a message of each person; return the ceilings of shared keys, the lowest first."""
     world = Tenant(Settings(tenant_tokens_per_day=TOKENS_A_DAY))
-    agents = [bot(f"agt_{n}", f"Agent {n}") for n in range(AGENTS)]
-    for agent in agents:
-        world.agent(agent.id, agent.name)
+    for number in range(AGENTS):
+        world.agent(f"agt_{number}", f"Agent {number}")
+        world.line(f"agt_{number}", f"+1500555{number:04d}")
     units: defaultdict[tuple[str, str], float] = defaultdict(float)
-    users: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    users: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
 
-    def note(user: str, pk: str, kind: str, used: float) -> None:
+    def note(user: int, pk: str, kind: str, used: float) -> None:
         units[pk, kind] += used
         users[pk, kind].add(user)
 
-    for number in range(people):
-        who = person(f"usr_{number}", f"Person {number}")
-        world.keyed.told = ignore
-        line = f"+1500555{number % AGENTS:04d}"  # each agent has one
-        route = sms_route(line=line, phone=f"+1555{number:07d}") if sms else None
-        _open(world, number, who, agents[number % AGENTS], route)
-        world.keyed.told = partial(note, who.id)
-        world.post("Hello!", who, chat_id=f"chat_{number}", route=route)
-        world.drain()
-        world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id=f"chat_{number}", last_seq=2))
+    chats = [_talk(world, number, "Hi", sms=sms) for number in range(people)]
+    world.clock.advance(HOUR)
+    for number, chat_id in enumerate(chats):
+        world.keyed.told = partial(note, number)
+        _talk(world, number, "Hello!", sms=sms)
+        world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id=chat_id, last_seq=4))
         world.drain()
     shared = {each for each in units if len(users[each]) > 1}
     grouped: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
@@ -170,13 +167,31 @@ def ceilings(*, sms: bool, people: int = PEOPLE) -> list[Ceiling]:
     return sorted(found, key=lambda each: each.answers)
 
 
-def _open(
-    world: World, number: int, who: NamedMember, agent: NamedMember, route: Route | None
-) -> None:
-    """Store a person with a direct chat, before anything is counted."""
-    fields = {"kind": "direct", "visibility": "private", "route": route}
-    world.known(who)
-    world.chat(who, agent, chat_id=f"chat_{number}", **fields)
+def _talk(world: World, number: int, text: str, *, sms: bool) -> str:
+    """Let a person write to an agent, who answers; return the id of their chat."""
+    if sms:
+        arrived = InboundSms(
+            account_sid="AC1",
+            message_sid=f"SM{number}{text}",
+            sender=f"+1555{number:07d}",
+            recipient=f"+1500555{number % AGENTS:04d}",  # each agent has one
+            body=text,
+        )
+        posted = world.app.sms_receiver.receive(arrived)
+    else:
+        who, agent = person(f"usr_{number}", f"Person {number}"), number % AGENTS
+        chat_id = f"chat_{number}"
+        if world.table.get(Chat.key_of(TENANT, chat_id)) is None:
+            world.known(who)
+            world.chat(
+                who, bot(f"agt_{agent}"), chat_id=chat_id, kind="direct", visibility="private"
+            )
+        new = NewMessage(tenant=TENANT, chat_id=chat_id, sender=who.ref, text=text, client_id=text)
+        posted = world.app.app_messages.post(new)
+    world.drain()
+    if posted is None:
+        raise RuntimeError("a message was not stored")
+    return posted.message.chat_id
 
 
 def rows() -> Iterator[tuple[str, ...]]:

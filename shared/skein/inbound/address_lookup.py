@@ -6,6 +6,7 @@ from typing import NamedTuple
 from skein.errors import Forbidden
 from skein.models.common.address import Route
 from skein.models.common.reason import Reason
+from skein.models.common.storage import Item
 from skein.models.config.overrides import Overrides, Retention, TenantSettings
 from skein.models.delivery.sms import ReceivedSms
 from skein.models.directory.address_index import AddressChat, AddressOwner
@@ -42,6 +43,7 @@ class AddressLookup(NamedTuple):
         retention: The tenant's retention.
         is_line: Whether the address is itself a line of the same tenant.
         channel: The channel of the SMS.
+        tenant_settings: The stored settings of the tenant, to be read only once.
     """
 
     owner: AddressOwner | None
@@ -51,6 +53,7 @@ class AddressLookup(NamedTuple):
     retention: Retention | None
     is_line: bool
     channel: str
+    tenant_settings: Item | None
 
     def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
         """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
@@ -104,4 +107,5 @@ def look_up_address(
         retention_of(tenant),
         is_line=found.get(sender_key, {}).get("tenant") == line.tenant,
         channel=route.channel,
+        tenant_settings=found.get(tenant_key),
     )

@@ -149,7 +149,7 @@ class SmsReceiver:
             return None
         here = lookup.chat is not None and lookup.chat.chat_id == choice.chat_id
         direct = DirectChat(owner.user_id, choice.chat_id, lookup.overrides, owner, sms.channel)
-        limit = self._admitted(line, direct, sms)
+        limit = self._admitted(arrived, direct)
         posted = self.answers.answer(
             matched,
             sms,
@@ -176,7 +176,7 @@ class SmsReceiver:
         line, route, sms, lookup = arrived
         direct = lookup.fitting(line=line) or self.direct_chats.open(line, route)
         arrived = arrived._replace(sms=self._within_limit(line, direct, sms))
-        over = self._admitted(line, direct, sms)
+        over = self._admitted(arrived, direct)
         if over is not None and isinstance(kind, KeywordSms):
             if not self._counts(kind.word, over, arrived):
                 self._not_stored(Reason.RATE_LIMITED, route, sms)
@@ -193,13 +193,17 @@ class SmsReceiver:
         self._follow_up(arrived, direct, kind, over, posted)
         return posted
 
-    def _admitted(self, line: Line, direct: DirectChat, sms: InboundSms) -> ExceededLimit | None:
+    def _admitted(self, arrived: ArrivedSms, direct: DirectChat) -> ExceededLimit | None:
         """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
+        line, _, sms, lookup = arrived
         sender = MemberRef(kind="user", id=direct.user_id)
         tenant, chat_id, sid = line.tenant, direct.chat_id, sms.client_id
         record_key = IdempotencyRecord.key_of(tenant, chat_id, sender, sid)
         own = Membership.key_of(tenant, chat_id, sender)
-        found = self.table.get_many([*admission_keys(tenant, direct.user_id), record_key, own])
+        settings_key, *buckets = admission_keys(tenant, direct.user_id)
+        found = self.table.get_many([*buckets, record_key, own])
+        if lookup.tenant_settings is not None:
+            found[settings_key] = lookup.tenant_settings
         record_keys = [record_key]
         if own in found:
             former = Membership.from_item(found[own]).formerly

@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary, SummaryState
+from skein.models.common.base import stable_hash
 from skein.models.common.storage import Item, Query
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.quotas.usage import NO_WORDS, Words
@@ -30,6 +31,7 @@ from skein.services.background.engine import (
 )
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic, revise
+from skein.services.quotas.usage import SPREAD_SECONDS
 from skein.services.visibility.audience import audience_of
 from skein.settings import Settings
 
@@ -77,7 +79,8 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     """Renewal of one kind of summary: at most one call of the model per summary and cooldown.
 
     If the model fails or its answer is invalid, the old summary stays, and the next attempt follows
-    after the cooldown. If the tenant's budget of the day is spent, nothing changes.
+    after the cooldown. If the tenant's budget of the day is spent, it follows the next day, and
+    during a pause of background work after an hour at the earliest.
     """
 
     name: ClassVar[str] = "summary"
@@ -160,19 +163,17 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, claim.state.model_copy(update={"failures": failures}), {})
 
     def release(self, claim: SummaryClaim, outcome: Outcome) -> None:
-        """Give the claim back if the budget is spent, so that no cooldown begins.
+        """Move the end of the cooldown to the time of the next try, if the budget is spent.
 
-        If a person's share is spent, the cooldown ends at the time of the next try, since the other
-        summaries of the tenant do not wait.
+        What waits for the tenant's budget or a pause is spread over an hour.
         """
         if outcome.not_before is None:
             return
-        state = claim.before
-        if outcome.of_person:
-            cooldown = timedelta(seconds=self.settings.summary_cooldown_seconds)
-            claimed_at = outcome.not_before - cooldown
-            state = (state or SummaryState()).model_copy(update={"claimed_at": claimed_at})
-        self.settle(claim, state, {})
+        spread = 0 if outcome.of_person else stable_hash(claim.chat.id) % SPREAD_SECONDS
+        wait = timedelta(seconds=spread - self.settings.summary_cooldown_seconds)
+        state = claim.before or SummaryState()
+        changes = {"claimed_at": outcome.not_before + wait}
+        self.settle(claim, state.model_copy(update=changes), {})
 
     def rows(
         self, chat: Chat, since: int, *, limit: int, newest_first: bool = False

@@ -24,7 +24,6 @@ from skein.services.common.optimistic import optimistic
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import as_called_now, record_keys
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
-from skein.services.quotas.usage import Budget
 from skein.settings import Settings
 from skein.summaries.other_chats import OtherChats
 
@@ -36,7 +35,7 @@ class Upkeep:
     """Worker that updates a chat's derived data and sends jobs for stale summaries.
 
     Derived data is the activity hour, which moves the chat up in its members' lists, the members'
-    names, the tenant's retention and the location of closed memberships. Separate workers renew
+    names, a group's retention and the location of closed memberships. Separate workers renew
     the summaries. In the first upkeep of an hour, and after an agent has joined, the recall sweep
     looks for messages that are not in the index, and the agents' other chats are asked for
     summaries that this chat would show.
@@ -45,17 +44,12 @@ class Upkeep:
     table: Table
     clock: Clock
     dispatch: Dispatch
-    budget: Budget
     recall_sweep: RecallSweep
     other_chats: OtherChats
     settings: Settings
 
     def keep(self, job: UpkeepJob) -> None:
-        """Update a chat's derived data; keep the chat due for the rest (idempotent).
-
-        If the tenant's budget of the day is spent, stale summaries are due again the next day, and
-        during a pause of background work after an hour.
-        """
+        """Update a chat's derived data; keep the chat due for the rest (idempotent)."""
         try:
             stale = optimistic(self.clock, lambda: self._keep_once(job))
         except NotFound:
@@ -65,29 +59,28 @@ class Upkeep:
     def _keep_once(self, job: UpkeepJob) -> list[SummaryJob]:
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, now = snapshot.chat, self.clock.now()
+        new_hour = chat.listed_hour != chat.activity_hour
         settings_key = TenantSettings.key_of(chat.tenant)
-        found = self._read([settings_key, *record_keys(chat)])
+        # All chats of a tenant read this key, so a chat reads it only where it is needed.
+        settings = [settings_key] if chat.kind == "group" and new_hour else []
+        found = self._read([*settings, *record_keys(chat)])
         for member in snapshot.members:
             self._bring_up(chat, member, found)
-        if chat.listed_hour != chat.activity_hour:
+        if new_hour:
             self.recall_sweep.check(chat, snapshot.members)
             # Before the write, so that none is lost.
             self.dispatch.send_surely(self._wanted(snapshot))
         after = list(renewals(snapshot, self.settings))
-        grace = OUTBOX_GRACE
-        of_tenant = found.get(settings_key)
-        wait = self.budget.waits_until(chat.tenant, chat.id, of_tenant) if after else None
-        earliest = wait or now + grace
-        times: list[datetime] = [max(renewal.at, earliest) for renewal in after]
-        tenant_settings = TenantSettings.from_optional(of_tenant)
+        times: list[datetime] = [max(renewal.at, now + OUTBOX_GRACE) for renewal in after]
         roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
-        retention = retention_of(tenant_settings)
         change: dict[str, Any] = {
             "listed_hour": rfc3339(chat.activity_hour),
-            "retention": retention.model_dump(exclude_none=True) if retention else None,
             "version": chat.version + 1,
             **chat.relation(),
         }
+        if settings:
+            retention = retention_of(TenantSettings.from_optional(found.get(settings_key)))
+            change["retention"] = retention.model_dump(exclude_none=True) if retention else None
         if roster != chat.roster:
             renamed = chat.with_roster(roster, self._left(chat))
             change |= {
@@ -101,7 +94,7 @@ class Upkeep:
                 condition=Is("version", chat.version),
             )
         )
-        return [renewal.job for renewal in after if renewal.at <= now and wait is None]
+        return [renewal.job for renewal in after if renewal.at <= now]
 
     def _wanted(self, snapshot: ChatSnapshot) -> list[SummaryJob]:
         """Return jobs for stale agent summaries of other chats that this chat would show."""

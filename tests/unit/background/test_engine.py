@@ -59,7 +59,7 @@ def test_answer_counts_against_the_budget_of_the_day(due: DueTask) -> None:
     world = due.world(settings=Settings(background_tokens_per_day=15))
     due.work(world)
     assert world.app.usage.of_day(TENANT).answers == 1
-    assert world.app.upkeep.budget.spent(TENANT)
+    assert world.app.background_engine.budget.spent(TENANT)
 
 
 @each_task

@@ -164,6 +164,22 @@ def test_changed_retention_applies_to_items_from_the_next_hour() -> None:
     assert ends == [None, None, 2]
 
 
+def test_direct_chat_follows_a_changed_retention_at_once() -> None:
+    world = keeping()
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    world.post("Before", HUSAM)
+    change = TenantOverridesChange.model_validate({"message_days": 2})
+    world.app.tenant_settings.change(TENANT, change)
+    world.post("After", HUSAM)
+    assert [_days(message) for message in world.messages()] == [None, 2]
+    assert world.stored_chat().overrides is None
+    world.app.tenant_settings.change(
+        TENANT, TenantOverridesChange.model_validate({"message_days": None})
+    )
+    world.post("Later", HUSAM)
+    assert [_days(message) for message in world.messages()] == [None, 2, None]
+
+
 def _days(message: Message) -> int | None:
     if message.expires_at is None:
         return None

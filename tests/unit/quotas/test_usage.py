@@ -154,11 +154,11 @@ def test_runs_do_not_use_the_budget_and_background_work_does() -> None:
     world.agent()
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
     world.app.usage.add(TENANT, TokenUsage(input_tokens=5_000), spread_by="a run")
-    assert not world.app.upkeep.budget.spent(TENANT)
+    assert not world.app.background_engine.budget.spent(TENANT)
     use_up(world)
-    assert world.app.upkeep.budget.spent(TENANT)
+    assert world.app.background_engine.budget.spent(TENANT)
     world.clock.set(MIDNIGHT)
-    assert not world.app.upkeep.budget.spent(TENANT)
+    assert not world.app.background_engine.budget.spent(TENANT)
 
 
 # ---------------------------------------------------------------------- who pays
@@ -222,7 +222,7 @@ def test_person_over_their_share_waits_for_the_next_day_while_others_have_work()
     assert not consolidate(world, "chat_husam")
     assert consolidate(world, "chat_ann")
     assert charged(world, HUSAM.id) <= 20_000
-    world.clock.set(world.app.upkeep.budget.next_day() + timedelta(hours=1))
+    world.clock.set(world.app.background_engine.budget.next_day() + timedelta(hours=1))
     world.find_quiet()
     world.drain()
     assert world.membership(COACH, "chat_husam").consolidated_seq == 1

@@ -5,10 +5,11 @@ from datetime import timedelta
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.chats.session import Session
-from skein.models.config.overrides import ChatSettings, Overrides
+from skein.models.config.overrides import ChatSettings, Overrides, Retention
 from skein.ports import Ids, Table
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import effective_in, read_overrides
+from skein.services.config.retention import retention_of
 from skein.services.visibility.audience import everybody_since
 from skein.settings import Settings
 
@@ -18,7 +19,7 @@ CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideograp
 def with_current_overrides(
     table: Table, snapshot: ChatSnapshot, sender: Membership, overrides: Overrides | None
 ) -> ChatSnapshot:
-    """Return the snapshot with current overrides, if a person posts in a direct chat.
+    """Return the snapshot with current overrides and retention, if a person posts in a direct chat.
 
     Args:
         table: The table, from which the overrides are read if `overrides` is None.
@@ -29,8 +30,9 @@ def with_current_overrides(
     if snapshot.chat.kind != "direct" or sender.member.kind != "user":
         return snapshot
     overrides = overrides if overrides is not None else read_overrides(table, snapshot.chat)
-    kept = overrides or None
-    return snapshot._replace(chat=snapshot.chat.model_copy(update={"overrides": kept}))
+    kept = {name: value for name, value in overrides.items() if name not in Retention.model_fields}
+    current = {"overrides": kept or None, "retention": retention_of(overrides)}
+    return snapshot._replace(chat=snapshot.chat.model_copy(update=current))
 
 
 def message_in_session(message: Message, chat: Chat, settings: Settings) -> Message:

@@ -111,7 +111,7 @@ def _with(
     )
     names = ["last_seq", "last_message", "version", "activity_hour"]
     if chat.kind == "direct":
-        names += ["session", "overrides"]
+        names += ["session", "overrides", "retention"]
         if is_new_text(chat, message):
             busier = busier.model_copy(update={"person_seq": message.seq})
             names.append("person_seq")

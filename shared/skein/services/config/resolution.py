@@ -14,6 +14,7 @@ from skein.models.config.overrides import (
     DEFAULTS_ON_LINES,
     ChatSettings,
     Overrides,
+    Retention,
     TenantSettings,
 )
 from skein.models.directory.agent import Agent
@@ -22,6 +23,7 @@ from skein.ports import Table
 from skein.settings import Settings
 
 DESK_WORDS = "desk_words"  # the only setting of a tenant's desk that a chat stores
+OF_TENANT = frozenset({DESK_WORDS, *Retention.model_fields})
 
 
 def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
@@ -56,14 +58,15 @@ def effective_settings(
 def merged_overrides(agent: Agent | None, line: Line | None, tenant: Overrides) -> Overrides:
     """Merge the chat settings of agent, line and tenant, in this order of precedence.
 
-    The words that put a chat on the desk are among them, because each post compares them.
+    Of the tenant's other settings, the words that put a chat on the desk and the retention are
+    among them, because each post of a person in a direct chat needs both.
     """
     levels = (tenant, line.settings if line else {}, agent.settings if agent else {})
     return {
         name: value
         for level in levels
         for name, value in level.items()
-        if name in ChatSettings.model_fields or name == DESK_WORDS
+        if name in ChatSettings.model_fields or name in OF_TENANT
     }
 
 

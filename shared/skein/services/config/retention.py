@@ -1,8 +1,8 @@
 """Retention: how long a tenant keeps messages and runs.
 
-Each item gets its expiry when it is written. A chat stores its tenant's retention as of its
-creation, or of the hour in which a person last wrote there (`Chat.retention`). So a message needs
-no further read.
+Each item gets its expiry when it is written. A chat stores its tenant's retention
+(`Chat.retention`), so a message needs no further read: a direct chat as of its person's last
+message, a group as of its creation or of the hour in which something was last posted there.
 """
 
 from datetime import datetime, timedelta

@@ -10,7 +10,7 @@ may exceed the budget. Over the budget, work waits: its due pointer moves to the
 """
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -305,21 +305,6 @@ class Budget:
         """
         return self._spent(tenant, self._read(tenant))
 
-    def waits_until(self, tenant: str, chat_id: str, settings: Item | None) -> datetime | None:
-        """Return when a chat's background work may be tried again; None for now.
-
-        This takes one batch of reads. Work waits an hour for the end of a pause, and otherwise for
-        the budget of the next day.
-
-        Args:
-            settings: The stored settings of the tenant, whose key all chats of the tenant read.
-        """
-        key = TenantSettings.key_of(tenant)
-        found = self._read(tenant, known={key}) | ({key: settings} if settings else {})
-        if is_paused("background", tenant, tenant, found):
-            return self.clock.now() + PAUSED_FOR
-        return self.next_day_of(chat_id) if self._spent(tenant, found) else None
-
     def check(
         self, tenant: str, words: Words = NO_WORDS, *, size: int = 0, spread_by: str = ""
     ) -> TokenBudget:
@@ -406,16 +391,13 @@ class Budget:
             return self.clock.now() + PAUSED_FOR
         return self.next_day()
 
-    def _read(
-        self, tenant: str, words: Words = NO_WORDS, *, known: Collection[Key] = ()
-    ) -> dict[Key, Item]:
+    def _read(self, tenant: str, words: Words = NO_WORDS) -> dict[Key, Item]:
         now = self.clock.now()
         counters = UsageCounters.keys_of_day(tenant, now.date())
         buckets = [bucket_key(tenant, user_id) for user_id in words.parts]
         own = [user_usage_key(tenant, now, words.main)] if words.main is not None else []
         own = [*own, *map(unsharded, own)]
-        keys = [*keys_of_pauses(tenant, tenant), *counters, *buckets, *own]
-        return self.table.get_many([key for key in keys if key not in known])
+        return self.table.get_many([*keys_of_pauses(tenant, tenant), *counters, *buckets, *own])
 
     def _settings(self, tenant: str, found: Mapping[Key, Item]) -> Settings:
         overrides = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))
