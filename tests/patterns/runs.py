@@ -332,9 +332,9 @@ def _stop(meter: Meter) -> None:
         )
 
 
-@patterns.named("get a permit")
+@patterns.named("get a permit of an agent")
 def _take_permit(meter: Meter) -> None:
-    world = group()
+    world = group(max_concurrent_runs=4)
     world.post("Hi", HUSAM)
     job = job_of(world)
     found = read_claim(world.table, job, also_read=prefetch_keys(job))

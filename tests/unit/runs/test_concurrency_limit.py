@@ -1,6 +1,6 @@
 """No agent, person or tenant has more runs at work than its limit, and no person's tokens."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -12,7 +12,7 @@ import pytest
 
 from skein.errors import Contention, Unavailable
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Item, Key
+from skein.models.common.storage import Item, Key, Write
 from skein.models.quotas.limit import (
     DAY,
     Allowance,
@@ -24,6 +24,7 @@ from skein.models.quotas.limit import (
 from skein.models.quotas.permits import GRANT, MAX_WAITING
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.models.runs.run import Run
+from skein.services.common.optimistic import optimistic
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.policy import BUSY_SECONDS
 from skein.settings import Settings
@@ -71,8 +72,14 @@ def _held(world: World, owner: str = owner_of_agent(COACH.id)) -> list[str]:
 
 
 def _take(world: World, run: Run, *, lease: timedelta = INVOCATION) -> bool:
-    until = world.clock.now() + lease
-    return world.app.get(ConcurrencyLimit).take(run, NOTHING, until=until).permitted
+    def once() -> bool:
+        until = world.clock.now() + lease
+        taken = world.app.get(ConcurrencyLimit).take(run, NOTHING, until=until)
+        if taken.writes:
+            world.table.transact(taken.writes)
+        return taken.permitted
+
+    return optimistic(world.clock, once)
 
 
 def _give_back(world: World, run: Run) -> None:
@@ -334,3 +341,21 @@ def test_permits_never_exceed_the_limit_however_they_cross() -> None:
     _give_back(world, runs[1])
     assert len(_held(world)) == 4
     assert [_take(world, run) for run in runs[4:]].count(True) == 1
+
+
+def test_permit_of_a_person_alone_is_in_the_transaction_of_the_claim() -> None:
+    world = _busy_chats(1)
+    run = the_run(world, chat_id="chat_1")
+
+    def refused(writes: Sequence[Write]) -> None:
+        del writes
+        raise Unavailable("the claim is not written")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.table, "transact", refused)
+        with pytest.raises(Unavailable):
+            world.app.leases.claim(job_of(run), lease_until=world.clock.now() + INVOCATION)
+    assert _held(world, owner_of_user(HUSAM.id)) == []
+    world.model.script.append("Hi")
+    world.take(job_of(the_run(world, chat_id="chat_1")))
+    assert the_run(world, chat_id="chat_1").status == "done"

@@ -1,8 +1,10 @@
 """The concurrency limit: how many runs of a person, a tenant and an agent may work at once.
 
-Before its claim, a run takes a permit of each owner with a limit, by one write outside the claim's
-transaction. The person's permit also reserves an estimate of the run's tokens. The permits are kept
-with the owners' token buckets, so the charge of a run's last answer also gives its permits back.
+A run takes a permit of each owner with a limit: of the person alone with its claim, in the same
+transaction, and otherwise by one write before it, since all runs of a tenant or an agent share
+those permits. The person's permit also reserves an estimate of the run's tokens. The permits are
+kept with the owners' token buckets, so the charge of a run's last answer also gives its permits
+back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,7 @@ from skein.services.common.optimistic import known_first, optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import Rates, rates_of
 from skein.services.quotas.token_budget import (
+    OF_USER,
     Bucket,
     buckets_of,
     is_shard,
@@ -38,11 +41,13 @@ class TakenPermits:
         permitted: Whether the run may work.
         listed: Whether a run that may not work is woken when a permit is free.
         permits: The buckets with the run's permits, by owner.
+        writes: The writes by which the run gets its permits; they belong to its claim.
     """
 
     permitted: bool
     listed: bool = False
     permits: Mapping[str, Allowance] = field(default_factory=dict)
+    writes: tuple[Put, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +62,8 @@ class ConcurrencyLimit:
     def take(self, run: Run, found: Mapping[Key, Item | None], *, until: datetime) -> TakenPermits:
         """Take the permits of `run`, which expire at `until`, or let the run wait.
 
-        A run that has its permits already gets this new expiry.
+        A run that has its permits already gets this new expiry. What the caller must write is in
+        the result: if only the person has a limit, nothing else is written.
 
         Args:
             run: The run as its claim would write it.
@@ -101,7 +107,10 @@ class ConcurrencyLimit:
                     limit = bucket.limit(allowance, now)
                     dropped = allowance.permits.give_back(wanted.run_id, limit, now)
                     changed[allowance.owner] = dropped
-        after = self._write(known, changed)
+        after, writes = self._changed(known, changed)
+        if refused is None and _is_of_person_alone(known) and not _granted(changed):
+            return TakenPermits(permitted=True, permits=after, writes=tuple(writes))
+        self._write(writes, changed, known[0].tenant)
         if refused is None:
             return TakenPermits(permitted=True, permits=after)
         return TakenPermits(permitted=False, listed=changed[refused].permits.waits(wanted.run_id))
@@ -127,7 +136,8 @@ class ConcurrencyLimit:
             allowance.owner: allowance.permits.give_back(run.id, bucket.limit(allowance, now), now)
             for bucket, allowance in zip(buckets, known, strict=True)
         }
-        self._write(known, changed)
+        _, writes = self._changed(known, changed)
+        self._write(writes, changed, run.tenant)
 
     def _wanted(
         self, run: Run, found: Mapping[Key, Item | None]
@@ -164,10 +174,10 @@ class ConcurrencyLimit:
             Allowance.from_optional(found.get(each.key), each.tenant, each.owner) for each in before
         ]
 
-    def _write(
+    def _changed(
         self, known: Sequence[Allowance], changed: Mapping[str, ChangedPermits]
-    ) -> dict[str, Allowance]:
-        """Write the permits that have changed, and wake the runs that got one."""
+    ) -> tuple[dict[str, Allowance], list[Put]]:
+        """Return the buckets by owner, and the writes of those whose permits have changed."""
         after: dict[str, Allowance] = {}
         writes: list[Put] = []
         for allowance in known:
@@ -176,13 +186,27 @@ class ConcurrencyLimit:
             if permits != allowance.permits:
                 after[allowance.owner], write = allowance.changed(self.clock.now(), permits=permits)
                 writes.append(write)
+        return after, writes
+
+    def _write(
+        self, writes: Sequence[Put], changed: Mapping[str, ChangedPermits], tenant: str
+    ) -> None:
+        """Write changed permits, and wake the runs that got one."""
         if len(writes) == 1:
             self.table.write(writes[0])
         elif writes:
             self.table.transact(writes)
-        granted = {owner: change.granted for owner, change in changed.items()}
-        wake(self.dispatch, known[0].tenant, granted)
-        return after
+        wake(self.dispatch, tenant, _granted(changed))
+
+
+def _granted(changed: Mapping[str, ChangedPermits]) -> dict[str, Sequence[WaitingRun]]:
+    """Return the waiting runs that get a permit by a change, by owner."""
+    return {owner: change.granted for owner, change in changed.items() if change.granted}
+
+
+def _is_of_person_alone(known: Sequence[Allowance]) -> bool:
+    """Tell whether the buckets are a person's, which no run of another person writes."""
+    return all(each.owner.startswith(OF_USER) for each in known)
 
 
 def _known(run: Run, found: Mapping[Key, Item | None]) -> dict[str, Allowance]:

@@ -228,7 +228,7 @@ class RunLeases(ABC):
     ) -> Claim | None:
         """Write the claim: raise the fencing token, fill the running slot, merge a queued run.
 
-        The run takes its permits before; without them, the result is None.
+        The run takes its permits with it or before; without them, the result is None.
         """
         run, member = found.run, found.member
         start = _start_of(run, member, membership, now)
@@ -251,6 +251,7 @@ class RunLeases(ABC):
         stored = {name: value for name, value in taken.attributes().items() if name in changes}
         claimed = stored | run.due(lease_until) | {"due_tries": None, "reason": None}
         writes.append(Update(run.key, set=claimed, condition=found.fence_holds))
+        writes.extend(admission.writes)
         if member is not None:
             left = without(member.resuming, run.id)
             here = Update(
