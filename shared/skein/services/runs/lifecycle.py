@@ -68,10 +68,10 @@ LIFECYCLE: tuple[Event, ...] = (
         "claim",
         ("queued", "running"),
         "running",
-        "fencing token + 1, lease; slots; the merged run as `canceled`",
+        "fencing token + 1, lease; slots; the person's permit; the merged run as `canceled`",
         "lease.RunLeases._take",
         frozenset({"fence", "attempts", "lease_until"}),
-        together=("MEMBER", "RUN"),
+        together=("MEMBER", "META", "RUN"),
     ),
     Event(
         "no permit",
