@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import service
-from skein.bootstrap.ports import load_adapters
+from skein.bootstrap import load_adapters, service
 from skein.bootstrap.scan_handlers import for_due_items
 from skein.inbound.sms_hours import SmsHours
 from skein.models.outbox.due import DueKind

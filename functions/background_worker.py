@@ -2,9 +2,8 @@
 
 from datetime import datetime
 
-from skein.bootstrap import service
+from skein.bootstrap import load_adapters, service
 from skein.bootstrap.job_handlers import for_jobs
-from skein.bootstrap.ports import load_adapters
 from skein.memory.consolidation import ConsolidationTask
 from skein.memory.reflection import ReflectionTask
 from skein.models.outbox.jobs import ConsolidationJob, ErasureJob, ForgettingJob, Job, ReflectionJob

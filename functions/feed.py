@@ -4,8 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import service
-from skein.bootstrap.ports import load_adapters
+from skein.bootstrap import load_adapters, service
 from skein.feed.feed import Feed
 from skein.invocations import FailedItems
 from skein.logs import logged

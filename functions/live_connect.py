@@ -4,8 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import service
-from skein.bootstrap.ports import load_adapters
+from skein.bootstrap import load_adapters, service
 from skein.errors import SkeinError
 from skein.http import error_response
 from skein.live.connections import LiveConnections

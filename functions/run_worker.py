@@ -3,9 +3,8 @@
 from datetime import datetime
 
 from skein.agent.turn import Turns
-from skein.bootstrap import service
+from skein.bootstrap import load_adapters, service
 from skein.bootstrap.job_handlers import for_jobs
-from skein.bootstrap.ports import load_adapters
 from skein.desk.returning import Returns
 from skein.desk.waiting import WaitingStays
 from skein.errands.errand_work import ErrandWorker

@@ -6,8 +6,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, service
-from skein.bootstrap.ports import load_adapters
+from skein.bootstrap import app, load_adapters, service
 from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, webhook_error_response
 from skein.inbound.service_webhooks import WebhookServices

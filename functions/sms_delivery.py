@@ -3,9 +3,8 @@
 from datetime import datetime
 
 import skein.channels.phone_numbers  # noqa: F401 - the first delivery needs it
-from skein.bootstrap import service
+from skein.bootstrap import load_adapters, service
 from skein.bootstrap.job_handlers import for_jobs
-from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import DeliveryJob, Job, NumberCodeJob
 from skein.services.delivery.number_code_sender import NumberCodeSender
 from skein.services.delivery.sender import SmsSender

@@ -4,8 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, service
-from skein.bootstrap.ports import load_adapters
+from skein.bootstrap import app, load_adapters, service
 from skein.errors import SkeinError
 from skein.http import webhook_error_response
 from skein.inbound.sms import SmsReceiver

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from skein.account_linking.phone_links import PhoneLinks
-from skein.bootstrap import service
-from skein.bootstrap.ports import load_adapters
+from skein.bootstrap import load_adapters, service
 from skein.bootstrap.scan_handlers import for_due_items
 from skein.models.outbox.due import DueKind
 from skein.planning.firing import Firing

@@ -2,9 +2,8 @@
 
 from datetime import datetime
 
-from skein.bootstrap import service
+from skein.bootstrap import load_adapters, service
 from skein.bootstrap.job_handlers import for_jobs
-from skein.bootstrap.ports import load_adapters
 from skein.events.sending import EventSender
 from skein.media.describing import Descriptions
 from skein.media.receiving import MediaReceiver

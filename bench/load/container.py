@@ -30,7 +30,8 @@ from local.template import Function, Template
 from local.timing.clock import TurnableClock
 from skein import bootstrap
 from skein.adapters.tokens import Tokens
-from skein.bootstrap.ports import ADAPTERS, load_adapters
+from skein.bootstrap import load_adapters
+from skein.bootstrap.ports import ADAPTERS
 from skein.ports import Queues, Table
 from skein.settings import Settings
 

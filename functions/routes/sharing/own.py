@@ -49,7 +49,9 @@ def keep_talk(chat_id: ChatId) -> OwnTalk:
 def withdraw_words(chat_id: ChatId, given: Withdrawal) -> OwnTalk:
     """Nobody is told them from now on. What was told before stays said."""
     caller = _changing()
-    chat = service(OwnSharing).withdraw(caller.tenant, caller.user_id, chat_id, given)
+    chat = service(OwnSharing).withdraw(
+        caller.tenant, caller.user_id, chat_id, from_seq=given.from_seq, to_seq=given.to_seq
+    )
     return OwnTalk.of(chat)
 
 

@@ -6,16 +6,11 @@ of them.
 
 from __future__ import annotations
 
-import gc
-import random
 from collections.abc import Mapping
 from functools import cache, partial
-from importlib import import_module
-from importlib.util import find_spec
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from skein import bootstrap
 from skein.bootstrap.lazy import lazy
 from skein.settings import Settings
 
@@ -87,45 +82,6 @@ ADAPTERS = {  # port -> module of its real adapter
     "vocabulary": "static_embeddings",
 }
 SHARED = ("clock", "ids", "table", "queues", "metrics")  # the ports that every function needs
-
-
-def load_adapters(*ports: str) -> None:
-    """Import adapters and their libraries while Lambda starts a function.
-
-    Lambda starts containers ahead of need, and with more CPU than they get later. So a function
-    loads the adapters that every event needs; other adapters are imported by the first event that
-    needs them. Nothing is connected, and no setting is read. If the container already has an app,
-    nothing is loaded: that app may have other adapters, as that of the local stack does.
-
-    Args:
-        ports: The names of ports. The ports that every function needs (`SHARED`) are loaded, too.
-
-    Raises:
-        KeyError: There is no such port.
-    """
-    modules = [ADAPTERS[port] for port in (*SHARED, *ports)]
-    if bootstrap.in_use():
-        return
-    _seed_after_restore()
-    gc.disable()  # the objects of an import are no garbage
-    try:
-        for module in modules:
-            adapter = import_module(f"skein.adapters.{module}")
-            for library in getattr(adapter, "LIBRARIES", ()):
-                import_module(library)
-    finally:
-        gc.freeze()  # later collections skip what is there now
-        gc.enable()
-
-
-def _seed_after_restore() -> None:
-    """Let each container that starts from a snapshot draw random numbers of its own.
-
-    All of them would otherwise wait equally long before they retry. Lambda's runtime has the
-    module; elsewhere there are no snapshots.
-    """
-    if find_spec("snapshot_restore_py"):
-        import_module("snapshot_restore_py").register_after_restore(random.seed)
 
 
 class Ports:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
-from skein.channels.sms import PHONE
+from skein.channels.port import E164
 
 NEVER = {PhoneNumberType.PREMIUM_RATE, PhoneNumberType.SHARED_COST}
 # The library's region of numbers without a country: satellites, networks at sea, world-wide premium
@@ -28,7 +28,7 @@ def e164(number: str) -> str:
     if parsed is None or parsed.extension or not phonenumbers.is_possible_number(parsed):
         raise ValueError("not a full phone number with its country code")
     formatted = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
-    if PHONE.form.fullmatch(formatted) is None:
+    if E164.fullmatch(formatted) is None:
         raise ValueError("not a phone number in E.164")
     return formatted
 

@@ -4,11 +4,14 @@ No other code asks which channel it has. A channel is a module with a subclass o
 line in `registry.py`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from re import Pattern
 from typing import Literal, Protocol
+
+E164 = re.compile(r"\+[1-9][0-9]{6,14}")
+"""The form of a phone number, and of the address of a channel that reaches phones."""
 
 Keyword = Literal["stop", "start", "help"]
 State = Literal["queued", "sent", "delivered", "read"]
@@ -50,7 +53,7 @@ class AddressSpec:
     """
 
     name: str
-    form: Pattern[str]
+    form: re.Pattern[str]
     chat: str
     normalised: Callable[[str], str]
 

@@ -1,9 +1,8 @@
 """SMS by Twilio. What needs a library is imported at its first use: few functions need it."""
 
-import re
 from collections.abc import Iterable, Sequence
 
-from skein.channels.port import AddressSpec, Channel, ChannelSettings, Keyword
+from skein.channels.port import E164, AddressSpec, Channel, ChannelSettings, Keyword
 
 MAX_QUESTION_SEGMENTS = 10
 # Carriers take this much at least, of the types that Twilio supports fully:
@@ -39,7 +38,7 @@ def _e164(number: str) -> str:
 
 PHONE = AddressSpec(
     name="phone",
-    form=re.compile(r"\+[1-9][0-9]{6,14}"),
+    form=E164,
     chat="phone chat",
     normalised=_e164,
 )

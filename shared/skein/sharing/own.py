@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.chats.chat import Chat
@@ -21,10 +20,6 @@ from skein.services.common.pagination import read_items
 from skein.services.directory.users import Users
 from skein.services.visibility.sharing_rules import PersonRoles, Rules, covering, telling
 from skein.sharing.rules import read_rules
-
-if TYPE_CHECKING:
-    # Only the API creates these models, so only the API imports them.
-    from skein.sharing.api import Withdrawal
 
 MAX_DISCLOSURES = 100  # records in an answer
 StateChange = Callable[[SharingState], SharingState]
@@ -125,7 +120,9 @@ class OwnSharing:
         """
         return self._changed(tenant, user_id, chat_id, lambda talk: talk.kept_private(0))
 
-    def withdraw(self, tenant: str, user_id: str, chat_id: str, given: "Withdrawal") -> Chat:
+    def withdraw(
+        self, tenant: str, user_id: str, chat_id: str, *, from_seq: int, to_seq: int
+    ) -> Chat:
         """Keep messages of a person from others from now on (idempotent).
 
         What others were told before stays said.
@@ -136,9 +133,9 @@ class OwnSharing:
         """
 
         def withdrawn(sharing: SharingState) -> SharingState:
-            return sharing.withdrawn(given.from_seq, given.to_seq)
+            return sharing.withdrawn(from_seq, to_seq)
 
-        return self._changed(tenant, user_id, chat_id, withdrawn, last_seq=given.to_seq)
+        return self._changed(tenant, user_id, chat_id, withdrawn, last_seq=to_seq)
 
     def _changed(
         self,

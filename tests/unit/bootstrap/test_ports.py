@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from skein import bootstrap
-from skein.bootstrap.ports import ADAPTERS, SHARED, Ports, load_adapters
+from skein.bootstrap import load_adapters
+from skein.bootstrap.ports import ADAPTERS, SHARED, Ports
 from skein.errors import ConnectionGone
 from skein.settings import Settings
 from tests.fakes.system import SequentialIds
