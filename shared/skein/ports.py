@@ -43,6 +43,17 @@ class Extensions(Protocol):
         """
         ...
 
+    def due_effect(self, kind: str) -> type[Any] | None:
+        """Return the class of an item that is due because of an answer.
+
+        Args:
+            kind: The kind of item that its sort key names.
+
+        Returns:
+            The class, whose `job` carries on with the item; None for an item of the core.
+        """
+        ...
+
 
 class Clock(Protocol):
     """The time, and the only way to wait."""

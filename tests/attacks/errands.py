@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skein.errands.models.errand import Errand, ErrandData
 from skein.models.chats.chat import Message
-from skein.models.chats.errand import Errand, ErrandData
 from skein.models.common.address import phone_address
 from skein.models.common.storage import Put
 from skein.models.delivery.sms import InboundSms

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from skein.errands.models.errand import Errand, OrderData
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import YES
 from skein.models.chats.consent import ConsentData
 from skein.models.chats.desk_stay import DeskStay
-from skein.models.chats.errand import Errand, OrderData
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from skein.errands import meeting_work
-from skein.models.chats.errand import Errand
+from skein.errands.models.errand import Errand
 from skein.models.common.storage import Write
 from skein.services.visibility import disclosure
 from tests.attacks.cast import ALICES, BOBS_PHONE, PAIR, words

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from skein.models.chats.errand import MAX_ASKED
+from skein.errands.models.errand import MAX_ASKED
 from tests.faults.deployment import Strike, main_deaths
 from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep

@@ -15,11 +15,11 @@ import sms_webhook
 from skein.errors import Ambiguous, Unavailable, Unprocessable
 from skein.inbound.sms_answers import SmsAnswers
 from skein.models.chats.choice import NO, YES, Option
-from skein.models.chats.forgetting import ForgettingData, ForgottenMessage
 from skein.models.common.address import phone_address
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.directory.address_index import AddressOwner
+from skein.privacy.models.forgetting import ForgettingData, ForgottenMessage
 from skein.prompts import render
 from skein.services.choices.answering import Answering
 from skein.services.choices.codes import CodeMatch, MatchedAnswer

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from skein.models.chats.errand import Errand
+from skein.errands.models.errand import Errand
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Query
 from tests.fakes.table import MemoryTable

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import sms_webhook
-from skein.models.chats.errand import MAX_TEXTS, Slot
-from skein.models.chats.meeting import first_common
+from skein.errands.models.errand import MAX_TEXTS, Slot
+from skein.errands.models.meeting import first_common
 from skein.models.common.base import NamedMember
 from skein.models.outbox.due import due_before
 from skein.models.runs.completion import ModelRequest

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
+from skein.errands.models import errand, meeting
 from skein.events.models import endpoint, event
 from skein.events.models.lanes import EndpointLanes
 from skein.identity.models import api_key, user_token
@@ -15,11 +16,8 @@ from skein.models.chats import (
     chat,
     consent,
     desk_stay,
-    errand,
-    forgetting,
     idempotency,
     media,
-    meeting,
     membership,
     person_choices,
 )
@@ -53,7 +51,7 @@ from skein.outreach.models import outreach
 from skein.own_tools.models import approval, recorded_call, tool
 from skein.own_tools.models.breaker import ToolBreaker
 from skein.planning.models import goal, plan
-from skein.privacy.models import audit, erasure, registered_erasure
+from skein.privacy.models import audit, erasure, forgetting, registered_erasure
 from skein.recall.models import own_words, stored
 from skein.workspace.models import document, skill, thread
 from tools.reference import access_patterns

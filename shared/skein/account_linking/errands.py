@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from skein.models.chats.errand import Errand, ErrandLink, OpenErrand
-from skein.models.chats.meeting import Meeting
+from skein.errands.models.errand import Errand, ErrandLink, OpenErrand
+from skein.errands.models.meeting import Meeting
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Delete, Put, Write
 from skein.models.directory.user import User

@@ -1,8 +1,7 @@
 """Errands: an agent asks a person something for somebody, and brings back the words of the answer.
 
 Others use `errand_work.ErrandWorker`, `meeting_work.MeetingWorker` and `views.ErrandViews`. What
-an answer to an errand's question causes is in `effects`. The records are in the core
-(`models/chats/errand.py`, `meeting.py`).
+an answer to an errand's question causes is in `effects`.
 """
 
 __all__ = [
@@ -10,6 +9,7 @@ __all__ = [
     "erasing",
     "errand_work",
     "meeting_work",
+    "models",
     "sections",
     "tools",
     "views",

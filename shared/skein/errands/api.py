@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from skein.errands.models.errand import Errand, ErrandState
 from skein.models.api.base import CreatedAt, Id, IdOfAgent, IdOfChat, Page, Resource
-from skein.models.chats.errand import Errand, ErrandState
 from skein.models.common.base import Instant, NamedMember
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+from skein.errands.models.errand import Errand, ErrandData, OrderData
+from skein.errands.models.meeting import Meeting, wake
 from skein.errors import Conflict
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import YES
-from skein.models.chats.errand import Errand, ErrandData, OrderData
-from skein.models.chats.meeting import Meeting, wake
 from skein.ports import Table
 from skein.services.chat_state.person_choices import rate_limited
 from skein.services.chats.post_message import NewMessage

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from skein.models.chats.errand import Errand, ErrandLink, ErrandRef, OpenErrand
-from skein.models.chats.meeting import Meeting
+from skein.errands.models.errand import Errand, ErrandLink, ErrandRef, OpenErrand
+from skein.errands.models.meeting import Meeting
 from skein.models.common.storage import Delete, Exists, Update, Write
 from skein.models.directory.user import User
 from skein.ports import Table

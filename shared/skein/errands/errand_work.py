@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from skein.channels.text_cuts import cut_text
+from skein.errands.models.errand import Errand, ErrandData, ErrandRef
+from skein.errands.models.meeting import Meeting, wake
 from skein.errands.quiet_times import end_of_quiet
 from skein.errands.times import TimesAnswer, TimesReader
 from skein.errors import (
@@ -23,8 +25,6 @@ from skein.errors import (
     ReadersChanged,
     Rejected,
 )
-from skein.models.chats.errand import Errand, ErrandData, ErrandRef
-from skein.models.chats.meeting import Meeting, wake
 from skein.models.chats.names import plain_name
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason

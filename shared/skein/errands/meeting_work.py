@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from skein.errands.models.errand import Errand, ErrandData, ErrandRef, OpenErrand
+from skein.errands.models.meeting import Meeting, first_common
 from skein.errands.quiet_times import end_of_quiet
 from skein.errors import (
     ConditionFailed,
@@ -20,8 +22,6 @@ from skein.errors import (
     ReadersChanged,
     Rejected,
 )
-from skein.models.chats.errand import Errand, ErrandData, ErrandRef, OpenErrand
-from skein.models.chats.meeting import Meeting, first_common
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Is, Item, Update, Write, all_of

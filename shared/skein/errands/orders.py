@@ -12,11 +12,12 @@ from itertools import islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from skein.errands.models.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef, OrderData
+from skein.errands.models.meeting import Meeting
+from skein.errands.wording import question_to_ask, text_of_errand
 from skein.errors import ConditionFailed, Correctable, Failed, Forbidden, Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.chats.choice import CONSENT
-from skein.models.chats.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef, OrderData
-from skein.models.chats.meeting import Meeting
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.chats.names import folded, plain_name
 from skein.models.common.base import MemberRef, NamedMember
@@ -28,8 +29,6 @@ from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.choices.proposals import RunQuestions, person_to_ask
 from skein.services.choices.wording import (
-    question_to_ask,
-    text_of_errand,
     words_to_post,
 )
 from skein.services.common.optimistic import transact_guarded

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from skein.errands.models.errand import Errand
 from skein.errors import NotFound
-from skein.models.chats.errand import Errand
 from skein.models.common.reason import Reason
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent

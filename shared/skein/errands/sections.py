@@ -7,9 +7,9 @@ were present for the question. Once the chat is told, it has the words as a mess
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from skein.errands.models.errand import OpenErrand
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
-from skein.models.chats.errand import OpenErrand
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.provenance import Authors
 from skein.services.common.quoting import quoted

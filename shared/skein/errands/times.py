@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from skein.errands.models.errand import Errand, Slot
+from skein.errands.models.meeting import Meeting
 from skein.errors import ModelRejected, NotFound
-from skein.models.chats.errand import Errand, Slot
-from skein.models.chats.meeting import Meeting
 from skein.models.common.base import Value
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent

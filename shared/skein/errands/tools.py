@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from skein.errands.models.errand import MAX_ASKED
 from skein.errands.orders import ErrandOrders, MeetingWish
 from skein.errors import Correctable, ExtraWriteFailed, LostLease
 from skein.interface.arguments import LINE, TEXT, Id, Moment
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, readers_of
 from skein.models.chats.choice import MAX_PROPOSED
-from skein.models.chats.errand import MAX_ASKED
 from skein.models.common.json_types import NUMBER
 from skein.models.runs.run import SentMessage
 from skein.services.common.schedule import deadline_of, moment_of

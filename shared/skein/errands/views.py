@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from skein.models.chats.errand import Errand, ErrandLink, errands_relation
+from skein.errands.models.errand import Errand, ErrandLink, errands_relation
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.services.common.pagination import (

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.channels.registry import channel_named
+from skein.errands.models.errand import Errand, ErrandData
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, Forbidden, NotFound
 from skein.models.chats.chat import Message
-from skein.models.chats.errand import Errand, ErrandData
 from skein.models.common.address import Route
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason

@@ -21,6 +21,15 @@ EFFECTS: Mapping[str, str] = {
 """The effect of an answer to a question (`skein/services/choices/effect.py`), by the purpose of the
 question. `consent/orders` is for a consent whose data has `orders`."""
 
+DUE_EFFECTS: Mapping[str, str] = {
+    "ERRAND": "skein.errands.models.errand.Errand",
+    "FORGETREQUEST": "skein.privacy.models.forgetting.ForgetRequest",
+    "FORGETTING": "skein.privacy.models.forgetting.Forgetting",
+    "MEETING": "skein.errands.models.meeting.Meeting",
+}
+"""The items with the due kind `choice` that follow from an answer, by the kind
+that their sort keys name. The tick sends the `job` of an item (`skein/services/outbox/tick.py`)."""
+
 
 class RegisteredExtensions:
     """The classes that the subjects have registered."""
@@ -38,6 +47,15 @@ class RegisteredExtensions:
         special = (f"{purpose}/{name}" for name in data)
         name = next((name for name in special if name in EFFECTS), purpose)
         return _imported(EFFECTS[name])
+
+    def due_effect(self, kind: str) -> type[Any] | None:
+        """Return the class of an item that is due because of an answer; None if it is the core's.
+
+        Args:
+            kind: The kind of item that its sort key names.
+        """
+        path = DUE_EFFECTS.get(kind)
+        return _imported(path) if path is not None else None
 
 
 def _imported(path: str) -> type[Any]:

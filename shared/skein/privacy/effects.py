@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from skein.errors import AlreadyAsked
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice
-from skein.models.chats.forgetting import Forgetting, ForgettingData, ForgottenMessage
 from skein.models.common.storage import Missing, Put
+from skein.privacy.models.forgetting import Forgetting, ForgettingData, ForgottenMessage
 from skein.services.chats.post_message import NewMessage
 from skein.services.choices.effect import (
     AnswerEffect,

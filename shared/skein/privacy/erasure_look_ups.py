@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from skein.channels.registry import reached_by_address
 from skein.errands.erasing import errands_erased
+from skein.errands.models.errand import ErrandLink
 from skein.errors import ConditionFailed
 from skein.events.erasing import erase_events
 from skein.identity.models.user_token import UserToken
 from skein.models.chats.consent import Consent
-from skein.models.chats.errand import ErrandLink
-from skein.models.chats.forgetting import ForgetRequest, Forgetting
 from skein.models.chats.idempotency import OPENED
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.address import Address
@@ -26,6 +25,7 @@ from skein.outreach.erasing import outreach_to
 from skein.ports import Clock, Table
 from skein.privacy.erasure_sweep import Sweep
 from skein.privacy.models.audit import Access
+from skein.privacy.models.forgetting import ForgetRequest, Forgetting
 from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.pagination import items_under, read_items
 from skein.services.directory.name_index import name_words

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, StringConstraints
 
+from skein.errands.models.errand import Errand, ErrandLink
 from skein.errors import NotFound
 from skein.live.models.device import Device, PersonDevices
 from skein.media.uploads import FileLink, MediaUploads
@@ -21,7 +22,6 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import Invited
 from skein.models.chats.consent import Consent
 from skein.models.chats.desk_stay import DeskStay
-from skein.models.chats.errand import Errand, ErrandLink
 from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.address import Address

@@ -25,12 +25,6 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.models.chats.chat import Chat, Message, chat_partition
-from skein.models.chats.forgetting import (
-    ForgetRequest,
-    Forgetting,
-    ForgettingData,
-    ForgottenMessage,
-)
 from skein.models.common.base import MemberRef
 from skein.models.common.characters import on_one_line
 from skein.models.common.storage import Delete, Exists, Missing, Put, Query, Update, Write
@@ -41,6 +35,12 @@ from skein.models.visibility.ownership import effect_id
 from skein.models.visibility.provenance import digest_of
 from skein.ports import Clock, Table
 from skein.privacy.message_deletion import MessageDeletion
+from skein.privacy.models.forgetting import (
+    ForgetRequest,
+    Forgetting,
+    ForgettingData,
+    ForgottenMessage,
+)
 from skein.prompts import render
 from skein.recall.message_search import MessageSearch
 from skein.recall.words import stems_of

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from skein.errands.models.errand import MAX_TEXTS, OpenErrand
+from skein.errands.models.meeting import Meeting
 from skein.models.chats.choice import YES
-from skein.models.chats.errand import MAX_TEXTS, OpenErrand
-from skein.models.chats.meeting import Meeting
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Delete, Put
 from skein.models.directory.user import Merge, User

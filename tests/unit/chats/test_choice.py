@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from skein.errands.models.errand import ErrandData, OrderData
 from skein.models.chats.choice import Choice, InvitationData
 from skein.models.chats.consent import ConsentData
-from skein.models.chats.errand import ErrandData, OrderData
-from skein.models.chats.forgetting import ForgettingData
 from skein.models.common.base import Stored
 from skein.models.runs.requested_call import CallData
+from skein.privacy.models.forgetting import ForgettingData
 
 ASKED: dict[str, Any] = {
     "question": "Shall I?",

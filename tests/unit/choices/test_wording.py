@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from skein.errands.wording import question_to_ask, text_of_errand
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.chats.choice import MAX_QUESTION
@@ -14,9 +15,7 @@ from skein.models.common.base import NamedMember
 from skein.services.choices.wording import (
     question_of,
     question_of_service,
-    question_to_ask,
     question_to_call,
-    text_of_errand,
     words_to_post,
 )
 from skein.services.common.quoting import exact_json

@@ -1,6 +1,6 @@
 """An erasure of a person takes what they asked for, and their part in the meetings of others."""
 
-from skein.models.chats.meeting import Meeting
+from skein.errands.models.meeting import Meeting
 from tests.support.agents import settle
 from tests.support.builders import TENANT
 from tests.support.erasure import end, lines_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from skein.models.chats.errand import MAX_TEXTS, Slot
-from skein.models.chats.meeting import first_common
+from skein.errands.models.errand import MAX_TEXTS, Slot
+from skein.errands.models.meeting import first_common
 from skein.models.common.storage import Update
 from skein.models.directory.user import User
 from skein.prompts import render

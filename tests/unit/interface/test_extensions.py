@@ -6,7 +6,7 @@ import pytest
 
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.wiring import App
-from skein.interface.extensions import EFFECTS
+from skein.interface.extensions import DUE_EFFECTS, EFFECTS, RegisteredExtensions
 from skein.models.api.choices import ChoicePurpose
 from skein.services.choices.effect import AnswerEffect, AnswerEffects
 from skein.settings import Settings
@@ -34,3 +34,15 @@ def test_purpose_without_an_effect_is_an_error(effects: AnswerEffects) -> None:
 
 def test_api_names_the_purposes_that_have_an_effect() -> None:
     assert set(get_args(ChoicePurpose)) == {name.partition("/")[0] for name in EFFECTS}
+
+
+@pytest.mark.parametrize("kind", DUE_EFFECTS)
+def test_registered_due_effect_is_the_item_of_its_kind_and_has_a_job(kind: str) -> None:
+    found = RegisteredExtensions().due_effect(kind)
+    assert found is not None
+    assert found.PREFIX.kind == kind
+    assert isinstance(found.job, property)
+
+
+def test_due_item_of_the_core_has_no_due_effect() -> None:
+    assert RegisteredExtensions().due_effect("CONSENT") is None

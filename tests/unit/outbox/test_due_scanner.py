@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from skein.adapters.parallel import map_threads
 from skein.errors import Unavailable
+from skein.interface.extensions import RegisteredExtensions
 from skein.models.common.storage import Item, Key, Page, Put, Query, Update
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_pointer, due_time
 from skein.models.outbox.jobs import Job, RunJob
@@ -96,6 +97,7 @@ class Due:
                 metrics=self.metrics,
             ),
             metrics=self.metrics,
+            extensions=RegisteredExtensions,
         )
         return tick.run({}, until=self.clock.now() + BUDGET)
 

@@ -10,7 +10,6 @@ from skein.errors import RateLimited, SmsRejected
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import NO, YES
-from skein.models.chats.forgetting import ForgetRequest
 from skein.models.common.address import route_on
 from skein.models.common.storage import Put, Update
 from skein.models.config.overrides import TenantOverridesChange
@@ -18,6 +17,7 @@ from skein.models.config.templates import MessageTemplate
 from skein.models.directory.address_index import AddressOwner
 from skein.models.outbox.jobs import ForgettingJob
 from skein.models.visibility.ownership import private_scope
+from skein.privacy.models.forgetting import ForgetRequest
 from skein.services.choices.answering import Answering
 from skein.services.choices.asking import Asking
 from skein.services.choices.effect import GivenAnswer

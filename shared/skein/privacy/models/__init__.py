@@ -1,7 +1,8 @@
-"""Define erasures and entries of the audit log."""
+"""Define erasures, forgettings and entries of the audit log."""
 
 __all__ = [
     "audit",
     "erasure",
+    "forgetting",
     "registered_erasure",
 ]

@@ -71,41 +71,10 @@ def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
     Raises:
         Unprocessable: The question is too long, because it names too many chats.
     """
-    named = [f'in "{destination_in(chat).title}" ({_readers(chat, asked)})' for chat in chats]
-    question = f"Post {_enumerated(named)}: {in_quotes(words)}? Yes posts this in your name."
+    named = [f'in "{destination_in(chat).title}" ({readers_of(chat, asked)})' for chat in chats]
+    question = f"Post {enumerated(named)}: {in_quotes(words)}? Yes posts this in your name."
     if len(question) > MAX_QUESTION:
         raise Unprocessable("these are too many chats for one question: ask for fewer at a time")
-    return question
-
-
-def text_of_errand(words: str, asker: NamedMember, chat: Chat) -> str:
-    """Return the text to a person of whom somebody asks something: `Alice asks: "When?"`.
-
-    From a group, it names who will read the answer.
-
-    Args:
-        words: The words of the question.
-        asker: Who asks.
-        chat: The chat that is told the answer.
-    """
-    where = f' for "{destination_in(chat).title}" ({_readers(chat, asker.id)})'
-    return f"{_called(asker, chat)} asks{where if chat.kind == 'group' else ''}: {in_quotes(words)}"
-
-
-def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
-    """Return the question whether to ask people: `Ask Sarah? Alice asks: "When?" Yes sends ...`.
-
-    Args:
-        text: The text, as the people get it.
-        asked: The people.
-
-    Raises:
-        Unprocessable: The question is too long, because it names too many people.
-    """
-    names = _enumerated([plain_name(each) for each in asked])
-    question = f"Ask {names}? {text} Yes sends exactly this."
-    if len(question) > MAX_QUESTION:
-        raise Unprocessable("these are too many words and people for one question")
     return question
 
 
@@ -139,10 +108,10 @@ def question_to_call(
         raise Unprocessable("a number of the arguments cannot be shown: change it") from None
     question = f"{call} Yes sends exactly this to {service}"
     if done_at:
-        times = _enumerated([minute_of(each) for each in done_at])
+        times = enumerated([minute_of(each) for each in done_at])
         question += f" again, after it was done at {times}"
     if chat is not None and chat.kind == "group":
-        question += f", and shows the result to you and {_readers(chat, asked)}"
+        question += f", and shows the result to you and {readers_of(chat, asked)}"
     if len(question) >= MAX_QUESTION:
         raise Unprocessable(
             f"a person must agree to the call, and the question may have at most {MAX_QUESTION:,} "
@@ -215,12 +184,14 @@ def question_whose(number: Address, name: str, days: int) -> str:
     return f"This number was silent for {days} days. {asked} Yes keeps it yours."
 
 
-def _called(member: NamedMember, chat: Chat) -> str:
+def called_in(member: NamedMember, chat: Chat) -> str:
+    """Return the name of a member, numbered if another name in the chat looks alike."""
     numbers = numbers_of(chat.roster, chat.former_names)
     return numbered(*numbers[member.ref]) if member.ref in numbers else plain_name(member)
 
 
-def _readers(chat: Chat, asked: str) -> str:
+def readers_of(chat: Chat, asked: str) -> str:
+    """Return who reads a chat besides the person who is asked: `Ann, Ben and 3 others`."""
     if chat.readers.open:
         return EVERYBODY
     numbers = numbers_of(chat.roster, chat.former_names)
@@ -233,8 +204,9 @@ def _counted(names: Sequence[str]) -> str:
     """Join names; of more than ten, the others are counted."""
     if len(names) > MAX_NAMED:
         names = [*names[:MAX_NAMED], f"{len(names) - MAX_NAMED} others"]
-    return _enumerated(names)
+    return enumerated(names)
 
 
-def _enumerated(parts: Sequence[str]) -> str:
+def enumerated(parts: Sequence[str]) -> str:
+    """Join texts: `A, B and C`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

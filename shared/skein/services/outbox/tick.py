@@ -16,11 +16,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
-from skein.models.chats.errand import Errand
-from skein.models.chats.forgetting import ForgetRequest, Forgetting
-from skein.models.chats.meeting import Meeting
 from skein.models.chats.person_choices import PersonChoices
-from skein.models.common.storage import Item
+from skein.models.common.storage import Item, key_kind
 from skein.models.outbox.due import DueKind, due_time
 from skein.models.outbox.jobs import (
     ConsentJob,
@@ -28,7 +25,6 @@ from skein.models.outbox.jobs import (
     DeskJob,
     ErasureJob,
     EventJob,
-    ForgettingJob,
     InvitationJob,
     Job,
     MediaJob,
@@ -36,7 +32,7 @@ from skein.models.outbox.jobs import (
     RunJob,
     UpkeepJob,
 )
-from skein.ports import Metrics, Table
+from skein.ports import Extensions, Metrics, Table
 from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.due_scanner import DueScanner, key_of, move_on
 from skein.services.outbox.pause_scanner import PauseScanner
@@ -53,16 +49,10 @@ Fire = Callable[[Item, datetime], Job | None]
 
 
 def _choice_job(item: Item) -> Job:
-    """Return the job of a consent, a forgetting, an errand, or of a person's invitations."""
-    if Errand.PREFIX.holds(item):
-        return Errand.from_item(item).job
-    if Meeting.PREFIX.holds(item):
-        return Meeting.from_item(item).job
+    """Return the job of a consent, or of a person's invitations."""
     tenant, user_id = item["tenant"], item["user_id"]
     if key_of(item) == PersonChoices.key_of(tenant, user_id):
         return InvitationJob(tenant=tenant, user_id=user_id)
-    if Forgetting.PREFIX.holds(item) or ForgetRequest.PREFIX.holds(item):
-        return ForgettingJob(tenant=tenant, user_id=user_id, forgetting_id=item["id"])
     return ConsentJob(tenant=tenant, user_id=user_id, consent_id=item["id"])
 
 
@@ -106,6 +96,7 @@ class Tick:
     background_scanner: BackgroundScanner
     pause_scanner: PauseScanner
     metrics: Metrics
+    extensions: Callable[[], Extensions]  # imported for the first answer that has a job
 
     def run(
         self,
@@ -155,7 +146,7 @@ class Tick:
         fire = firing.get(kind)
         ages.append(_age(item, now))
         if fire is None:
-            job = JOBS[kind](item)
+            job = self._job(kind, item)
             if kind == "erasure" and _is_late(item, now):
                 self.metrics.count("ErasuresLate")
             move_on(self.table, kind, item, now, BACKOFF_MINUTES)
@@ -169,6 +160,12 @@ class Tick:
             with suppress(SkeinError):
                 move_on(self.table, kind, item, now, BACKOFF_MINUTES)
             raise
+
+    def _job(self, kind: DueKind, item: Item) -> Job:
+        """Return the job of an item; the items that answers make know their own."""
+        effect = self.extensions().due_effect(key_kind(item["sk"])) if kind == "choice" else None
+        job: Job = effect.from_item(item).job if effect is not None else JOBS[kind](item)
+        return job
 
 
 def _age(item: Item, now: datetime) -> timedelta:

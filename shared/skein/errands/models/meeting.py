@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal
 
-from skein.models.chats.errand import ErrandRef, OpenErrand, Slot, errands_partition
+from skein.errands.models.errand import ErrandRef, OpenErrand, Slot, errands_partition
 from skein.models.common.base import Identifier, Instant, NamedMember, Stored, Tenant, key_part
 from skein.models.common.storage import Is, Key, Missing, Put, SortKeyPrefix, Update, Write
 from skein.models.outbox.due import due_pointer

@@ -126,6 +126,11 @@ class ForgetRequest(Stored):
         """The key of this request."""
         return self.key_of(self.tenant, self.user_id, self.id)
 
+    @property
+    def job(self) -> ForgettingJob:
+        """The job that searches the messages and asks the person."""
+        return ForgettingJob(tenant=self.tenant, user_id=self.user_id, forgetting_id=self.id)
+
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer at `at`."""
         return due_pointer("choice", self.key, at)

@@ -1,0 +1,6 @@
+"""Define errands and meetings."""
+
+__all__ = [
+    "errand",
+    "meeting",
+]
