@@ -147,9 +147,8 @@ class EventSender:
     def _finish(self, lane: EventLane, queued: QueuedEvent, *more: Write) -> None:
         """Record that an event was sent or parked, and renew the lease."""
         changes = {"tries": 0, "retry_at": None, **self._lease(lane)}
-        fenced = Is("fence", lane.fence)
         self.table.transact(
-            [Delete(queued.key), Update(lane.key, set=changes, condition=fenced), *more]
+            [Delete(queued.key), Update(lane.key, set=changes, condition=lane.as_claimed), *more]
         )
 
     def _retry_later(self, lane: EventLane, now: datetime) -> None:
@@ -163,7 +162,7 @@ class EventSender:
 
     def _released(self, lane: EventLane) -> bool:
         """Give up the claim of an empty lane; return False if an event was queued meanwhile."""
-        unchanged = all_of(Is("fence", lane.fence), Is("queued", lane.queued))
+        unchanged = all_of(lane.as_claimed, Is("queued", lane.queued))
         changes = {"busy_until": None, "retry_at": None, **NOT_DUE}
         try:
             self.table.write(Update(lane.key, set=changes, condition=unchanged))
@@ -183,7 +182,7 @@ class EventSender:
         return EventLane.from_item(item)
 
     def _update(self, lane: EventLane, changes: dict[str, Any]) -> None:
-        self.table.write(Update(lane.key, set=changes, condition=Is("fence", lane.fence)))
+        self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))
 
     def _lease(self, lane: EventLane) -> dict[str, Any]:
         """Return the attributes of a lease that begins now."""

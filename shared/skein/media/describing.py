@@ -18,7 +18,7 @@ from skein.models.chats.chat import MAX_DESCRIPTION, Message, epoch_raised
 from skein.models.chats.media import MAX_DESCRIPTION_TRIES, MediaFile
 from skein.models.common.base import rfc3339
 from skein.models.common.image_models import takes_images
-from skein.models.common.storage import Condition, Is, Update
+from skein.models.common.storage import Condition, Update
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import MediaJob
@@ -154,11 +154,10 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
             if message is None or claim.id not in message.media_ids:
                 raise Overtaken(str(key))
             fields = {"description": description, "described_by": model, "busy_until": None}
-            unchanged = Is("fence", claim.fence or None)
             try:
                 self.table.transact(
                     [
-                        _due(claim, claim.kept_until, fields, unchanged),
+                        _due(claim, claim.kept_until, fields, claim.as_claimed),
                         message.with_description(claim.id, description),
                         epoch_raised(claim.tenant, claim.chat_id),
                     ]
@@ -176,7 +175,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
         """Release a claim, and say when somebody must look at the file again."""
         fields = {"busy_until": None, **(also or {})}
         try:
-            self.table.write(_due(claim, due_at, fields, Is("fence", claim.fence)))
+            self.table.write(_due(claim, due_at, fields, claim.as_claimed))
         except ConditionFailed as failure:
             raise Overtaken(str(claim.key)) from failure
 

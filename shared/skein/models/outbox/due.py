@@ -1,15 +1,13 @@
-"""Due pointers, by which the due index (gsi2) finds items, and leases of items.
+"""Due pointers, by which the due index (gsi2) finds items.
 
 An item has at most one due pointer. The index only points to items: a reader of the index must read
 the item itself to decide. The index is sharded to spread its load over partitions.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import Field
-
-from skein.models.common.base import Instant, Stored, rfc3339, stable_hash
+from skein.models.common.base import rfc3339, stable_hash
 from skein.models.common.storage import Condition, Is, Item, Key
 
 DueKind = Literal[
@@ -60,28 +58,3 @@ def moved_pointer(item: Item, key: Key) -> dict[str, Any]:
     """Return the due pointer of an item after its move to `key`."""
     kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
     return due_pointer(kind, key, due_time(item))
-
-
-class LeasedItem(Stored):
-    """An item on which one worker at a time works.
-
-    Attributes:
-        fence: The fencing token: each claim raises it, and writes of an older claim fail.
-        busy_until: The end of the lease of the worker that has claimed the item.
-    """
-
-    fence: Annotated[int, Field(exclude_if=lambda fence: not fence)] = 0
-    busy_until: Instant | None = None
-
-    def busy(self, now: datetime) -> bool:
-        """Tell whether a worker has claimed the item and its lease has not ended."""
-        return self.busy_until is not None and self.busy_until > now
-
-    def claimed(self, until: datetime) -> Self:
-        """Return the item with a claim until the lease ends; the write needs `as_claimed`."""
-        return self.model_copy(update={"fence": self.fence + 1, "busy_until": until})
-
-    @property
-    def as_claimed(self) -> Condition:
-        """The condition that nobody has claimed the item since it was read."""
-        return Is("fence", self.fence or None)

@@ -11,6 +11,7 @@ from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
 from skein.models.chats.chat import Message, chat_partition, epoch_raised
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.lease import fence_is
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
@@ -192,7 +193,7 @@ class DeliveryStore:
             for name in old.keys() | new.keys()
             if old.get(name) != new.get(name)
         }
-        unchanged = all_of(Is("version", before.version), Is("fence", before.fence))
+        unchanged = all_of(Is("version", before.version), fence_is(before.fence))
         write = Update(after.key, set=change | self._due_change(after), condition=unchanged)
         lost = loss_of(after)
         if lost == loss_of(before):

@@ -10,6 +10,7 @@ from skein.errors import ConditionFailed, LostLease
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
+from skein.models.common.lease import fence_is
 from skein.models.common.reason import Reason
 from skein.models.common.storage import AllOf, Check, Is, Item, Key, Update, Write, all_of
 from skein.models.config.overrides import Retention, TenantSettings
@@ -25,6 +26,11 @@ PrefetchedItems = Mapping[Key, Item | None]
 """Items that were read, by their keys; None for a missing item."""
 
 logger = logging.getLogger(__name__)
+
+
+def unchanged_run(run: Run) -> AllOf:
+    """Return the condition that no other worker has taken a run over since it was read."""
+    return all_of(fence_is(run.fence), Is("status", run.status))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Claim:
     @property
     def fence_holds(self) -> AllOf:
         """The condition that no other worker has taken the run over."""
-        return all_of(Is("fence", self.run.fence), Is("status", self.run.status))
+        return unchanged_run(self.run)
 
     @property
     def guard(self) -> Check:

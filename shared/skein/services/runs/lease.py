@@ -18,7 +18,7 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Is, Key, Update, Write, all_of
+from skein.models.common.storage import Key, Update, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
@@ -31,6 +31,7 @@ from skein.services.runs.claim import (
     membership_in,
     read_claim,
     shown_membership,
+    unchanged_run,
     write_claimed,
 )
 from skein.services.runs.completion import RunCompletion
@@ -453,8 +454,7 @@ def held_back(run: Run, now: datetime) -> Update:
     """
     change: dict[str, Any] = {"status": "queued", "fence": run.fence + 1, "lease_until": None}
     waits = run.recording(Reason.DESK, now) | run.due(now + HELD_BACK) | {"due_tries": None}
-    condition = all_of(Is("fence", run.fence), Is("status", run.status))
-    return Update(run.key, set=change | waits, condition=condition)
+    return Update(run.key, set=change | waits, condition=unchanged_run(run))
 
 
 def _why_idle(run: Run, now: datetime) -> Reason | None:
