@@ -10,7 +10,7 @@ import pytest
 
 from local.template import ROOT, Template
 from skein.models.common.reason import Reason
-from skein.services.outbox.tick import BACKOFF_MINUTES
+from skein.services.outbox.tick import RETRY
 from tests.support.background import DUE_TASKS
 from tests.support.template import deployed_template, ops_template
 from tools.deployment.families import expanded
@@ -181,7 +181,7 @@ def test_work_that_is_due_raises_an_alarm_later_than_a_worker_that_died() -> Non
     ]
     assert all(alarm["Threshold"] > queue.visibility for queue in waited_for)
     # A due item that nobody handles is seen by the tick at least once in each period.
-    assert alarm["Period"] >= 60 * max(BACKOFF_MINUTES)
+    assert alarm["Period"] >= max(RETRY.waits).total_seconds()
 
 
 @pytest.mark.parametrize("name", [name for name, f in FUNCTIONS.items() if f.streams])

@@ -14,11 +14,12 @@ import pytest
 from local.template import ROOT
 from skein import errors
 from skein.models.common.prompt_sections import SECTIONS
+from skein.models.outbox.due import Retry
 from skein.models.runs import run, step
 from skein.models.runs.completion import AnswerFault
-from skein.services.delivery.policy import RETRY_WAITS
+from skein.services.delivery.policy import RETRY as DELIVERY_RETRY
 from skein.services.outbox.background_scanner import DUE_JOBS
-from skein.services.outbox.tick import BACKGROUND_KINDS, BACKOFF_MINUTES
+from skein.services.outbox.tick import BACKGROUND_KINDS, RETRY
 from skein.services.quotas.usage import COUNTS
 from skein.settings import PREFIX, Settings, variable
 from tests.support.background import DUE_TASKS
@@ -223,19 +224,23 @@ def test_each_section_of_a_prompt_has_a_provenance() -> None:
 
 
 def test_retry_waits_of_deliveries_stand_in_operations() -> None:
-    waits = " and ".join(str(wait // timedelta(minutes=1)) for wait in RETRY_WAITS)
+    waits = " and ".join(str(wait // timedelta(minutes=1)) for wait in DELIVERY_RETRY.waits)
     told = re.findall(r"SMS again after ([0-9].*?) minutes", page("operations.md"))
     assert told == [waits]
-    assert all(wait % timedelta(minutes=1) == timedelta(0) for wait in RETRY_WAITS)
+    assert all(wait % timedelta(minutes=1) == timedelta(0) for wait in DELIVERY_RETRY.waits)
+
+
+def in_minutes(retry: Retry) -> list[int]:
+    return [wait // timedelta(minutes=1) for wait in retry.waits]
 
 
 def test_backoff_of_the_tick_stands_in_operations() -> None:
-    *first, last = BACKOFF_MINUTES
+    *first, last = in_minutes(RETRY)
     assert f"after {', '.join(map(str, first))} and then every {last} minutes" in page(
         "operations.md"
     )
     [kind] = BACKGROUND_KINDS
-    *first, last = DUE_JOBS[kind].minutes
+    *first, last = in_minutes(DUE_JOBS[kind].retry)
     assert f"background work: {', '.join(map(str, first))}, then every {last} minutes" in page(
         "operations.md"
     )

@@ -101,10 +101,10 @@ def test_a_callback_may_overtake_the_answer() -> None:
 def test_a_post_that_is_unclear_at_each_try_is_given_up() -> None:
     world = Texting()
     job = world.say()
-    world.sms.plan(*[Fault(Ambiguous("lost"))] * policy.MAX_POSTS)
+    world.sms.plan(*[Fault(Ambiguous("lost"))] * policy.RETRY.max_tries)
     world.deliver(job)
     world.drain()
-    assert (world.delivery(job).status, world.sms.asked) == ("failed", policy.MAX_POSTS)
+    assert (world.delivery(job).status, world.sms.asked) == ("failed", policy.RETRY.max_tries)
     assert world.due_at(job) is None
 
 

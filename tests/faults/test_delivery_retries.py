@@ -4,11 +4,11 @@ import pytest
 
 from skein.channels.segments import MAX_PART_UNITS
 from skein.errors import SmsRejected, Throttled, Unavailable
-from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
+from skein.services.delivery.policy import RETRY
 from tests.fakes.sms import Fault
 from tests.support.sms import Texting, after, parts
 
-WAITS = tuple(wait.total_seconds() for wait in RETRY_WAITS)  # whole minutes
+WAITS = tuple(wait.total_seconds() for wait in RETRY.waits)  # whole minutes
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_temporary_refusal_is_retried_after_each_wait_and_then_fails(error: Exce
     world = Texting()
     job = world.say()
     assert isinstance(error, Throttled | Unavailable | SmsRejected)
-    world.sms.plan(*[Fault(error)] * MAX_POSTS)
+    world.sms.plan(*[Fault(error)] * RETRY.max_tries)
 
     delivery = world.deliver(job)
     for tries, wait in enumerate(WAITS, start=1):
@@ -30,11 +30,11 @@ def test_temporary_refusal_is_retried_after_each_wait_and_then_fails(error: Exce
         assert world.metrics.counts["DeliveriesFailed"] == 0
         delivery = world.later(job, seconds=60)
 
-    assert parts(delivery) == [("failed", MAX_POSTS)]
+    assert parts(delivery) == [("failed", RETRY.max_tries)]
     assert delivery.status == "failed"
     assert world.due_at(job) is None
     assert world.metrics.counts["DeliveriesFailed"] == 1
-    assert world.sms.asked == MAX_POSTS
+    assert world.sms.asked == RETRY.max_tries
 
 
 def test_retry_is_posted_by_the_first_tick_after_its_wait() -> None:

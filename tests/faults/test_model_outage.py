@@ -1,5 +1,6 @@
 """The model is down: runs wait and lose no attempt, and a person hears of it once."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from skein.errors import (
     Unavailable,
     Unreachable,
 )
+from skein.models.outbox.due import Retry
 from skein.prompts import render
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY, Apologies
 from skein.services.runs import policy
@@ -79,7 +81,7 @@ def test_runs_wait_ever_longer_and_lose_no_attempt() -> None:
         before = world.clock.now()
         [run] = world.runs()
         assert (run.status, run.attempts) == ("running", 0)
-    assert waits == [0, *(policy.RETRY_BASE_SECONDS * 2**n for n in range(7))]
+    assert waits == [0, *(10 * 2**n for n in range(7))]
     recover(world)
     assert world.texts() == ["Hello", SORRY, "Here I am."]
     assert statuses(world.runs()) == ["done"]
@@ -181,10 +183,14 @@ def test_next_outage_is_announced_again() -> None:
     assert world.sms.bodies == [SORRY, "Here I am."] * 2
 
 
+def lasting(limit: timedelta) -> Retry:
+    return replace(policy.DEFERRALS, give_up=limit)
+
+
 def test_a_run_that_fails_in_the_end_does_not_end_the_outage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(policy, "MAX_DEFERRED", timedelta(minutes=10))
+    monkeypatch.setattr(policy, "DEFERRALS", lasting(timedelta(minutes=10)))
     world = texting()
     for n in range(2):
         say(world, "Hello?")
@@ -196,7 +202,7 @@ def test_a_run_that_fails_in_the_end_does_not_end_the_outage(
 def test_late_message_of_an_outage_does_not_expire_with_the_first_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(policy, "MAX_DEFERRED", timedelta(minutes=20))
+    monkeypatch.setattr(policy, "DEFERRALS", lasting(timedelta(minutes=20)))
     world = texting()
     say(world, "Hello?")
     minutes_pass(world, 19)
@@ -220,7 +226,7 @@ def test_apology_comes_with_the_third_deferral_of_the_persons_own_run() -> None:
         world.post("Hello", HUSAM, chat_id=f"chat_9{n}")
     say(world, "Hello?")
     for deferrals in range(1, DEFERRALS_BEFORE_APOLOGY + 2):
-        waited = policy.RETRY_BASE_SECONDS * 2 ** (deferrals - 2)
+        waited = 10 * 2 ** (deferrals - 2)
         world.clock.advance(5 if deferrals == 1 else waited)
         world.run_ready()
         assert world.runs()[0].deferrals == deferrals

@@ -41,7 +41,7 @@ from skein.models.visibility.ownership import Owner
 from skein.planning import firing
 from skein.services.chats.post_message import Chats
 from skein.services.runs import wakeups
-from skein.services.runs.policy import MAX_DEFERRED, MAX_STEPS
+from skein.services.runs.policy import DEFERRALS, MAX_STEPS
 from skein.settings import Settings
 from tests.fakes.sms import Fault
 from tests.support import choices
@@ -819,7 +819,7 @@ def _deferred_too_long(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = group(DOWN, DOWN)
     world.post("Hello", HUSAM)
     world.take(world.runs()[0].job)
-    world.clock.advance(MAX_DEFERRED.total_seconds() + 1)
+    world.clock.advance(DEFERRALS.give_up.total_seconds() + 1)
     world.take(world.runs()[0].job)
     return ended(world, "failed")
 

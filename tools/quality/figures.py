@@ -33,7 +33,8 @@ SUBJECTS = re.compile(
 NOUNS = re.compile(r"errand|meeting|outreach|forgetting", re.IGNORECASE)
 # Closed typed lists, which may name subjects.
 LISTS = ("common/reason.py", "outbox/due.py", "outbox/jobs.py", "models/api/", "services/config/")
-WAITS = re.compile(r"^(?:BACKOFF\w*|RETRY\w*|FIRST_PAUSE)\b.*=", re.MULTILINE)
+# Waits by themselves; a `Retry` says with its waits when to give up.
+WAITS = re.compile(r"^(?:BACKOFF\w*|RETRY\w*|FIRST_PAUSE)\b.*= (?!Retry\()", re.MULTILINE)
 UNTYPED = re.compile(r"model_copy\(\s*update=")
 RAW = re.compile(r"\.from_item\b")
 FENCED = re.compile(r"Is\(\s*\"fence\"")
@@ -140,7 +141,7 @@ def rows() -> list[Row]:
         ("untyped `model_copy(update=...)`", sum(matches(UNTYPED).values()), 0),
         ("raw reads by `from_item`", sum(matches(RAW).values()), 100),
         ("modules with a condition of a lease", len(matches(FENCED)), 1),
-        ("modules with waiting times", len(matches(WAITS)), 1),
+        ("modules with waiting times of their own", len(matches(WAITS)), 1),
         ("lines of shared and functions", f"{lines['shipped']:,}", "fewer"),
         ("lines of tests", f"{lines['tests']:,}", "fewer"),
         ("docstrings", f"{docstrings / lines['shipped']:.1%}", "fewer"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from skein.models.common.reason import Reason
-from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
+from skein.services.delivery.policy import RETRY
 from tools.reference.markdown import table
 
 HEAD = """# Troubleshooting and reasons
@@ -132,7 +132,7 @@ Each recorded reason also has a log line with the field `reason`.
 
 `make reference` writes the tables below.
 """
-WAITS = " and ".join(str(wait // timedelta(minutes=1)) for wait in RETRY_WAITS)
+WAITS = " and ".join(str(wait // timedelta(minutes=1)) for wait in RETRY.waits)
 
 
 @dataclass(frozen=True)
@@ -590,7 +590,7 @@ GROUPS = (
             Entry(
                 Reason.PROVIDER_UNAVAILABLE,
                 ("delivery",),
-                f"Look at Twilio's status page. Skein tries {MAX_POSTS} times, the last "
+                f"Look at Twilio's status page. Skein tries {RETRY.max_tries} times, the last "
                 f"times after {WAITS} minutes.",
             ),
             Entry(

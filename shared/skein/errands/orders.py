@@ -14,10 +14,9 @@ from zoneinfo import ZoneInfo
 
 from skein.errands.models.errand import MAX_ASKED, Errand, ErrandOrder, ErrandRef, OrderData
 from skein.errands.models.meeting import Meeting
-from skein.errands.wording import question_to_ask, text_of_errand
 from skein.errors import ConditionFailed, Correctable, Failed, Forbidden, Unprocessable
 from skein.models.chats.chat import Chat
-from skein.models.chats.choice import CONSENT
+from skein.models.chats.choice import CONSENT, MAX_QUESTION
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.chats.names import folded, plain_name
 from skein.models.common.base import MemberRef, NamedMember
@@ -29,6 +28,10 @@ from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.choices.proposals import RunQuestions, person_to_ask
 from skein.services.choices.wording import (
+    called_in,
+    destination_in,
+    enumerated,
+    readers_of,
     words_to_post,
 )
 from skein.services.common.optimistic import transact_guarded
@@ -272,3 +275,35 @@ def text_for_times(topic: str, wish: MeetingWish, asker: NamedMember) -> str:
         f"{plain_name(asker)} looks for a time for {in_quotes(topic)} ({span}). When can you? "
         "The group learns only a time that suits all."
     )
+
+
+def text_of_errand(words: str, asker: NamedMember, chat: Chat) -> str:
+    """Return the text to a person of whom somebody asks something: `Alice asks: "When?"`.
+
+    From a group, it names who will read the answer.
+
+    Args:
+        words: The words of the question.
+        asker: Who asks.
+        chat: The chat that is told the answer.
+    """
+    where = f' for "{destination_in(chat).title}" ({readers_of(chat, asker.id)})'
+    who = called_in(asker, chat)
+    return f"{who} asks{where if chat.kind == 'group' else ''}: {in_quotes(words)}"
+
+
+def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
+    """Return the question whether to ask people: `Ask Sarah? Alice asks: "When?" Yes sends ...`.
+
+    Args:
+        text: The text, as the people get it.
+        asked: The people.
+
+    Raises:
+        Unprocessable: The question is too long, because it names too many people.
+    """
+    names = enumerated([plain_name(each) for each in asked])
+    question = f"Ask {names}? {text} Yes sends exactly this."
+    if len(question) > MAX_QUESTION:
+        raise Unprocessable("these are too many words and people for one question")
+    return question

@@ -17,7 +17,7 @@ from skein.models.common.base import rfc3339
 from skein.models.common.http import HttpRequest
 from skein.models.common.storage import Delete, Is, Put, Query, Update, Write, all_of
 from skein.models.config.overrides import TenantSettings
-from skein.models.outbox.due import NOT_DUE
+from skein.models.outbox.due import NOT_DUE, Retry, minutes
 from skein.models.outbox.jobs import EventJob
 from skein.own_tools.signed_context import signature_headers
 from skein.ports import Clock, Metrics, OutboundHttp, Secrets, Table
@@ -29,8 +29,7 @@ from skein.settings import Settings
 CALL_SECONDS = 10.0
 TURN = timedelta(seconds=60)  # after which a lane with more events waits for its next turn
 MARGIN = timedelta(seconds=CALL_SECONDS + 5)
-PARKED_AFTER = timedelta(days=1)
-BACKOFF_MINUTES = (1, 2, 4, 8, 15, 30, 60)
+RETRY = Retry(minutes(1, 2, 4, 8, 15, 30, 60), give_up=timedelta(days=1))  # then it is parked
 OK = range(200, 300)
 PAGE = 50
 
@@ -129,7 +128,7 @@ class EventSender:
             lease.failed = error is not None
             if error is None:
                 self._finish(lane, queued)
-            elif now - queued.queued_at >= PARKED_AFTER:
+            elif RETRY.is_over(waited=now - queued.queued_at):
                 parked = ParkedEvent.of(queued, error, now)
                 self._finish(lane, queued, Put(parked.key, parked.attributes()))
                 self.metrics.count("EventsParked")
@@ -153,11 +152,10 @@ class EventSender:
 
     def _retry_later(self, lane: EventLane, now: datetime) -> None:
         item = self.table.get(lane.key)
-        tries = int(item.get("tries", 0)) if item else 0
-        minutes = BACKOFF_MINUTES[min(tries, len(BACKOFF_MINUTES) - 1)]
-        at = now + timedelta(minutes=minutes)
+        tries = int(item.get("tries", 0)) + 1 if item else 1
+        at = now + RETRY.wait(tries)
         self._update(
-            lane, lane.due(at) | {"tries": tries + 1, "retry_at": rfc3339(at), "busy_until": None}
+            lane, lane.due(at) | {"tries": tries, "retry_at": rfc3339(at), "busy_until": None}
         )
 
     def _released(self, lane: EventLane) -> bool:

@@ -10,7 +10,7 @@ message has it: the history, summaries, consolidation and recall. It is erased w
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar
 
 from skein.errors import ConditionFailed
@@ -20,7 +20,7 @@ from skein.models.common.base import rfc3339
 from skein.models.common.image_models import takes_images
 from skein.models.common.storage import Condition, Update
 from skein.models.config.overrides import TenantSettings
-from skein.models.outbox.due import due_pointer
+from skein.models.outbox.due import Retry, due_pointer, minutes
 from skein.models.outbox.jobs import MediaJob
 from skein.models.quotas.usage import Words
 from skein.models.runs.completion import (
@@ -46,7 +46,7 @@ from skein.services.common.optimistic import optimistic
 from skein.settings import Settings
 
 BEGINNING = 300  # characters of a document that describe it
-FIRST_PAUSE = timedelta(minutes=5)  # after a failure; twice as long after the second one
+RETRY = Retry(minutes(5, 10), max_tries=MAX_DESCRIPTION_TRIES)
 SHOWS = "shows"
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -125,9 +125,9 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
 
     def fail(self, claim: MediaFile, batch: bytes, failure: Failure) -> None:
         """Try again later, at most three times."""
-        pause = FIRST_PAUSE * 2 ** (claim.description_tries - 1)
-        more = claim.description_tries < MAX_DESCRIPTION_TRIES
-        self._settle(claim, self.clock.now() + pause if more else claim.kept_until)
+        tries = claim.description_tries
+        next_try = self.clock.now() + RETRY.wait(tries)
+        self._settle(claim, claim.kept_until if RETRY.is_over(tries=tries) else next_try)
 
     def release(self, claim: MediaFile, outcome: Outcome) -> None:
         """Give the try back if the budget is spent."""

@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from skein.errors import (
@@ -23,6 +23,7 @@ from skein.errors import (
     Unavailable,
 )
 from skein.models.common.http import HttpAnswer, McpQuestion, McpReply
+from skein.models.outbox.due import Retry
 from skein.models.quotas.prices import DIGITS
 from skein.models.runs.step import CallUsage, ToolStatus
 from skein.own_tools.breakers import ToolBreakers
@@ -35,8 +36,7 @@ from skein.own_tools.signed_sending import SignedSender
 from skein.ports import Clock, Metrics, ModelTokens
 from skein.services.common.quoting import behind_bars
 
-TRIES = 2
-RETRY_SECONDS = 0.5
+RETRY = Retry((timedelta(seconds=0.5),), max_tries=2)
 MAY_BE_DONE = (Ambiguous, Redirected, TimeoutError)  # what a try of a write may raise in its effect
 NO_TEXT = "| (an answer that is no text)"
 MIN_CALL_SECONDS = 0.5  # with less time left, a call is not begun
@@ -190,13 +190,13 @@ class CallSender:
                 usage.tries -= 1
                 raise
             except Unavailable:
-                if usage.tries == TRIES:
+                if RETRY.is_over(tries=usage.tries):
                     raise
             except (Ambiguous, TimeoutError):
                 usage.ambiguous = True
-                if usage.tries == TRIES or not tool.tool.repeatable:
+                if RETRY.is_over(tries=usage.tries) or not tool.tool.repeatable:
                     raise
-            self.clock.sleep(RETRY_SECONDS)
+            self.clock.sleep(RETRY.wait(usage.tries).total_seconds())
 
     def _by_function(
         self,

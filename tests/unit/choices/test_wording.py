@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skein.errands.wording import question_to_ask, text_of_errand
+from skein.errands.orders import question_to_ask, text_of_errand
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.chats.choice import MAX_QUESTION

@@ -6,7 +6,7 @@ from skein.adapters.twilio.sms import CONNECT_SECONDS, READ_SECONDS
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.services.delivery import policy
-from skein.services.outbox.tick import BACKOFF_MINUTES
+from skein.services.outbox.tick import RETRY
 from skein.settings import Settings
 from tests.support.routes import sms_route
 from tests.support.template import deployed_template
@@ -50,7 +50,7 @@ def test_a_lease_ends_after_the_invocation_and_before_the_queue_brings_the_job_b
 def test_the_queue_gives_a_job_up_only_after_the_tick_has_sent_it_again() -> None:
     received = QUEUE["RedrivePolicy"]["maxReceiveCount"]
     queue_gives_up = timedelta(seconds=QUEUE["VisibilityTimeout"]) * received
-    first_by_tick = policy.grace_end(NOW) - NOW + timedelta(minutes=BACKOFF_MINUTES[0])
+    first_by_tick = policy.grace_end(NOW) - NOW + RETRY.wait(1)
     assert first_by_tick < queue_gives_up
 
 
@@ -61,9 +61,9 @@ def test_a_job_never_comes_back_before_its_time_unless_the_queue_cannot_wait_so_
 
 def test_a_post_is_looked_up_before_it_could_be_tried_again_and_while_it_is_worth_it() -> None:
     first = policy.next_look_up(NOW)
-    assert first < NOW + policy.RETRY_WAITS[0], (
-        f"LOOK_UP_PAUSE is {policy.LOOK_UP_PAUSE}, but must be less than the first of RETRY_WAITS, "
-        f"which is {policy.RETRY_WAITS[0]}"
+    assert first < NOW + policy.RETRY.waits[0], (
+        f"LOOK_UP_PAUSE is {policy.LOOK_UP_PAUSE}, but must be less than the first of RETRY.waits, "
+        f"which is {policy.RETRY.waits[0]}"
     )
     assert policy.may_look_up_again(NOW, first)
     assert not policy.may_look_up_again(NOW, NOW + policy.MAX_UNCLEAR)
@@ -81,18 +81,20 @@ def test_a_text_waits_for_the_one_before_it_only_so_long() -> None:
 
 
 def test_a_part_is_posted_once_and_after_each_wait() -> None:
-    tries = [DeliveryPart(body="hi", segments=1, tries=n) for n in range(1, policy.MAX_POSTS + 1)]
+    tries = [
+        DeliveryPart(body="hi", segments=1, tries=n) for n in range(1, policy.RETRY.max_tries + 1)
+    ]
     waits = [at and at - NOW for at in (policy.next_try(part, NOW) for part in tries)]
-    assert waits == [*policy.RETRY_WAITS, None]
+    assert waits == [*policy.RETRY.waits, None]
     over = [policy.tries_are_over(part) for part in tries]
-    assert over == [*(False for _ in policy.RETRY_WAITS), True]
+    assert over == [*(False for _ in policy.RETRY.waits), True]
 
 
 def test_retry_waits_are_at_least_the_interval_of_the_tick() -> None:
     events = RESOURCES["Tick"]["Properties"]["Events"].values()
     rates = {event["Properties"]["Schedule"] for event in events}
     assert rates == {"rate(1 minute)"}
-    for wait in policy.RETRY_WAITS:
+    for wait in policy.RETRY.waits:
         assert wait >= TICK_INTERVAL, (
             f"a wait of {wait.total_seconds():.0f} seconds is shorter than the interval of the "
             f"tick, which sends the retries: {TICK_INTERVAL.total_seconds():.0f} seconds"

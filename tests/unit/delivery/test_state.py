@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skein.channels.sms import SMS, TEMPORARY_ERRORS
 from skein.models.delivery.delivery import DeliveryPart, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
-from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
+from skein.services.delivery.policy import RETRY
 from skein.services.delivery.state import (
     RANKS,
     answered,
@@ -116,10 +116,10 @@ def test_an_unknown_id_is_remembered_as_ours() -> None:
 @pytest.mark.parametrize("code", sorted(TEMPORARY_ERRORS))
 def test_part_with_temporary_error_is_tried_again_after_each_wait(code: int) -> None:
     part, waits = None, []
-    for n in range(1, MAX_POSTS + 1):
+    for n in range(1, RETRY.max_tries + 1):
         part = reported(posted(part), report("undelivered", sid=f"SM{n}", code=code), SMS, NOW)
         waits.append(part.next_at and part.next_at - NOW)
-    assert waits == [*RETRY_WAITS, None]
+    assert waits == [*RETRY.waits, None]
     assert part is not None
     assert part.lost
 

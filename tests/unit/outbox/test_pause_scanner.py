@@ -66,7 +66,7 @@ def test_run_after_pause_is_answered_within_a_minute(scope: str) -> None:
     switch(world, scope, "runs", on=True)
     world.post("Hi", HUSAM)
     world.drain()
-    minutes_pass(world, 7 * 60, step=10)  # longer than `MAX_DEFERRED`
+    minutes_pass(world, 7 * 60, step=10)  # longer than `DEFERRALS.give_up`
     switch(world, scope, "runs", on=False)
     minutes_pass(world, 1)
     assert world.texts() == ["Hi", "Hello."]

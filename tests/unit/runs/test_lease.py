@@ -13,7 +13,7 @@ from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import DayUsage
 from skein.models.runs.completion import ModelRequest
 from skein.services.runs.claim import Claim
-from skein.services.runs.policy import MAX_DEFERRED
+from skein.services.runs.policy import DEFERRALS
 from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person, statuses
 from tests.support.fakes import Calls, MeanwhileTable, ScriptedModel, calls
@@ -384,7 +384,7 @@ def test_a_model_that_is_down_for_hours_fails_the_run_in_the_end() -> None:
     assert "deferred for too long" in (run.error or "")
     assert run.ended_at is not None
     tried = run.ended_at - run.created_at
-    assert MAX_DEFERRED < tried < MAX_DEFERRED + timedelta(hours=1)
+    assert DEFERRALS.give_up < tried < DEFERRALS.give_up + timedelta(hours=1)
 
 
 def test_a_request_that_the_model_refuses_fails_at_once() -> None:

@@ -48,9 +48,9 @@ def test_invocation_of_the_run_worker_has_time_for_a_model_call() -> None:
 
 
 def test_attempt_pause_doubles_until_the_attempts_are_over() -> None:
-    runs = [a_run(attempts=n) for n in range(1, policy.MAX_ATTEMPTS + 1)]
+    runs = [a_run(attempts=n) for n in range(1, policy.ATTEMPTS.max_tries + 1)]
     pauses = [policy.attempt_pause(run) for run in runs]
-    assert pauses == [policy.RETRY_BASE_SECONDS * 2**n for n in range(len(runs))]
+    assert pauses == [10 * 2**n for n in range(len(runs))]
     over = [policy.attempts_are_over(run) for run in runs]
     assert over == [False] * (len(runs) - 1) + [True]
 
@@ -62,13 +62,13 @@ def test_deferral_pause_doubles_up_to_its_bound(longest: int | None) -> None:
         policy.deferral_pause(a_run(deferrals=n), SETTINGS, longest_seconds=longest)
         for n in range(20)
     ]
-    assert pauses[0] == min(policy.RETRY_BASE_SECONDS, bound)
+    assert pauses[0] == min(10, bound)
     assert pauses == sorted(pauses)
     assert pauses[-1] == bound
 
 
 def test_deferrals_are_over_after_their_time_from_the_last_merge() -> None:
-    longest = policy.MAX_DEFERRED
+    longest = policy.DEFERRALS.give_up
     second = timedelta(seconds=1)
     assert not policy.deferrals_are_over(a_run(), NOON + longest)
     assert policy.deferrals_are_over(a_run(), NOON + longest + second)

@@ -8,9 +8,8 @@ from pydantic import Field
 
 from skein.events.models.endpoint import EventType
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
-from skein.models.common.lease import LeasedItem
 from skein.models.common.storage import META, Item, Key, SortKeyPrefix, Update
-from skein.models.outbox.due import due_pointer
+from skein.models.outbox.due import LeasedItem, due_pointer
 
 PARKED_FOR = timedelta(days=30)
 LANE_KEPT = timedelta(days=30)

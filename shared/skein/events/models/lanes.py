@@ -13,8 +13,8 @@ from pydantic import Field
 from skein.events.models.endpoint import endpoints_partition
 from skein.models.common.base import Identifier, Stored, Tenant, key_part
 from skein.models.common.breaker import CLOSED, Breaker
-from skein.models.common.lease import Lease
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.outbox.due import Lease
 
 MAX_LANES = 2  # that are sent at the same time
 MAX_WAITING = 50  # lanes; the tick sends the jobs of further ones again

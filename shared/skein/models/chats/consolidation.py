@@ -5,9 +5,8 @@ from typing import Any, Self
 
 from skein.models.chats.chat import Chat, ChatKind, chat_partition
 from skein.models.common.base import Identifier, Tenant
-from skein.models.common.lease import LeasedItem
 from skein.models.common.storage import Item, Key
-from skein.models.outbox.due import NOT_DUE, DueKind, due_pointer
+from skein.models.outbox.due import NOT_DUE, DueKind, LeasedItem, due_pointer
 
 
 class Consolidation(LeasedItem):

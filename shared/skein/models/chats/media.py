@@ -14,9 +14,8 @@ from skein.models.common.base import (
     Tenant,
     key_part,
 )
-from skein.models.common.lease import LeasedItem
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.outbox.due import due_pointer
+from skein.models.outbox.due import LeasedItem, due_pointer
 from skein.models.outbox.jobs import MediaJob
 from skein.models.visibility.ownership import StoredAuthors
 from skein.models.visibility.provenance import NO_AUTHORS, Authors

@@ -12,7 +12,6 @@ __all__ = [
     "http",
     "image_models",
     "json_types",
-    "lease",
     "person_names",
     "prompt_sections",
     "quiet_hours",

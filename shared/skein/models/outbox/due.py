@@ -1,13 +1,18 @@
-"""Due pointers, by which the due index (gsi2) finds items.
+"""When work is due, who has it, and when it is tried again: due pointers, leases and retries.
 
-An item has at most one due pointer. The index only points to items: a reader of the index must read
-the item itself to decide. The index is sharded to spread its load over partitions.
+The due index (gsi2) finds an item by its due pointer; an item has at most one. The index only
+points to items: a reader of the index must read the item itself to decide. The index is sharded to
+spread its load over partitions.
 """
 
-from datetime import datetime
-from typing import Any, Literal
+import sys
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, Self
 
-from skein.models.common.base import rfc3339, stable_hash
+from pydantic import Field
+
+from skein.models.common.base import Instant, Stored, Value, rfc3339, stable_hash
 from skein.models.common.storage import Condition, Is, Item, Key
 
 DueKind = Literal[
@@ -58,3 +63,102 @@ def moved_pointer(item: Item, key: Key) -> dict[str, Any]:
     """Return the due pointer of an item after its move to `key`."""
     kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
     return due_pointer(kind, key, due_time(item))
+
+
+class Lease(Value):
+    """A claim of one worker on some work, which ends unless the worker renews it.
+
+    A lease must be longer than the longest call that its worker makes between two renewals.
+
+    Attributes:
+        fence: The fencing token: each claim on the same work has a higher one.
+        until: When the lease ends.
+    """
+
+    fence: Annotated[int, Field(ge=1)]
+    until: Instant
+
+    def held(self, now: datetime) -> bool:
+        """Tell whether the lease has not ended."""
+        return now < self.until
+
+
+class LeasedItem(Stored):
+    """An item on which one worker at a time works.
+
+    Attributes:
+        fence: The fencing token: each claim raises it, and writes of an older claim fail.
+        busy_until: The end of the lease of the worker that has claimed the item.
+    """
+
+    fence: Annotated[int, Field(exclude_if=lambda fence: not fence)] = 0
+    busy_until: Instant | None = None
+
+    def busy(self, now: datetime) -> bool:
+        """Tell whether a worker has claimed the item and its lease has not ended."""
+        return self.busy_until is not None and self.busy_until > now
+
+    def claimed(self, until: datetime) -> Self:
+        """Return the item with a claim until the lease ends; the write needs `as_claimed`."""
+        return self.model_copy(update={"fence": self.fence + 1, "busy_until": until})
+
+    @property
+    def as_claimed(self) -> Condition:
+        """The condition that nobody has claimed the item since it was read."""
+        return fence_is(self.fence or None)
+
+
+def fence_is(fence: int | None) -> Is:
+    """Return the condition that no worker has claimed an item since it was read.
+
+    Args:
+        fence: The fencing token as it was read; None if the item has none.
+    """
+    return Is("fence", fence)
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A policy for retries, as Temporal's `RetryPolicy`; without limits, the work never ends.
+
+    Attributes:
+        waits: The waits after the first try, the second and so on; the last one repeats.
+        max_tries: How many tries there are.
+        give_up: For how long the work is tried.
+    """
+
+    waits: tuple[timedelta, ...]
+    max_tries: int = sys.maxsize
+    give_up: timedelta = timedelta.max
+
+    def wait(self, tries: int) -> timedelta:
+        """Return the wait after a failed try.
+
+        Args:
+            tries: How many tries have failed, at least 1.
+        """
+        return self.waits[min(tries, len(self.waits)) - 1]
+
+    def is_over(self, *, tries: int = 0, waited: timedelta = timedelta()) -> bool:
+        """Tell whether to give up.
+
+        Args:
+            tries: How many tries have failed.
+            waited: For how long the work was tried.
+        """
+        return tries >= self.max_tries or waited >= self.give_up
+
+
+def minutes(*waits: int) -> tuple[timedelta, ...]:
+    """Return waits in minutes."""
+    return tuple(timedelta(minutes=wait) for wait in waits)
+
+
+def doubling(first: timedelta, times: int) -> tuple[timedelta, ...]:
+    """Return waits, each twice as long as the one before.
+
+    Args:
+        first: The first wait.
+        times: How often it doubles.
+    """
+    return tuple(first * 2**each for each in range(times + 1))

@@ -16,9 +16,8 @@ from skein.models.common.base import (
     Value,
     key_part,
 )
-from skein.models.common.lease import LeasedItem
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.due import NOT_DUE, LeasedItem, due_pointer
 
 ErasureStage = Literal[
     "find", "close", "quotes", "chats", "kept", "runs", "rest", "resting", "done"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary, SummaryState
+from skein.models.outbox.due import Retry, doubling
 from skein.models.outbox.jobs import SummaryJob
 from skein.services.chat_state.sessions import first_to_summarize, reset_in
 from skein.services.chat_state.snapshot import ChatSnapshot
@@ -18,7 +19,7 @@ from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
 MIN_MESSAGES = 2
-BACKOFF_AFTER = 3  # consecutive failures after which each further one doubles the cooldown
+SAME_COOLDOWNS = 3  # after so many consecutive failures, each further one doubles the cooldown
 MAX_DOUBLINGS = 6
 TITLE_TEXTS = 3  # the texts that a chat needs before it gets a title
 TITLE_TRIES = 3
@@ -113,5 +114,6 @@ def _renewal_at(
         return None
     if state.claimed_at is None:
         return chat.created_at
-    doubled = 2 ** min(max(state.failures - BACKOFF_AFTER, 0), MAX_DOUBLINGS)
-    return state.claimed_at + timedelta(seconds=settings.summary_cooldown_seconds * doubled)
+    cooldown = timedelta(seconds=settings.summary_cooldown_seconds)
+    retry = Retry((cooldown,) * SAME_COOLDOWNS + doubling(cooldown, MAX_DOUBLINGS))
+    return state.claimed_at + retry.wait(state.failures + 1)

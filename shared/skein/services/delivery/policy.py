@@ -5,7 +5,7 @@ elsewhere, because other code needs them too. `tests/unit/delivery/test_policy.p
 of them fit together:
 
 - `services/outbox/dispatch.py`: `OUTBOX_GRACE`, after which the tick sends a job;
-- `services/outbox/tick.py`: `BACKOFF_MINUTES`, the minutes until the tick sends any job again;
+- `services/outbox/tick.py`: `RETRY`, the waits until the tick sends any job again;
 - `adapters/twilio/sms.py`: `CONNECT_SECONDS` and `READ_SECONDS`, the time-outs of one request;
 - `template.yaml`: the `Timeout` of `SmsDelivery`, at which an invocation ends, and the
   `VisibilityTimeout` and `maxReceiveCount` of `DeliveriesQueue`.
@@ -14,13 +14,13 @@ of them fit together:
 from datetime import datetime, timedelta
 
 from skein.models.delivery.delivery import Delivery, DeliveryPart
+from skein.models.outbox.due import Retry, minutes
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 # The waits before the second and the third post; there is no fourth. Only the tick, once a minute,
 # sends the job of a failed part. So a wait must be at least a minute, and may last a minute longer.
-RETRY_WAITS = (timedelta(minutes=5), timedelta(minutes=30))
-MAX_POSTS = len(RETRY_WAITS) + 1
+RETRY = Retry(minutes(5, 30), max_tries=3)
 
 DELIVERY_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
 ORDER_WAIT = timedelta(seconds=30)  # for the SMS before it
@@ -65,12 +65,12 @@ def next_try(part: DeliveryPart, now: datetime) -> datetime | None:
 
     The next tick after this time sends the job.
     """
-    return None if tries_are_over(part) else now + RETRY_WAITS[part.tries - 1]
+    return None if tries_are_over(part) else now + RETRY.wait(part.tries)
 
 
 def tries_are_over(part: DeliveryPart) -> bool:
     """Tell whether a part has had its last try."""
-    return part.tries >= MAX_POSTS
+    return RETRY.is_over(tries=part.tries)
 
 
 def grace_end(now: datetime) -> datetime:

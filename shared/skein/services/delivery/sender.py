@@ -358,7 +358,7 @@ class SmsSender:
             return False
         _log_no_work(lease.delivery, Reason.NOT_DUE)
         lease.save(_released)
-        # The tick sends the job of a failed part: see `RETRY_WAITS`.
+        # The tick sends the job of a failed part: see `policy.RETRY`.
         if part.status in {"sending", "pending"}:
             self._dispatch.send([job], delay_seconds=queue_delay(part.next_at - now))
         return True

@@ -11,12 +11,11 @@ from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
 from skein.models.chats.chat import Message, chat_partition, epoch_raised
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
-from skein.models.common.lease import fence_is
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import AddressOwner
-from skein.models.outbox.due import NOT_DUE
+from skein.models.outbox.due import NOT_DUE, fence_is
 from skein.models.quotas.usage import Payer
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic

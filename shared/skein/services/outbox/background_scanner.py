@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from skein.models.common.base import stable_hash
 from skein.models.common.storage import Item
-from skein.models.outbox.due import DueKind
+from skein.models.outbox.due import DueKind, Retry, minutes
 from skein.models.outbox.jobs import ConsolidationJob, Job, ReflectionJob
 from skein.ports import Table
 from skein.services.config.pauses import PauseReader
@@ -24,13 +24,13 @@ class DueJob(NamedTuple):
 
     Attributes:
         job: Returns the job of an item.
-        minutes: The waits for the job before it is sent again; the last one repeats.
+        retry: The waits before the job is sent again.
         pauses: Whether a pause of background work holds the job back. The worker of reflections
             looks at pauses itself, because it keeps fading entries meanwhile.
     """
 
     job: Callable[[Item], Job]
-    minutes: tuple[int, ...]
+    retry: Retry
     pauses: bool = True
 
 
@@ -45,9 +45,9 @@ def _reflection(item: Item) -> Job:
 # Jobs can wait in their queue for long, so they are sent again less and less often. The finders
 # wait a little less than until the next one, which finds the item even if it runs early.
 DUE_JOBS: Mapping[DueKind, DueJob] = {
-    "direct_consolidation": DueJob(_consolidation, (15, 30, 60)),
-    "consolidation": DueJob(_consolidation, (55,)),
-    "fading": DueJob(_reflection, (23 * 60,), pauses=False),
+    "direct_consolidation": DueJob(_consolidation, Retry(minutes(15, 30, 60))),
+    "consolidation": DueJob(_consolidation, Retry(minutes(55))),
+    "fading": DueJob(_reflection, Retry(minutes(23 * 60)), pauses=False),
 }
 
 
@@ -87,8 +87,8 @@ class BackgroundScanner:
             due_job = DUE_JOBS[kind]
             job = due_job.job(item)
             paused = due_job.pauses and reader.is_paused("background", job.tenant)
-            minutes = due_job.minutes[-1:] if paused else due_job.minutes
-            move_on(self.table, kind, item, now, minutes)
+            retry = Retry(due_job.retry.waits[-1:]) if paused else due_job.retry
+            move_on(self.table, kind, item, now, retry)
             number = stable_hash(job.model_dump_json())
             with lock:
                 if paused or number in sent:

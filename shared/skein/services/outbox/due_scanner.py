@@ -8,7 +8,7 @@ job is lost is due again. An unreadable index partition or a broken item does no
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from skein.models.common.storage import Item, Key, Page, Query, Update
 from skein.models.outbox.due import (
     DUE_SHARDS,
     DueKind,
+    Retry,
     due_before,
     due_partition,
     due_pointer,
@@ -182,7 +183,7 @@ def key_of(item: Item) -> Key:
     return Key(item["pk"], item["sk"])
 
 
-def move_on(table: Table, kind: DueKind, item: Item, now: datetime, minutes: Sequence[int]) -> None:
+def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry) -> None:
     """Move an item's due pointer to the next try, if the due pointer is as read.
 
     Afterwards, the caller may send the item's job. If the outcome of the write is unclear, this
@@ -193,14 +194,13 @@ def move_on(table: Table, kind: DueKind, item: Item, now: datetime, minutes: Seq
         kind: The kind of the due item.
         item: The item as it was read.
         now: The current time.
-        minutes: The waits after the first try, the second and so on; the last one repeats.
+        retry: The waits until the next tries.
 
     Raises:
         ConditionFailed: Another writer has moved or cleared the due pointer.
     """
     tries = int(item.get("due_tries", 0))
-    at = now + timedelta(minutes=minutes[min(tries, len(minutes) - 1)])
-    due = due_pointer(kind, key_of(item), at) | {"due_tries": tries + 1}
+    due = due_pointer(kind, key_of(item), now + retry.wait(tries + 1)) | {"due_tries": tries + 1}
     try:
         table.write(Update(key_of(item), set=due, condition=still_due(item)))
     except Ambiguous:

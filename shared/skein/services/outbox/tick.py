@@ -18,7 +18,7 @@ from functools import partial
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.storage import Item, key_kind
-from skein.models.outbox.due import DueKind, due_time
+from skein.models.outbox.due import DueKind, Retry, due_time, minutes
 from skein.models.outbox.jobs import (
     ConsentJob,
     DeliveryJob,
@@ -37,7 +37,7 @@ from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.due_scanner import DueScanner, key_of, move_on
 from skein.services.outbox.pause_scanner import PauseScanner
 
-BACKOFF_MINUTES = (1, 2, 4, 8, 15)
+RETRY = Retry(minutes(1, 2, 4, 8, 15))
 BACKGROUND_KINDS: tuple[DueKind, ...] = ("direct_consolidation",)
 BACKGROUND_PAGES = 10  # of due pointers per shard and tick: 4,000 chats
 
@@ -149,7 +149,7 @@ class Tick:
             job = self._job(kind, item)
             if kind == "erasure" and _is_late(item, now):
                 self.metrics.count("ErasuresLate")
-            move_on(self.table, kind, item, now, BACKOFF_MINUTES)
+            move_on(self.table, kind, item, now, RETRY)
             return job
         try:
             return fire(item, now)
@@ -158,7 +158,7 @@ class Tick:
         except Exception:
             # Move the due pointer, so that a failing item is not the first in line each time.
             with suppress(SkeinError):
-                move_on(self.table, kind, item, now, BACKOFF_MINUTES)
+                move_on(self.table, kind, item, now, RETRY)
             raise
 
     def _job(self, kind: DueKind, item: Item) -> Job:
@@ -171,8 +171,8 @@ class Tick:
 def _age(item: Item, now: datetime) -> timedelta:
     """Return how long an item has been due, the waits after its earlier tries included."""
     tries = int(item.get("due_tries", 0))
-    waits = [BACKOFF_MINUTES[min(each, len(BACKOFF_MINUTES) - 1)] for each in range(tries)]
-    return now - due_time(item) + timedelta(minutes=sum(waits))
+    waits = (RETRY.wait(each) for each in range(1, tries + 1))
+    return sum(waits, start=now - due_time(item))
 
 
 def _is_late(erasure: Item, now: datetime) -> bool:

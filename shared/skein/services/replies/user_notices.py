@@ -38,7 +38,7 @@ from skein.services.config.resolution import effective_in
 from skein.services.quotas.rate_limits import OverLimit, RateLimiter
 from skein.services.quotas.token_budget import payer_of
 from skein.services.runs.claim import Claim
-from skein.services.runs.policy import MAX_DEFERRED
+from skein.services.runs.policy import DEFERRALS
 from skein.services.runs.reasons import has_answered
 from skein.settings import Settings
 
@@ -339,7 +339,7 @@ class Apologies:
 
     def _posted_by_another(self, snapshot: ChatSnapshot) -> bool:
         """Return whether an agent of the chat has posted an apology in the same outage."""
-        recent = self.clock.now() - MAX_DEFERRED
+        recent = self.clock.now() - DEFERRALS.give_up
         return any(
             member.active and member.late_since is not None and member.late_since > recent
             for member in snapshot.members

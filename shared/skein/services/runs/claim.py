@@ -10,10 +10,10 @@ from skein.errors import ConditionFailed, LostLease
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
-from skein.models.common.lease import fence_is
 from skein.models.common.reason import Reason
 from skein.models.common.storage import AllOf, Check, Is, Item, Key, Update, Write, all_of
 from skein.models.config.overrides import Retention, TenantSettings
+from skein.models.outbox.due import fence_is
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance
 from skein.models.runs.run import Run, SentMessage

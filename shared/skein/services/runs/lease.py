@@ -329,7 +329,7 @@ class RunLeases(ABC):
         """Defer a run whose model is down or whose agent is busy.
 
         A deferral is not an attempt. A run that has been deferred for longer than
-        `policy.MAX_DEFERRED` fails.
+        `policy.DEFERRALS` allows fails.
 
         Args:
             reason: Why.

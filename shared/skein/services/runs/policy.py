@@ -14,6 +14,7 @@ than a number and have a module of their own:
 
 from datetime import datetime, timedelta
 
+from skein.models.outbox.due import Retry, doubling
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.models.runs.run import Run
 from skein.settings import Settings
@@ -28,9 +29,9 @@ WAIT_SECONDS = 300  # for a reply to a question, unless the run says until when 
 MAX_WAIT = timedelta(days=7)
 
 # When a run is tried again.
-MAX_ATTEMPTS = 3
-RETRY_BASE_SECONDS = 10  # before the second attempt; doubles for each further attempt
-MAX_DEFERRED = timedelta(hours=6)  # in total, while its model is down
+FIRST_WAIT = timedelta(seconds=10)
+ATTEMPTS = Retry(doubling(FIRST_WAIT, 2), max_tries=3)
+DEFERRALS = Retry(doubling(FIRST_WAIT, 7), give_up=timedelta(hours=6))  # while its model is down
 
 # What one invocation may still begin.
 RUN_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
@@ -53,13 +54,12 @@ def model_deadline(deadline: datetime) -> datetime:
 
 def attempts_are_over(run: Run) -> bool:
     """Tell whether a run has used all of its attempts."""
-    return run.attempts >= MAX_ATTEMPTS
+    return ATTEMPTS.is_over(tries=run.attempts)
 
 
 def attempt_pause(run: Run) -> int:
     """Return the seconds until the next attempt; they double with each attempt."""
-    pause: int = RETRY_BASE_SECONDS * 2 ** (run.attempts - 1)
-    return pause
+    return int(ATTEMPTS.wait(run.attempts).total_seconds())
 
 
 def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None = None) -> int:
@@ -70,14 +70,13 @@ def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None 
         longest_seconds: The upper bound; None for the setting `model_retry_max_seconds`.
     """
     longest = longest_seconds or settings.model_retry_max_seconds
-    pause: int = RETRY_BASE_SECONDS * 2**run.deferrals
-    return min(pause, longest)
+    return min(int(DEFERRALS.wait(run.deferrals + 1).total_seconds()), longest)
 
 
 def deferrals_are_over(run: Run, now: datetime) -> bool:
     """Tell whether a run has been deferred for so long that it fails; a pause does not count."""
     waited = now - max(run.joined_at or run.created_at, run.counted_from)
-    return waited > MAX_DEFERRED
+    return waited > DEFERRALS.give_up
 
 
 def queue_delay(pause_seconds: int) -> int:

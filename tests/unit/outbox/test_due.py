@@ -1,0 +1,31 @@
+"""Retries: how long each wait is, and when to give up."""
+
+from datetime import timedelta
+
+import pytest
+
+from skein.models.outbox.due import Retry, doubling, minutes
+
+HOUR = timedelta(hours=1)
+
+
+def test_last_wait_repeats() -> None:
+    retry = Retry(minutes(1, 5))
+    assert [retry.wait(tries) for tries in range(1, 4)] == list(minutes(1, 5, 5))
+
+
+def test_each_doubled_wait_is_twice_as_long() -> None:
+    assert doubling(timedelta(minutes=10), 2) == minutes(10, 20, 40)
+
+
+@pytest.mark.parametrize(
+    ("tries", "waited", "over"),
+    [(2, HOUR / 2, False), (3, timedelta(), True), (0, HOUR, True)],
+)
+def test_retry_is_over_at_either_limit(tries: int, waited: timedelta, over: bool) -> None:
+    retry = Retry(minutes(1), max_tries=3, give_up=HOUR)
+    assert retry.is_over(tries=tries, waited=waited) is over
+
+
+def test_retry_without_limits_is_never_over() -> None:
+    assert not Retry(minutes(1)).is_over(tries=10**6, waited=timedelta(days=10**4))
