@@ -1,0 +1,27 @@
+"""A subject can be taken out: by its lines in the lists of parts, and nothing else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATHS = os.pathsep.join(str(ROOT / folder) for folder in ("shared", "functions", "."))
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["desk", *(pytest.param(name, marks=pytest.mark.slow) for name in ("outreach", "sharing"))],
+)
+def test_app_without_a_subject_answers_texts_groups_and_plans(subject: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.taken_out", subject],
+        cwd=ROOT,
+        env={"PYTHONPATH": PATHS, "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines() == ["Hello!", "Hello!", "plan done"], done.stderr
