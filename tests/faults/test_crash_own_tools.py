@@ -13,7 +13,7 @@ import admin_api
 from skein.models.chats.choice import YES
 from skein.models.common.storage import Query
 from skein.models.directory.agent import agent_partition
-from skein.models.quotas.usage import user_usage_key
+from skein.models.quotas.usage import unsharded, user_usage_key
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
@@ -138,7 +138,7 @@ class Telling(Calling):
         made = [one.status for run in self.all_runs() for one in results_of(self, run)]
         assert made == ["done", "done", "done", "failed"]
         assert len({each.headers["Idempotency-Key"] for each in self.service.requests}) == 3
-        counter = self.table.get(user_usage_key(TENANT, self.clock.now(), ALICE.id))
+        counter = self.table.get(unsharded(user_usage_key(TENANT, self.clock.now(), ALICE.id)))
         assert counter is not None
         assert counter["told_millibits"] == 3 * 7_644
         assert self.texts()[-1] == "That is all"

@@ -111,7 +111,7 @@ def test_queue_that_refuses_jobs_leaves_the_changes_unread() -> None:
     world.post("My flight is LH 442 on Friday.", person())
     assert world.feed is not None
     unread = world.feed.unread()
-    world.plan(Strike(2, after=False, error=Unavailable))
+    world.plan(Strike(1, after=False, error=Unavailable))
     assert world.pump_feed() == 1
     assert world.feed.unread() == unread
     world.live()
