@@ -55,7 +55,7 @@ def test_schema_of_a_tool_is_kept_in_the_words_that_providers_accept(admin: Clie
     unclear = {"type": "object", "properties": {"order": {"title": "Order"}}}
     refused = admin.patch(NAMED, {"parameters": unclear})
     assert refused.status == 422
-    assert refused.body["error"]["message"].startswith("parameters.properties.order.type: ")
+    assert refused.body["detail"].startswith("parameters.properties.order.type: ")
 
 
 def test_new_secret_takes_the_old_ones_place(admin: Client) -> None:
