@@ -14,10 +14,12 @@ from skein.agent.reading.expected_answer import answer_expected
 from skein.agent.sections.participants import speakers_in
 from skein.agent.spoken_text import is_silence, spoken, without_labels
 from skein.agent.tools import TOOLS
+from skein.agent.tools.profile import update_profile
 from skein.agent.tools.send_message import send_message
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool
+from skein.memory.tools import save_memory
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault
 from skein.models.runs.recordable import MAX_ANSWER_TEXT
@@ -42,6 +44,8 @@ NOTICES: dict[AnswerFault, str] = {
     "refused": "notice_refused_answer",
     "filtered": "notice_refused_answer",
 }
+NOTES = frozenset({save_memory.name, update_profile.name})
+"""The tools that save what the agent learned. All others that save do what somebody asked for."""
 
 
 class Review(NamedTuple):
@@ -88,8 +92,10 @@ def review(
 def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     """Return whether a run may end after the calls of a step, which read nothing.
 
-    The run continues while an answer is expected. Text beside calls that only save is the answer
-    where text is posted; beside calls that send, the model decides again.
+    The run continues while an answer is expected. In a chat, it also continues after calls that
+    only save, because a model that makes one call at a time speaks next; notes for itself (`NOTES`)
+    end it. Text beside calls that only save is the answer where text is posted; beside calls that
+    send, the model decides again.
 
     Args:
         claim: The run's claim, with the messages that the step sent.
@@ -97,16 +103,20 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     """
     if step.fault is not None or any(each.status != "done" for each in step.results or ()):
         return False
+    only_saves = all(TOOLS[call.name].effect == "save" for call in step.tool_calls)
     if speaks_in_text(reading):
         names = speakers_in(reading)
         if is_silence(without_labels(step.text, names)):
             return True
         if spoken(step.text, names):
-            only_saves = all(TOOLS[call.name].effect == "save" for call in step.tool_calls)
             return only_saves and len(step.text) <= MAX_ANSWER_TEXT
-    return has_answered(claim.run) or not answer_expected(
-        claim.run, claim.chat or reading.chat, reading
-    )
+    home = claim.chat or reading.chat
+    if has_answered(claim.run):
+        return True
+    if answer_expected(claim.run, home, reading):
+        return False
+    speaks_next = home is not None and claim.run.own_chat_id == home.id and only_saves
+    return not speaks_next or all(call.name in NOTES for call in step.tool_calls)
 
 
 def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:

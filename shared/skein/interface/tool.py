@@ -3,8 +3,8 @@
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -29,6 +29,9 @@ what Skein keeps, and `end` ends the run. The model waits for the result of `rea
 
 CONTINUE = "continue"
 """The argument of tools that send or save: whether the model is asked again after the call."""
+
+
+HIDDEN_CONTINUE = Annotated[JsonBool | None, Field(json_schema_extra={NOT_SHOWN: True})]
 
 
 class OfferedTool(Protocol):
@@ -124,7 +127,7 @@ def tool(*, effect: ToolEffect) -> Callable[[Callable[..., str]], Tool]:
     The other parameters become the tool's arguments, with the descriptions of their `Annotated`
     fields. The first paragraph of the docstring is the tool's description for the model. A tool
     that sends or saves also accepts the argument `CONTINUE`, which the function does not get. Only
-    tools that send show it, because it would make each request longer.
+    tools that send show it, and only where the instructions explain it (`without_continue`).
     """
 
     def decorate(function: Callable[..., str]) -> Tool:
@@ -137,15 +140,22 @@ def tool(*, effect: ToolEffect) -> Callable[[Callable[..., str]], Tool]:
             for parameter in parameters
         }
         if effect in ("send", "save"):
-            shown = JsonBool | None
-            hidden = Annotated[shown, Field(json_schema_extra={NOT_SHOWN: True})]
-            fields[CONTINUE] = (shown if effect == "send" else hidden, None)
+            fields[CONTINUE] = (JsonBool | None if effect == "send" else HIDDEN_CONTINUE, None)
         name = function.__name__
         model = create_model(name, __base__=_Arguments, **fields)
         summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
         return Tool(name, " ".join(summary.split()), effect, model, function)
 
     return decorate
+
+
+@cache
+def without_continue(tool: Tool) -> Tool:
+    """Return a tool whose schema does not show `CONTINUE`."""
+    if CONTINUE not in tool.arguments.model_fields:
+        return tool
+    hidden: dict[str, Any] = {CONTINUE: (HIDDEN_CONTINUE, None)}
+    return replace(tool, arguments=create_model(tool.name, __base__=tool.arguments, **hidden))
 
 
 def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:

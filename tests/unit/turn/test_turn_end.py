@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from skein.interface.tool import CONTINUE
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
@@ -23,6 +24,8 @@ from tests.support.fakes import Calls, calls
 ANN = person("usr_ann", "Ann")
 LATER = "I was asked again."
 SAVES = ("save_memory", {"text": "Husam runs on Mondays.", "kind": "core"})
+PLANS = ("set_plan", {"name": "Water", "instruction": "Say it.", "run_after": "1 hour"})
+AIMS = ("set_goal", {"text": "Keep the plants alive."})
 FAILS = ("end_goal", {"goal_id": "goal_9", "outcome": "completed"})
 READS = "get_my_runs"
 
@@ -100,6 +103,23 @@ def test_saving_ends_a_run_whose_answer_nobody_expects() -> None:
     assert len(world.model.requests) == 1
 
 
+@pytest.mark.parametrize("saves", [PLANS, AIMS], ids=["set_plan", "set_goal"])
+def test_call_that_does_what_was_asked_asks_the_model_for_its_answer(saves: Any) -> None:
+    world = asked(calls(saves), HUSAM, ANN, text="Please remind us to water the plants.")
+    run, _ = the_end(world)
+    assert world.texts()[-1] == LATER
+    assert (run.status, len(world.model.requests)) == ("done", 2)
+
+
+def test_call_that_saves_after_the_answer_ends_the_run() -> None:
+    world = stage(calls(says("Will do.", **ASKED_AGAIN)), calls(PLANS), calls(says(LATER)))
+    world.chat(HUSAM, ANN, COACH)
+    world.post("Please remind us to water the plants.", HUSAM)
+    settle(world)
+    assert world.texts()[-1] == "Will do."
+    assert len(world.model.requests) == 2
+
+
 @pytest.mark.parametrize("text", ["Rest.", "[Coach (agent)] Rest."])
 def test_text_beside_calls_that_only_save_is_the_answer(text: str) -> None:
     world = told(calls(SAVES, text=text))
@@ -108,6 +128,15 @@ def test_text_beside_calls_that_only_save_is_the_answer(text: str) -> None:
     assert (run.status, run.reason, step.ends_run) == ("done", None, True)
     assert run.final_message is not None
     assert world.membership(COACH).running_run is None
+
+
+@pytest.mark.parametrize("in_text", [True, False])
+def test_argument_continue_is_explained_where_tools_show_it(*, in_text: bool) -> None:
+    world = told(END) if in_text else asked(END, HUSAM, ANN)
+    request, shown = world.model.requests[0], not in_text
+    offered = [tool for tool in request.tools if CONTINUE in tool.parameters["properties"]]
+    assert bool(offered) == shown
+    assert (f"{CONTINUE}: true" in request.messages[0].content) == shown
 
 
 def test_silence_beside_calls_that_save_ends_the_run() -> None:

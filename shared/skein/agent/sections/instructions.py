@@ -5,6 +5,8 @@ from textwrap import indent
 
 from skein.agent.sections.your_chats import askable_elsewhere, listed_elsewhere
 from skein.interface.section import Section, SectionInput, prose
+from skein.interface.tool import CONTINUE
+from skein.models.common.audience import may_show
 from skein.models.common.person_names import split_tag
 from skein.models.visibility.audience import may_show
 from skein.prompts import render
@@ -68,5 +70,8 @@ def _ways_to_act(given: SectionInput, *, in_text: bool) -> Iterator[str]:
         yield render(
             "instructions_speak_by_tool" if given.offers(SEND) else "instructions_no_speech"
         )
-        if given.saves or given.offers(SEND):
-            yield render("instructions_end_by_tool")
+        if given.takes(CONTINUE):
+            saves = given.saves
+            yield render("instructions_save_and_end" if saves else "instructions_end_by_tool")
+        elif given.saves and given.reading.chat is None:
+            yield render("instructions_end_by_saving")

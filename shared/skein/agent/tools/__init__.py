@@ -23,7 +23,7 @@ from skein.desk import tools as desk
 from skein.errands import tools as errands
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
-from skein.interface.tool import OfferedTool, Tool
+from skein.interface.tool import OfferedTool, Tool, without_continue
 from skein.memory import tools as memories
 from skein.models.directory.agent import ToolName
 from skein.models.visibility.audience import may_show
@@ -109,7 +109,8 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
     not offered if each other chat has readers who may not see this one, and no person to ask.
     `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
-    is the way to say nothing. A tool that needs an id is offered if the prompt shows such an id, or
+    is the way to say nothing. No tool shows `continue`, which instructions for text do not explain.
+    A tool that needs an id is offered if the prompt shows such an id, or
     another tool returns one.
     """
     own = reading.of(OwnToolItems).tools
@@ -131,4 +132,5 @@ def _built_in(reading: Reading) -> tuple[Tool, ...]:
     }
     if in_text:
         instead |= {enter_chat.name: (), end_run.name: ()}
-    return tuple(kept for each in tools for kept in instead.get(each.name, [each]))
+    kept = [one for each in tools for one in instead.get(each.name, [each])]
+    return tuple(map(without_continue, kept) if in_text else kept)
