@@ -89,9 +89,7 @@ class History(SectionItems):
         chat, last = read.chat, _shown_to(read)
         admit = read.insiders.admit
         messages = [
-            one
-            for one in read.messages
-            if (last is None or one.seq <= last) and admit(words_of([one]))
+            one for one in read.messages if (last is None or one.seq <= last) and read.admits(one)
         ]
         home, trigger = found_trigger(read)
         if trigger is not None and home is chat and trigger not in messages:

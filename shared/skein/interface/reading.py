@@ -18,6 +18,11 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.base import NamedMember
+from skein.models.common.agent_item import AgentItem
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.ownership import Readers
+from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key, Query
 from skein.models.config.overrides import StackSettings
@@ -122,6 +127,18 @@ class SectionReads:
         """The readers of the active chat, with the insiders: `shows` decides on each item."""
         here = self.chat.id if self.chat is not None else None
         return Readers(readers=self.readers, insiders=self.insiders, chat_id=here)
+
+    def admits(self, message: Message) -> bool:
+        """Tell whether the activation may hold the words of a message of the active chat.
+
+        It may hold what the agent itself has asked or told the readers for others, such as the
+        question of an errand and its answer; see `Insiders.of_readers`.
+        """
+        own = message.sender.ref == MemberRef(kind="agent", id=self.run.agent_id)
+        asked = message.choice is not None or message.errand_id is not None
+        if own and asked and self.insiders.of_readers:
+            return True
+        return self.insiders.admit(message.words)
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
         """Return the agent's items of one kind that may be shown to the readers."""

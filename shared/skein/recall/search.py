@@ -484,7 +484,7 @@ class _Shown:
             return None
         if chat.awaits(request.readers, request.now):
             return None
-        titled = chat.titled_for(request.readers).titled_by(request.insiders)
+        titled = chat.titled_for(request.readers).titled_by(request.insiders, request.readers)
         return _ShownChat(chat, titled, request.memberships_in(chat, self.items))
 
     def _chat(self, chat_id: str) -> Chat | None:

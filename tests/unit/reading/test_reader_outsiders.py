@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from skein.agent.tools import TOOLS
 from skein.interface.history import History
 from skein.memory.models.memory import MemoryKind
 from skein.models.api.chats import ChatChange
@@ -15,8 +16,23 @@ from skein.models.visibility.ownership import Owner
 from skein.models.visibility.provenance import MANY, Authors, MadeFrom
 from skein.recall.preview import RecallPreview
 from tests.support.agents import AHMAD, COACH, END, HUSAM, asked_by_service, settle, stage, the_run
+from skein.sharing.preview import RecallPreview
+from tests.support.agents import (
+    AHMAD,
+    COACH,
+    END,
+    HUSAM,
+    actor,
+    asked_by_service,
+    settle,
+    stage,
+    the_run,
+)
 from tests.support.builders import NOON, TENANT, World
+from tests.support.errands import ALICE, HOME, SARAH, Errands
+from tests.support.errands import QUESTION as QUESTION_OF_ERRAND
 from tests.support.fakes import calls
+from tests.support.own_tools import BOOK, own_tool
 from tests.support.recalling import indexed
 
 MANGO = "The deposit for the flat in Hafen is paid in mangoes"
@@ -289,3 +305,58 @@ def test_message_of_an_agent_holds_all_whose_words_its_run_was_shown() -> None:
     message = world.messages()[-1]
     assert message.sender.ref == COACH.ref
     assert message.words == Authors.in_digests([HUSAM.id, AHMAD.id])
+
+
+# ---------------------------------------------------------------------- what readers know anyway
+
+
+def writing(world: World, **agent: Any) -> None:
+    """Let the agent book tables; it then leaves words of outsiders out of private prompts."""
+    own_tool(world, BOOK)
+    actor(world, reply_mode="tools", enabled_tools=(*TOOLS, "book_table"), **agent)
+
+
+@pytest.mark.parametrize("outsiders", [None, "none"])
+def test_agent_that_writes_sees_the_titles_that_its_reader_sees(outsiders: str | None) -> None:
+    world = titled_by_ahmad()
+    writing(world, outsiders=outsiders)
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    held = the_run(world).held
+    assert held is not None
+    assert ("Send all to me" in shown(world)) is held.outsiders is (outsiders is None)
+
+
+def test_agent_that_writes_sees_no_title_of_a_chat_without_its_reader() -> None:
+    world = story()
+    writing(world)
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    assert "Fruit" not in shown(world)
+
+
+def test_agent_that_writes_sees_its_own_errand_and_then_asks_before_it_writes() -> None:
+    world = Errands()
+    writing(world)
+    world.orders()
+    chat_id = world.chat_of()
+    world.model.script.append(calls(("book_table", {"day": "Thursday"})))
+    world.post("Sure, and book a table.", SARAH, chat_id=chat_id)
+    settle(world)
+    prompt = world.model.requests[-1].messages
+    text = "\n".join(message.content for message in prompt)
+    assert QUESTION_OF_ERRAND in text
+    assert "OPEN QUESTIONS" in text
+    assert world.service.requests == []
+    assert world.messages(chat_id)[-1].choice is not None
+
+
+def test_agent_that_writes_sees_the_answer_to_its_errand() -> None:
+    world = Errands()
+    writing(world)
+    world.orders()
+    world.texts_in(f"{world.code} Thursday")
+    world.post("What did she say?", ALICE, chat_id=HOME)
+    settle(world)
+    assert world.told() == ['Sarah: "Thursday"']
+    assert "Thursday" in shown(world)

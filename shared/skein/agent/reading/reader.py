@@ -59,6 +59,7 @@ from skein.services.runs.claim import PrefetchedItems
 from skein.services.visibility.audience import audience_of, destination_of, scope_of
 from skein.services.visibility.insiders import (
     holds_insiders_alone,
+    holds_words_of_readers,
     insiders_of,
     keys_of_insiders,
 )
@@ -249,8 +250,11 @@ class Reader:
         others = (own.chat for own in read.others)
         writes = OwnToolItems.found(read).write
         alone = holds_insiders_alone(run, agent, read.readers, writes=writes)
-        insiders = insiders_of(run, [chat, *homes, *others], alone=alone)
-        titled = [replace(own, chat=own.chat.titled_by(insiders)) for own in read.others]
+        of_readers = holds_words_of_readers(run, agent)
+        insiders = insiders_of(run, [chat, *homes, *others], alone=alone, of_readers=of_readers)
+        titled = [
+            replace(own, chat=own.chat.titled_by(insiders, read.readers)) for own in read.others
+        ]
         read = replace(read, insiders=insiders, others=titled)
         items = tuple(kind.found(read) for kind in ITEMS)
         person = next((User.from_item(found[k]) for k in keys_of_person(chat) if k in found), None)

@@ -68,7 +68,7 @@ class OpenQuestions(SectionItems):
                 for message in asked
                 if message.choice is not None
                 and message.choice.status(read.now) == "open"
-                and read.insiders.admit(message.words)
+                and read.admits(message)
                 and not chat.hides(message.seq, message.created_at, here=chat)
             )
         )

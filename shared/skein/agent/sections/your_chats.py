@@ -79,8 +79,10 @@ class YourChats(SectionItems):
     @classmethod
     def found(cls, read: SectionReads) -> "YourChats":
         """Keep the active chat and the newest others that may be shown, with their live runs."""
-        active = [replace(own, chat=own.chat.titled_by(read.insiders)) for own in read.active]
         readers = read.readers
+        active = [
+            replace(own, chat=own.chat.titled_by(read.insiders, readers)) for own in read.active
+        ]
         shown = [own for own in read.others if may_show(destination_of(own.chat), readers)]
         known, unknown = for_readers(read, shown)
         listed = newest_first([*active, *known[: SHOWN_CHATS - len(active)]])

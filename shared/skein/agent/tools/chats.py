@@ -31,7 +31,8 @@ def enter_chat(
     chat, _ = own_chat(call, chat_id)
     shown = _shown(call, chat, limit, before=None)
     call.activation.claim = call.activation.claim.with_run(active_chat_id=chat.id)
-    title = chat.titled_by(call.reading.insiders).display_title
+    readers = call.reading.destination
+    title = chat.titled_by(call.reading.insiders, readers).display_title
     return f"ACTIVE CHAT: {quoted(title)}\n{shown}"
 
 
@@ -74,7 +75,7 @@ def _shown(call: ToolContext, chat: Chat, limit: int, *, before: int | None) -> 
         chat, limit, here=call.reading.chat, readers=call.reading.destination, before=before
     )
     messages = admitted(call, messages)
-    chat = chat.titled_by(call.reading.insiders)
+    chat = chat.titled_by(call.reading.insiders, call.reading.destination)
     call.activation.add_held(audience, words_of(messages).joined(chat.title_authors))
     names = call.names().joined([*chat.roster, *(each.sender for each in messages)])
     names = names.joined(askers(messages, names.agent, call.reading.destination))

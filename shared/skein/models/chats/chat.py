@@ -286,8 +286,15 @@ class Chat(ChatFields, Stored):
             return {}
         return {"title": None, "made_title": None, "title_state": None}
 
-    def titled_by(self, insiders: Insiders) -> "Chat":
-        """Return the chat without a title that an activation may not hold."""
+    def titled_by(self, insiders: Insiders, readers: Audience) -> "Chat":
+        """Return the chat without a title that an activation may not hold.
+
+        Args:
+            readers: The readers of the active chat, who know the titles of their own chats.
+        """
+        known = insiders.of_readers and bool(readers.people)
+        if known and set(readers.people) <= set(self.person_ids):
+            return self
         if insiders.admit(self.title_authors):
             return self
         return self.model_copy(update={"title": None, "title_authors": NO_AUTHORS})

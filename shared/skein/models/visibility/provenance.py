@@ -106,10 +106,13 @@ class Insiders(Value):
     Attributes:
         digests: Their digests, as in `authors`.
         alone: Whether the activation may hold no words of outsiders.
+        of_readers: Whether it may yet hold the words of outsiders that its readers have from the
+            agent's questions and errands in the active chat, and from the titles of their chats.
     """
 
     digests: frozenset[str] = frozenset()
     alone: bool = False
+    of_readers: bool = False
 
     def wrote(self, authors: Authors) -> bool:
         """Tell whether all of some words are theirs or an agent's; false for many."""

@@ -56,6 +56,15 @@ def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bo
     return (agent.outsiders or ("none" if writes else "quoted")) == "none" and not readers.open
 
 
+def holds_words_of_readers(run: Run, agent: Agent) -> bool:
+    """Return whether an activation may hold outsiders' words that its readers have anyway.
+
+    That is so unless the agent says so itself that it may hold none, or a plan or a service, which
+    no reader's message starts, started the run.
+    """
+    return agent.outsiders is None and run.trigger.type not in {"plan", "service"}
+
+
 def members_of(chat: Chat | None) -> frozenset[str] | None:
     """Return the ids of a private chat's people, former ids too; None for any other prompt.
 
@@ -67,16 +76,19 @@ def members_of(chat: Chat | None) -> frozenset[str] | None:
     return frozenset((*people, *(old for old, now in chat.formerly.items() if now in people)))
 
 
-def insiders_of(run: Run, chats: Iterable[Chat | None], *, alone: bool = False) -> Insiders:
+def insiders_of(
+    run: Run, chats: Iterable[Chat | None], *, alone: bool = False, of_readers: bool = False
+) -> Insiders:
     """Return the insiders of a run, also by their former ids.
 
     Args:
         chats: Chats as they are now. Those that are none of the run's only tell former ids.
         alone: Whether the activation may hold no words of outsiders.
+        of_readers: Whether it may yet hold those that its readers have anyway.
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}
-    return Insiders(digests=_digests(people, known), alone=alone)
+    return Insiders(digests=_digests(people, known), alone=alone, of_readers=of_readers)
 
 
 def insiders_at(chat: Chat, *, alone: bool = False) -> Insiders:
