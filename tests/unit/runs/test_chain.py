@@ -15,6 +15,7 @@ from tests.support.agents import (
     FREE,
     HUSAM,
     actor,
+    results_of,
     settle,
     slots,
     stage,
@@ -65,6 +66,46 @@ def test_two_agents_that_wait_for_each_other_come_to_an_end() -> None:
     assert all(run.ended for run in world.runs())
     assert max(run.waits for run in world.runs()) <= 10
     assert (slots(world), slots(world, DESIGNER)) == (FREE, FREE)
+
+
+@pytest.mark.parametrize(
+    ("depth", "question", "people", "waits"),
+    [
+        (4, "@Designer, figures?", True, False),
+        (4, "Figures?", False, False),
+        (4, "Figures, Husam?", True, True),
+        (4, "@Designer and @Husam, figures?", True, True),
+        (3, "@Designer, figures?", True, True),
+    ],
+)
+def test_wait_for_an_agent_that_can_not_be_started_is_refused(
+    depth: int, question: str, people: bool, waits: bool
+) -> None:
+    world = stage(says(question, wait=True), END)
+    actor(world, DESIGNER)
+    world.chat(*([HUSAM] if people else []), COACH, DESIGNER, visibility="open", respond="mention")
+    world.post("@Coach?", DESIGNER, depth=depth)
+    settle(world)
+    run = next(each for each in world.runs() if each.agent_id == COACH.id)
+    assert (run.status == "waiting") is waits
+    assert (question in world.texts()) is waits
+    if not waits:
+        [refused] = results_of(world, run)[:1]
+        assert refused.status == "failed"
+        assert "starts no other agent" in refused.content
+
+
+def test_trigger_states_the_chain_depth_of_a_run_that_an_agent_caused() -> None:
+    world = stage()
+    world.chat(HUSAM, COACH, DESIGNER, respond="mention")
+    shown = []
+    for depth in (0, 3, 4):
+        world.post("@Coach?", DESIGNER if depth else HUSAM, depth=depth)
+        settle(world)
+        shown.append(world.model.requests[-1].messages[0].content)
+    assert "Chain depth" not in shown[0]
+    assert "Chain depth 3 of 5.\n" in shown[1]
+    assert "Chain depth 4 of 5: your messages start no other agent.\n" in shown[2]
 
 
 # ---------------------------------------------------------------------- how fast

@@ -180,6 +180,7 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     """
     run, reading, names = given.run, given.reading, given.names
     follows = given.roles and run.resumed is None and reading.chat is home
+    depth, deepest = run.chain_depth, reading.config.effective.max_chain_depth
     what = "the message below" if follows else f"msg:{message.seq}"
     where = "" if follows and home.kind == "direct" else f" in {quoted(home.display_title)}"
     plain = sentence = f"{names[message.sender]} wrote {what}{where}"
@@ -203,6 +204,9 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     woken = [names[each] for each in agents if each.id in message.runs]
     if woken:
         lines.append(f"The same message also started {_listed(woken)}.")
+    if depth:
+        last_one = ": your messages start no other agent" if depth + 1 >= deepest else ""
+        lines.append(f"Chain depth {depth} of {deepest}{last_one}.")
     channel = reading.channel
     if channel.opts_out and home is reading.chat and mentions_opt_out(message.text):
         title = channel.title

@@ -31,8 +31,15 @@ from skein.services.runs.slots import (
     release_slots,
     slots_unchanged,
 )
+from skein.services.runs.wakeups import can_be_answered
 from skein.services.visibility.audience import audience_of
 from skein.services.visibility.disclosure import check_post, check_readers
+from skein.settings import Settings
+
+UNANSWERABLE = (
+    "nothing was sent: at chain depth {depth}, a message starts no other agent, so nobody would "
+    "reply; send it without wait, or ask a person"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +71,7 @@ class Questions:
     completion: RunCompletion
     dispatch: Dispatch
     metrics: Metrics
+    settings: Settings
 
     def ask(
         self,
@@ -91,7 +99,8 @@ class Questions:
             until: Until when the run waits; None for `WAIT_SECONDS`.
 
         Raises:
-            Conflict: The run has waited `MAX_WAITS` times, or another run waits in this chat.
+            Conflict: The run has waited `MAX_WAITS` times, another run waits in this chat, or the
+                question is for agents that its chain depth does not start.
             LostLease: The run waits already, so the claim is out of date.
             ExtraWriteFailed: Another worker has taken the run over.
             ReadersChanged: Someone joined the chat that the prompt showed; nothing was posted.
@@ -107,6 +116,7 @@ class Questions:
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
             nonlocal asked
             check_post(claim.run, snapshot.chat)
+            self._check_answerable(new, snapshot)
             jobs.clear()
             there = audience.narrowed(
                 audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
@@ -137,6 +147,25 @@ class Questions:
             if until is None:  # the tick ends a longer wait
                 self.dispatch.send([claim.job], delay_seconds=WAIT_SECONDS)
         return asked
+
+    def _check_answerable(self, new: NewMessage, snapshot: ChatSnapshot) -> None:
+        """Refuse a question that nobody can answer.
+
+        Raises:
+            Conflict: The question is for agents, and its chain depth starts none.
+        """
+        answerable = can_be_answered(
+            new.text,
+            snapshot.chat,
+            snapshot.agents,
+            depth=new.depth,
+            reply_to=new.reply_to,
+            asker=new.sender,
+            max_chain_depth=self.settings.max_chain_depth,
+            now=self.clock.now(),
+        )
+        if not answerable:
+            raise Conflict(UNANSWERABLE.format(depth=new.depth))
 
     def _check_readers(self, claim: Claim) -> None:
         """Check the readers of the chat that the prompt showed, if elsewhere.

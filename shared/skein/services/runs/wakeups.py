@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.base import rfc3339
+from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 
 MAX_AGENT_RUNS = 8  # that agents' messages start, of one agent in one chat, per window
@@ -60,6 +60,38 @@ def woken_by(
     named = [(agent.member.name.casefold(), agent) for agent in others]
     called = mentions(message.text, {name for name, _ in named})
     return [agent for wanted in called for name, agent in named if name == wanted]
+
+
+def can_be_answered(
+    question: str,
+    chat: Chat,
+    agents: Sequence[Membership],
+    *,
+    depth: int,
+    reply_to: int | None,
+    asker: MemberRef,
+    max_chain_depth: int,
+    now: datetime,
+) -> bool:
+    """Tell whether anybody can answer a question of an agent.
+
+    At the last chain depth, a question starts no agent. Then a person can answer it, unless it
+    names agents alone, and so can an agent whose wait it ends.
+
+    Args:
+        agents: The chat's active agent memberships.
+        depth: The chain depth of the question.
+        reply_to: The message that the question replies to.
+        asker: The agent that asks.
+    """
+    others = [agent for agent in agents if agent.member.ref != asker]
+    if depth < max_chain_depth or any(
+        agent.wait is not None and agent.wait.ended_by(reply_to, now) for agent in others
+    ):
+        return True
+    people = {each.name.casefold() for each in chat.roster if each.kind == "user"}
+    names = {agent.member.name.casefold() for agent in others}
+    return bool(people) and (bool(mentions(question, people)) or not mentions(question, names))
 
 
 def mentions(text: str, names: Iterable[str]) -> list[str]:
