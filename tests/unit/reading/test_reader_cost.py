@@ -40,6 +40,7 @@ HUSAM, COACH = person(), bot()
 DIRECT = {"kind": "direct", "visibility": "private"}
 ROUNDS = 2
 CALLS = 6
+BORROWED = 1  # the second batch, which only a prompt with borrowed messages needs here
 SEARCHES = {"direct": 2, "group": 1}  # what recall adds to round two, besides keys of its batch
 FIRST_ROUND = {"direct": 5, "group": 3}
 
@@ -116,7 +117,7 @@ class Crowded:
         audience = Audience(open=False, people=(HUSAM.id,)) if self.private else OPEN
         self._messages(messages)
         self._summary(audience)
-        self._borrowed(audience)
+        self._borrowed(audience, newest=chats - 1)
         self._chats(chats, fields, audience)
         self._intents(intents, scope, audience)
         self._ended(ended, scope, audience)
@@ -154,7 +155,7 @@ class Crowded:
         self.chat = self.chat.model_copy(update={"summary": record, "pinned": pin})
         self._put(self.chat)
 
-    def _borrowed(self, audience: Audience) -> None:
+    def _borrowed(self, audience: Audience, *, newest: int) -> None:
         said = BorrowedMessage(
             seq=1, author="Somebody", sender=HUSAM.ref, text="How far shall I run today? " * 70
         )
@@ -164,7 +165,7 @@ class Crowded:
                 chat_id="chat_1",
                 agent_id=COACH.id,
                 staging="run_1:1:1",
-                source_chat_id="chat_x00000",
+                source_chat_id=f"chat_x{newest:05d}",
                 source_title="Sales",
                 messages=(said,) * 10,
                 audience=audience,
@@ -292,8 +293,8 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     table = Together()
     crowded = Crowded(kind, table=table, chats=60)
     reading = crowded.read()
-    assert table.singles == ROUNDS - 1
-    assert crowded.calls == FIRST_ROUND[kind] + 1 + SEARCHES[kind]
+    assert table.singles == ROUNDS - 1 + BORROWED
+    assert crowded.calls == FIRST_ROUND[kind] + 1 + SEARCHES[kind] + BORROWED
     assert FIRST_ROUND[kind] + 1 <= CALLS
     owned = reading.of(Goals).goals, reading.of(Plans).plans, reading.of(Memories).memories
     assert [len(items) for items in owned] == [100, 100, 100]

@@ -7,8 +7,11 @@ import pytest
 from skein.errors import ModelRejected
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Media
+from skein.models.chats.summary import Summary
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Page, Query
+from skein.models.common.storage import Page, Query, Update
 from skein.models.runs.completion import ModelRequest
 from skein.models.visibility.audience import Audience
 from tests.support.agents import (
@@ -306,11 +309,57 @@ def test_borrowed_context_ignores_later_changes_of_its_source() -> None:
     assert "We sold ten" in _section(world)
 
 
-def test_borrowed_context_omits_later_messages() -> None:
+def test_borrowed_context_is_read_again_when_it_is_shown() -> None:
     world = _lent()
-    _say(world, "We sold eleven")
+    world.clock.advance(3_600)
+    _say(world, *[f"We sold {n}" for n in range(11, 21)])
     _ask(world, "And?")
-    assert "eleven" not in _section(world)
+    shown = _section(world)
+    assert "ten" not in shown
+    assert all(f"We sold {n}" in shown for n in range(11, 21))
+    assert "read just now" in shown
+    assert "not shown" not in shown
+
+
+def test_borrowed_context_shows_the_staged_copy_where_the_agent_is_no_member_any_more() -> None:
+    world = _lent()
+    world.clock.advance(3_600)
+    _say(world, "We sold eleven", "We sold twelve")
+    world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, COACH.ref)
+    _ask(world, "And?")
+    shown = _section(world)
+    assert "We sold ten" in shown
+    assert "eleven" not in shown
+    assert "read 1 h ago. 2 newer ones are not shown" in shown
+
+
+def test_borrowed_context_shows_no_newer_message_that_its_readers_may_not_see() -> None:
+    world = _world(borrow("chat_2"), END, people=(HUSAM, AHMAD), **PRIVATE)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_3", respond="manual", **PRIVATE)
+    world.model.script[0] = borrow("chat_3")
+    world.post("For both", HUSAM, chat_id="chat_3")
+    _ask(world)
+    world.app.chat_admin.remove_member(TENANT, "chat_3", HUSAM.ref, AHMAD.ref)
+    world.post("Now that he is gone", HUSAM, chat_id="chat_3")
+    _ask(world, "And?")
+    shown = _section(world)
+    assert "For both" in shown
+    assert "gone" not in shown
+    assert "newer" not in shown
+
+
+@pytest.mark.parametrize(("seq", "covered"), [(1, True), (0, False)])
+def test_summary_of_a_borrowed_chat_is_shown_unless_the_messages_are_all_it_covers(
+    seq: int, *, covered: bool
+) -> None:
+    world = _lent()
+    said = {"text": "Ahmad reports what was sold.", "at": world.clock.now(), "authors": NO_AUTHORS}
+    note = Summary(from_seq=seq, seq=1, audience=OPEN, **said)
+    member = world.membership(COACH, "chat_2")
+    world.table.write(Update(member.key, set={"summary": note.model_dump(mode="json")}))
+    _ask(world, "And?")
+    assert "We sold ten" in _section(world)
+    assert ("Ahmad reports what was sold." in world.model.prompt) is not covered
 
 
 def test_run_resumed_elsewhere_removes_the_borrowed_context() -> None:

@@ -1,8 +1,10 @@
 """BORROWED CONTEXT: messages of another chat that the agent asked to see, shown once.
 
-- Read: what is staged for the active chat, by key; in private, also the open chat that it is from.
-- Kept: context that may be shown, and that no later reset hides in either chat; of insiders alone
-  where the prompt holds their words alone. No reader may be invited to the other chat.
+- Read: what is staged for the active chat, by key, and the chat that it is from. If that chat is
+  among the agent's chats that were read, its ten newest messages are read again, by key.
+- Kept: the newest messages, or else those that are staged, if they may be shown, and no later reset
+  hides them in either chat; of insiders alone where the prompt holds their words alone. No reader
+  may be invited to the other chat.
 - Order: oldest first. If there is no room for all messages, the oldest are left out.
 """
 
@@ -15,6 +17,17 @@ from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.interface.timeline import ago
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat
+from skein.interface.timeline import ago, attached
+from skein.models.chats.borrowed import (
+    MAX_CHARACTERS,
+    MAX_MESSAGES,
+    BorrowedContext,
+    BorrowedMessage,
+)
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.summary import Summary
+from skein.models.common.audience import may_show
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.provenance import EntryProvenance
@@ -22,6 +35,7 @@ from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.prompts import render
+from skein.services.chat_state.audience import audience_of
 from skein.services.common.quoting import quoted
 
 BORROWED_SHARE = 3  # borrowed context takes at most a third of the prompt
@@ -29,9 +43,15 @@ BORROWED_SHARE = 3  # borrowed context takes at most a third of the prompt
 
 @dataclass(frozen=True, slots=True)
 class BorrowedItems(SectionItems):
-    """The borrowed context of this activation, if it may be shown."""
+    """The borrowed context of this activation, if it may be shown.
+
+    Attributes:
+        context: The staging, with the messages as they are now if they could be read again.
+        newer: How many messages the other chat has after these, if the readers may know.
+    """
 
     context: BorrowedContext | None = None
+    newer: int = 0
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
@@ -42,17 +62,24 @@ class BorrowedItems(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the key of what is staged for the active chat.
+        """Return the keys of what is staged for the active chat, and of what it is from.
 
-        In private, the open chat that it is from is read, too: a reader may be invited to it now.
+        The other chat costs no call if the staging was read with the run. In private, an open one
+        is always read: a reader may be invited to it now.
         """
         run, chat = read.run, read.chat
         if chat is None:
             return ()
         staged = BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)
-        item = read.found.get(staged)
-        borrowed = BorrowedContext.from_item(item) if item is not None else None
-        if borrowed is None or read.readers.open or not borrowed.audience.open:
+        borrowed = _staged_in(read)
+        if borrowed is None:
+            return [staged]
+        source = _source_in(read, borrowed)
+        if source is not None:
+            first = max(1, source.last_seq - MAX_MESSAGES + 1)
+            seqs = range(first, source.last_seq + 1)
+            return [staged, *(Message.key_of(run.tenant, source.id, seq) for seq in seqs)]
+        if read.others and (read.readers.open or not borrowed.audience.open):
             return [staged]
         return [staged, Chat.key_of(run.tenant, borrowed.source_chat_id)]
 
@@ -62,25 +89,99 @@ class BorrowedItems(SectionItems):
 
         A reset counts both in the chat that borrowed and in the chat that the messages are from.
         """
-        items = [read.found[key] for key in cls.keys(read) if key in read.found]
-        if not items:
+        borrowed = _staged_in(read)
+        if borrowed is None:
             return cls()
-        borrowed = BorrowedContext.from_item(items[0])
-        if any(Chat.from_item(item).awaits(read.readers, read.now) for item in items[1:]):
+        item = read.found.get(Chat.key_of(read.run.tenant, borrowed.source_chat_id))
+        source = Chat.from_item(item) if item is not None else None
+        if source is not None and source.awaits(read.readers, read.now):
             return cls()
         involved = {borrowed.chat_id, borrowed.source_chat_id}
         chats = (own.chat for own in (*read.active, *read.others))
         sessions = [chat.session for chat in chats if chat.id in involved]
         resets = [session.reset_at for session in sessions if session is not None]
         hidden = any(at is not None and at > borrowed.created_at for at in resets)
-        kept = tuple(one for one in borrowed.messages if read.insiders.admit(_words_of([one])))
-        if hidden or not kept or not may_show(borrowed.audience, read.readers):
+        if hidden:
             return cls()
-        return cls(borrowed.model_copy(update={"messages": kept}))
+        newest = _read_again(read, borrowed)
+        if newest is None and not may_show(borrowed.audience, read.readers):
+            return cls()
+        context = newest or borrowed
+        kept = tuple(one for one in context.messages if read.insiders.admit(_words_of([one])))
+        if not kept:
+            return cls()
+        known = source is not None and may_show(source.readers, read.readers)
+        newer = source.last_seq - context.messages[-1].seq if source is not None and known else 0
+        return cls(
+            context.model_copy(update={"messages": kept}), newer=0 if newest is not None else newer
+        )
+
+    def holds_all_of(self, chat_id: str, summary: Summary) -> bool:
+        """Tell whether a chat's summary covers no other messages than these."""
+        context = self.context
+        if context is None or context.source_chat_id != chat_id:
+            return False
+        first, last = context.messages[0].seq, context.messages[-1].seq
+        return first <= summary.from_seq and summary.seq <= last
 
     def authors(self) -> Iterable[Authors]:
         """Return the people whose words the borrowed messages may hold."""
         return [_words_of(self.context.messages if self.context is not None else ())]
+
+
+def borrowed_message(message: Message, chat: Chat) -> BorrowedMessage:
+    """Return a message of another chat as borrowed context shows it."""
+    return BorrowedMessage(
+        seq=message.seq,
+        author=message.sender.name,
+        sender=message.sender.ref,
+        text=f"{message.text}{attached(message)}".strip()[:MAX_CHARACTERS],
+        authors=message.words.joined(chat.title_authors),
+    )
+
+
+def _staged_in(read: SectionReads) -> BorrowedContext | None:
+    """Return what is staged for the active chat."""
+    run, chat = read.run, read.chat
+    if chat is None:
+        return None
+    item = read.found.get(BorrowedContext.key_of(run.tenant, chat.id, run.agent_id))
+    return BorrowedContext.from_item(item) if item is not None else None
+
+
+def _source_in(read: SectionReads, borrowed: BorrowedContext) -> Chat | None:
+    """Return the chat of the borrowed messages, if the agent was found to be a member."""
+    others = (own.chat for own in read.others)
+    return next((chat for chat in others if chat.id == borrowed.source_chat_id), None)
+
+
+def _read_again(read: SectionReads, borrowed: BorrowedContext) -> BorrowedContext | None:
+    """Return the staging with the newest messages of its chat, if they may be shown."""
+    source = _source_in(read, borrowed)
+    if source is None:
+        return None
+    keys = list(BorrowedItems.keys(read))[1:]
+    items = (read.found[key] for key in keys if key in read.found)
+    messages = [
+        message
+        for message in (source.as_now(Message.from_item(item)) for item in items)
+        if message.conversational
+        and not message.words.by_rule
+        and not source.hides(message.seq, message.created_at, here=read.chat)
+    ]
+    if not messages:
+        return None
+    audience = audience_of(source, since_seq=messages[0].seq)
+    if not may_show(audience, read.readers):
+        return None
+    return borrowed.model_copy(
+        update={
+            "messages": tuple(borrowed_message(message, source) for message in messages),
+            "audience": audience,
+            "last_message_at": messages[-1].created_at,
+            "created_at": read.now,
+        }
+    )
 
 
 def _words_of(messages: Iterable[BorrowedMessage]) -> Authors:
@@ -89,9 +190,15 @@ def _words_of(messages: Iterable[BorrowedMessage]) -> Authors:
 
 def borrowed_context(given: SectionInput) -> Section | None:
     """Render the borrowed context of this activation; None if there is none."""
-    borrowed, names, counter = given.reading.of(BorrowedItems).context, given.names, given.counter
+    found, names, counter = given.reading.of(BorrowedItems), given.names, given.counter
+    borrowed = found.context
     if borrowed is None:
         return None
+    newer = {0: "", 1: " 1 newer one is not shown."}.get(
+        found.newer, f" {found.newer} newer ones are not shown."
+    )
+    read_at = ago(given.reading.now - borrowed.created_at)
+    note = render("borrowed_note", {"at": read_at, "newer": newer})
     entries = (_provenance(borrowed),)
     source = f"  from {name_of(given, borrowed.source_title, borrowed.source_chat_id)}"
     source += f", {ago(given.reading.now - borrowed.last_message_at)}"
@@ -102,7 +209,7 @@ def borrowed_context(given: SectionInput) -> Section | None:
 
     def without(oldest: int) -> Section:
         more = [f"  - and {oldest} more before that"] if oldest else []
-        head = ["BORROWED CONTEXT:", source, f"  {render('borrowed_note')}"]
+        head = ["BORROWED CONTEXT:", source, f"  {note}"]
         text = "\n".join([*head, *more, *quotes[oldest:]])
         size = counter.count(text + SEPARATOR)
         return Section("BORROWED CONTEXT", text, size, shorter, entries=entries)

@@ -151,14 +151,14 @@ def last_session(given: SectionInput) -> Section | None:
 def other_conversations(given: SectionInput) -> Section | None:
     """Render the agent summaries of its other chats; None if there are none.
 
-    A chat that LAST CONVERSATION or BORROWED CONTEXT shows is not repeated.
+    A chat that LAST CONVERSATION shows is not repeated, and neither is a summary of nothing but
+    messages that BORROWED CONTEXT shows.
     """
     reading, lines = given.reading, []
-    found, borrowed = reading.of(OtherSummaries), reading.of(BorrowedItems).context
-    elsewhere = {borrowed.source_chat_id} if borrowed is not None else set()
-    elsewhere |= {found.last_session.chat.id} if found.last_session is not None else set()
+    found, borrowed = reading.of(OtherSummaries), reading.of(BorrowedItems)
+    last = found.last_session.chat.id if found.last_session is not None else None
     for own, summary in found.chats:
-        if own.chat.id in elsewhere:
+        if own.chat.id == last or borrowed.holds_all_of(own.chat.id, summary):
             continue
         chat = own.chat.titled_for(reading.destination, known=summary.title)
         age = ago(reading.now - min(own.last_active_at, summary.at))

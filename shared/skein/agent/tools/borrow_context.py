@@ -1,10 +1,10 @@
 """The tool `borrow_context`, which shows another chat's last messages for one activation."""
 
+from skein.agent.sections.borrowed import borrowed_message
 from skein.agent.tools.chats import own_chat
 from skein.errors import Correctable, Failed
 from skein.interface.arguments import Id
 from skein.interface.history import words_of
-from skein.interface.timeline import attached
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, admitted
 from skein.models.chats.borrowed import (
@@ -15,6 +15,10 @@ from skein.models.chats.borrowed import (
 )
 from skein.models.chats.chat import Chat, Message
 from skein.models.visibility.ownership import effect_id
+from skein.models.chats.borrowed import MAX_MESSAGES, BorrowedContext
+from skein.models.chats.chat import Chat
+from skein.models.common.ownership import effect_id
+from skein.services.chat_state.audience import destination_of
 from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted
 from skein.services.visibility.audience import destination_of
@@ -45,7 +49,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
         staging=effect_id(call.effect),
         source_chat_id=chat.id,
         source_title=chat.display_title,
-        messages=tuple(_borrowed(each, chat) for each in messages),
+        messages=tuple(borrowed_message(each, chat) for each in messages),
         audience=audience,
         last_message_at=max(message.created_at for message in messages),
         created_at=call.clock.now(),
@@ -56,17 +60,6 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     return (
         f"nothing is shown yet: the {count} newest messages of {title} will be shown when you are "
         "next started here; to read them now, call read_messages"
-    )
-
-
-def _borrowed(message: Message, chat: Chat) -> BorrowedMessage:
-    """Return a message of another chat as it is shown here."""
-    return BorrowedMessage(
-        seq=message.seq,
-        author=message.sender.name,
-        sender=message.sender.ref,
-        text=f"{message.text}{attached(message)}".strip()[:MAX_CHARACTERS],
-        authors=message.words.joined(chat.title_authors),
     )
 
 
