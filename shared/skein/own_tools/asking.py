@@ -18,6 +18,8 @@ from skein.interface.tool import refusals_as_tool_errors
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import YES, Choice, Option
+from skein.models.chats.choice import CALL, YES, Choice, Option
+from skein.models.common.audience import NOBODY
 from skein.models.common.http import McpQuestion, McpReply
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.requested_call import AgreedCall, CallData, RequestedCall
@@ -164,7 +166,7 @@ class Approvals:
                 sent = self.questions.ask(
                     call.activation.claim,
                     question(),
-                    purpose="tool",
+                    purpose=CALL,
                     data=CallData(call=requested, asks=asks),
                     client_id=call.effect,
                     options=options,
@@ -284,7 +286,7 @@ class Approvals:
 def _agreed_in(choice: Choice) -> AgreedCall | None:
     """Return the call that an answered choice leads to; None after a no."""
     option = choice.answer.option if choice.answer is not None else None
-    if choice.purpose != "tool" or option is None:
+    if choice.purpose != CALL or option is None:
         return None
     data, reply = CallData.from_item(choice.data), None
     if data.asks is not None:

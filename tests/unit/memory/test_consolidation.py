@@ -386,14 +386,16 @@ def test_keywords_and_notices_are_nobodys_words() -> None:
     assert world.membership(COACH).consolidated_seq == 2
 
 
-def test_transcript_has_questions_of_agents_and_none_of_skein() -> None:
+def test_transcript_has_questions_that_are_answered_in_the_talk_and_none_of_skein() -> None:
     world = group()
     ask(world)
     answer(world, 1)
+    ask(world, client_id="tool", purpose="tool", question="Book a table?")
     ask(world, client_id="own", purpose="consent", question="May I post it?")
     quiet(world)
     transcript = world.model.memory_requests[0].messages[1].content
     assert "Shall I book it?" in transcript
+    assert "Book a table?" in transcript
     assert "May I post it?" not in transcript
 
 

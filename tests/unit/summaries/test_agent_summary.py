@@ -15,6 +15,7 @@ from skein.models.outbox.jobs import SummaryJob
 from skein.models.visibility.audience import Audience
 from skein.models.visibility.provenance import Authors
 from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.choices import ask
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 COOLDOWN = 300
@@ -69,6 +70,16 @@ def test_two_messages_make_a_note_in_the_agents_own_terms() -> None:
     said = "- [Wed 2026-02-18 12:00] Husam:"
     assert f"{said} I want to run\n{said} Which shoes?" in asked
     assert world.model.summary_requests[0].model == "gpt-4.1-nano"
+
+
+@pytest.mark.parametrize("purpose", ["question", "tool"])
+def test_note_and_chat_summary_see_the_question_of_an_answer(purpose: str) -> None:
+    world = _world()
+    ask(world, purpose=purpose, question="Book a table for two?")
+    _talk(world, "Yes", "Thanks")
+    requests = world.model.summary_requests
+    assert requests
+    assert all("Book a table for two?" in one.messages[1].content for one in requests)
 
 
 def test_one_message_makes_none_and_costs_nothing() -> None:

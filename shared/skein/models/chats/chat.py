@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from skein.channels.registry import kind_named
 from skein.errors import Unprocessable
-from skein.models.chats.choice import QUESTION, Choice, Invited
+from skein.models.chats.choice import IN_TALK, Choice, Invited
 from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.outreach import ChatOutreach
@@ -561,9 +561,9 @@ class Message(Stored):
 
     @property
     def conversational(self) -> bool:
-        """Whether people and agents talk with it: a text, or a question of an agent's own."""
+        """Whether people and agents talk with it: a text, or a question that a text answers."""
         if self.kind == "choice":
-            return self.choice is not None and self.choice.purpose == QUESTION
+            return self.choice is not None and self.choice.purpose in IN_TALK
         return self.kind in {"text", "team"}
 
     @property

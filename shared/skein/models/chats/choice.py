@@ -14,6 +14,10 @@ from skein.models.visibility.audience import Audience
 
 QUESTION = "question"
 """The purpose of an agent's own question; with any other, Skein asks."""
+CALL = "tool"
+"""The purpose of a question whether to call a tool of the tenant."""
+IN_TALK = frozenset({QUESTION, CALL})
+"""The purposes whose answers start the agent: question and answer are part of the talk."""
 CONSENT = "consent"
 INVITATION = "invitation"
 
