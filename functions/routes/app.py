@@ -601,11 +601,18 @@ def _unfit(error: RequestValidationError) -> Response[str]:
     reasons = [
         {
             "where": [str(part) for part in reason["loc"]],
-            "why": reason["msg"].removeprefix("Value error, "),  # pydantic adds it
+            "why": _why(reason["type"], reason["msg"]),
         }
         for reason in error.errors()[:MAX_REASONS]
     ]
     return _answer(Unprocessable("some values are invalid", details={"reasons": reasons}))
+
+
+def _why(kind: str, words: str) -> str:
+    """Return pydantic's words for a reason in those of JSON, which has lists and no tuples."""
+    if kind == "tuple_type":
+        return "Input should be a valid list"
+    return words.removeprefix("Value error, ")  # pydantic adds it
 
 
 def _unexpected(error: Exception) -> Response[str]:

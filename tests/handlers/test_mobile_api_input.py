@@ -61,6 +61,12 @@ def test_values_that_do_not_fit_are_422_and_store_nothing(
     assert world.texts() == []
 
 
+def test_reason_of_a_value_that_is_no_list_names_a_list(husam: Client) -> None:
+    answer = husam.post("/v1/chats", {"title": "A", "members": "usr_ahmad"})
+    reasons = answer.body["error"]["details"]["reasons"]
+    assert {"where": ["body", "members"], "why": "Input should be a valid list"} in reasons
+
+
 def test_the_reasons_say_where_and_why_but_not_what(husam: Client) -> None:
     answer = husam.post(MESSAGES, {"text": "secret" * 5_000, "client_id": "1"})
     [reason] = answer.body["details"]["reasons"]

@@ -58,6 +58,7 @@ OTHER = re.compile(rf"  - (?P<title>{QUOTED})(?: \(id: (?P<id>{ID})\))?, {AGE}: 
 SOURCE = re.compile(rf"  from (?P<title>{QUOTED})(?: \(id: (?P<id>{ID})\))?, {AGE}")
 SPEAKER = rf"(?:{CALLED}|You)"
 LISTED = rf"{SPEAKER}(?:, {SPEAKER})*(?: and {SPEAKER})?"
+NAMED = rf"{SPEAKER}(?: \(not started\))?"
 TOLD = rf"{CALLED} \(msg:\d+(?:, msg:\d+)*\)"
 SENTENCES = [
     re.compile(sentence)
@@ -65,10 +66,11 @@ SENTENCES = [
         (
             rf"(?P<who>{SPEAKER}) wrote (?:the message below|msg:(?P<seq>\d+)) "
             rf"in (?P<title>{QUOTED})(?: in reply to your msg:\d+)?"
-            rf"(?: and named {LISTED}(?:, not you)?)?\."
+            rf"(?: and named {NAMED}(?:, {NAMED})*(?: and {NAMED})?(?:, not you)?)?\."
         ),
         rf"(?P<waits>{CALLED}) waits for a reply\.",
         rf"The same message also started {LISTED}\.",
+        r"Chain depth \d+ of \d+(?:: your messages start no other agent)?\.",
         r"You have not answered the last \d+ messages yet\.",
         (
             rf"{TOLD}(?:, {TOLD})*(?: and {TOLD})? (?:named|addressed) you; "

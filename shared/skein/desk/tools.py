@@ -37,7 +37,7 @@ def ask_a_person(
         Field(description="For the person who takes over: the matter, and what was tried."),
     ],
 ) -> str:
-    """Ask for a person of the team to take over, if people want one or you cannot help."""
+    """Ask for a person of the team, if people want one or you cannot help. They are told of it."""
     run, shown = call.activation.run, call.reading.chat
     chat_id = call.target(None)
     if shown is None or chat_id != shown.id:

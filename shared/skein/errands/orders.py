@@ -272,7 +272,8 @@ def text_for_times(topic: str, wish: MeetingWish, asker: NamedMember) -> str:
     first, last = wish.earliest.astimezone(zone), wish.latest.astimezone(zone)
     span = f"{wish.minutes} minutes, {first:%a %d %b %H:%M} to {last:%a %d %b %H:%M}, {wish.zone}"
     return (
-        f"{plain_name(asker)} looks for a time for {in_quotes(topic)} ({span}). When can you? "
+        f"{plain_name(asker)} looks for a time for {in_quotes(topic)} ({span}). "
+        "Which days and hours suit you? "
         "The group learns only a time that suits all."
     )
 

@@ -285,6 +285,14 @@ class Reading:
         return own or self.agent.time_zone
 
     @property
+    def knows_zone(self) -> bool:
+        """Whether the time zone is that of the person, or one that an operator chose."""
+        person = self.person
+        return self.agent.time_zone != "UTC" or (
+            person is not None and zone_of_person(person) is not None
+        )
+
+    @property
     def entries_zone(self) -> ZoneInfo:
         """The time zone of the history's entries."""
         return zone_of_entries(self.person, self.agent.time_zone)

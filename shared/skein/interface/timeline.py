@@ -132,7 +132,7 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     if message.kind == "deleted":
         words = MESSAGE_DELETED
     details = []
-    if message.seq in context.referred:
+    if message.seq in context.referred and message.kind != "deleted":
         at = message.created_at.astimezone(context.zone)
         details.append(f"msg:{message.seq} {at:%Y-%m-%d %H:%M %Z}")
     if message.reply_to is not None and message.reply_to in context.referred:

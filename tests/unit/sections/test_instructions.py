@@ -1,9 +1,12 @@
 """The instructions of a prompt."""
 
+import pytest
+
 from skein.models.common.address import Route, phone_address
 from skein.models.common.person_names import tagged
 from skein.models.common.storage import Put
 from skein.models.directory.line import Line
+from skein.models.directory.user import User
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.routes import sms_route
@@ -30,6 +33,26 @@ def test_instructions_on_sms_name_the_channel_and_the_length() -> None:
     assert "SMS" in text
     assert "Markdown" in text
     assert "480 characters" in text
+
+
+@pytest.mark.parametrize(
+    ("agent_zone", "phone", "known"),
+    [("UTC", "+14155550123", False), ("UTC", "+4915112345678", True), ("Asia/Amman", PHONE, True)],
+)
+def test_instructions_on_sms_ask_for_relative_times_if_the_zone_is_unknown(
+    agent_zone: str, phone: str, *, known: bool
+) -> None:
+    world = texting()
+    world.agent(time_zone=agent_zone)
+    user = User(
+        tenant=TENANT,
+        id=person().id,
+        name="Husam",
+        addresses=(phone_address(phone),),
+        created_at=NOON,
+    )
+    world.table.write(Put(user.key, user.to_item()))
+    assert ("time zone is unknown" in instructions(world)) is not known
 
 
 def test_instructions_in_the_app_do_not_mention_sms() -> None:

@@ -14,12 +14,12 @@ from tests.support.routes import sms_route
 HUSAM, COACH, LEDGER = person(), bot(), bot("agt_b", "Ledger")
 
 
-def _told(text: str, sender: Any = HUSAM, **message: Any) -> list[str]:
+def _told(text: str, sender: Any = HUSAM, *, respond: str = "every", **message: Any) -> list[str]:
     """The trigger of Coach's run, in a group with Ledger after a message of Coach's."""
     world = World()
     for agent in (COACH, LEDGER):
         world.agent(agent.id, agent.name, history_format="timeline", reply_mode="tools")
-    world.chat(HUSAM, COACH, LEDGER)
+    world.chat(HUSAM, COACH, LEDGER, respond=respond)
     world.post("I can help", COACH, depth=9)
     world.drain()
     world.post(text, sender, **message)
@@ -45,6 +45,11 @@ def test_trigger_states_who_is_named() -> None:
     assert _told("Coach and Ledger?")[0].endswith(" and named you and Ledger.")
 
 
+def test_trigger_states_a_named_agent_that_was_not_started() -> None:
+    told = _told("@Coach, can we pay? Ask Ledger.", respond="mention")
+    assert told == ['Husam wrote msg:2 in "Project Alpha" and named you and Ledger (not started).']
+
+
 def test_trigger_states_a_reply_to_the_agents_own_message() -> None:
     assert _told("Please do", reply_to=1)[0] == (
         'Husam wrote msg:2 in "Project Alpha" in reply to your msg:1.'
@@ -52,9 +57,9 @@ def test_trigger_states_a_reply_to_the_agents_own_message() -> None:
 
 
 def test_trigger_states_a_waiting_agent_and_no_waiting_person() -> None:
-    waits = _told("Is it safe?", LEDGER, expects_reply=True, depth=1)
+    waits = _told("Is it safe?", LEDGER, expects_reply=True)
     assert waits == ['Ledger wrote msg:2 in "Project Alpha".', "Ledger waits for a reply."]
-    assert _told("It is safe.", LEDGER, depth=1) == ['Ledger wrote msg:2 in "Project Alpha".']
+    assert _told("It is safe.", LEDGER) == ['Ledger wrote msg:2 in "Project Alpha".']
 
 
 # ---------------------------------------------------------------------- a wait elsewhere

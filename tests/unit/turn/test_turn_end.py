@@ -139,6 +139,12 @@ def test_argument_continue_is_explained_where_tools_show_it(*, in_text: bool) ->
     assert (f"{CONTINUE}: true" in request.messages[0].content) == shown
 
 
+def test_find_time_is_offered_in_groups_alone() -> None:
+    for world, offered in ((told(END), False), (asked(END, HUSAM, ANN), True)):
+        names = {tool.name for tool in world.model.requests[0].tools}
+        assert ("find_time" in names) is offered
+
+
 def test_silence_beside_calls_that_save_ends_the_run() -> None:
     world = told(calls(SAVES, text="[silence]"))
     run, _ = the_end(world)

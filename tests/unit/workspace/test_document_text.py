@@ -52,7 +52,7 @@ def test_a_long_document_says_how_much_of_it_is_missing() -> None:
         "[cut: 2,345 of 12,345 characters are missing; read on with read_document, offset 10000]"
     )
     *_, from_there, rest = document_text(document(text), offset=SHOWN_CHARACTERS).splitlines()
-    assert from_there == "[from character 10,000 on]"
+    assert from_there == "[from character 10,000 on, within a line]"
     assert rest == "| " + "x" * 2_345
 
 

@@ -184,6 +184,19 @@ def test_document_search_has_no_second_page() -> None:
     assert told(world) == [("correctable", "error: after: a search has only one page")]
 
 
+def test_a_part_of_a_document_ends_after_a_line_and_the_next_one_begins_outside_of_it() -> None:
+    line = "x" * 99 + "\n"
+    head = "y" * 50 + "\n"
+    world = talking(
+        does("read_document", name="long"),
+        does("read_document", name="long", offset=len(head) + 99 * len(line)),
+    )
+    given_document(world, OWN, "long", head + line * 101)
+    first, second = told(world)
+    assert first[1].endswith("read on with read_document, offset 9951]")
+    assert second[1].split("\n")[1:] == ["[from character 9,951 on]", *[f"| {'x' * 99}"] * 2]
+
+
 def test_a_long_document_is_read_on_from_where_it_was_cut() -> None:
     world = talking(
         does("read_document", name="long"),
@@ -197,7 +210,7 @@ def test_a_long_document_is_read_on_from_where_it_was_cut() -> None:
     )
     assert second == (
         "done",
-        "=== long (v1) ===\n[from character 10,000 on]\n| the e",
+        "=== long (v1) ===\n[from character 10,000 on, within a line]\n| the e",
     )
     assert third == ("correctable", "error: it has 10,005 characters")
 

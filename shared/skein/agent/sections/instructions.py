@@ -42,6 +42,8 @@ def _parts(given: SectionInput) -> Iterator[str]:
     if reading.channel.style is not None:
         characters = str(reading.channel.characters(reading.config.effective))
         yield render(reading.channel.style, {"characters": characters})
+        if not group and not reading.knows_zone:
+            yield render("instructions_unknown_zone")
     yield from _format(given, group=group)
     yield render("instructions_unchanged")
     if reading.chat is not None and any(split_tag(each.name)[1] for each in reading.chat.roster):

@@ -187,6 +187,10 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     roster = home.roster if reading.chat is home else ()
     agents = [each for each in roster if each.kind == "agent" and each.ref != names.agent]
     asked = [each for each in agents if names_member(message, each)]
+    others = [
+        names[each] + (" (not started)" if message.runs and each.id not in message.runs else "")
+        for each in asked
+    ]
     replied = any(
         one.seq == message.reply_to and one.sender.ref == names.agent
         for one in reading.of(History).messages
@@ -194,9 +198,9 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     if replied:
         sentence += f" in reply to your msg:{message.reply_to}"
     if home.kind == "group" and names_member(message, reading.agent.as_member):
-        sentence += f" and named {_listed(['you', *(names[each] for each in asked)])}"
+        sentence += f" and named {_listed(['you', *others])}"
     elif asked and not replied:
-        sentence += f" and named {_listed([names[each] for each in asked])}, not you"
+        sentence += f" and named {_listed(others)}, not you"
     lines = [f"{sentence}."]
     own = message.sender.ref == names.agent
     if message.sender.kind == "agent" and message.expects_reply and not own:

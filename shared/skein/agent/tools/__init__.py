@@ -108,6 +108,7 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
     not offered if each other chat has readers who may not see this one, and no person to ask.
+    `find_time` is offered in groups alone, whose people it asks.
     `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
     is the way to say nothing. No tool shows `continue`, which instructions for text do not explain.
     A tool that needs an id is offered if the prompt shows such an id, or
@@ -119,7 +120,12 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
 
 def _built_in(reading: Reading) -> tuple[Tool, ...]:
     """Return the built-in tools that the model is offered."""
-    tools = [each for each in enabled(reading.agent.enabled_tools) if _has_ids(each.name, reading)]
+    group = reading.chat is not None and reading.chat.kind == "group"
+    tools = [
+        each
+        for each in enabled(reading.agent.enabled_tools)
+        if _has_ids(each.name, reading) and (group or each.name != errands.find_time.name)
+    ]
     in_text = reading.chat is not None and speaks_in_text(reading)
     asks = bool(askable_elsewhere(reading))
     files = may_send_files(reading)

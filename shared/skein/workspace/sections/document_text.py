@@ -57,13 +57,19 @@ def document_text(
 
 
 def part_of_text(head: str, text: str, *, characters: int, offset: int) -> str:
-    """Render a part of a text behind bars, after its head; see `document_text`."""
-    whole = len(text)
-    shown = text[offset : offset + characters]
-    end = offset + len(shown)
+    """Render a part of a text behind bars, after its head; see `document_text`.
+
+    A part ends after a line, unless that would halve it, so that the next one begins outside of it.
+    """
+    whole, end = len(text), min(offset + characters, len(text))
+    if end < whole:
+        after_line = text.rfind("\n", offset, end) + 1
+        end = after_line if after_line - offset > characters // 2 else end
+    shown = text[offset:end]
     lines = [head]
     if offset:
-        lines.append(f"[from character {offset:,} on]")
+        inside = ", within a line" if text[offset - 1 : offset] not in {"", "\n"} else ""
+        lines.append(f"[from character {offset:,} on{inside}]")
     lines += [f"| {_seen(line)}".rstrip() for line in shown.splitlines()]
     if end < whole:
         lines.append(
