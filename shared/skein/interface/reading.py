@@ -17,12 +17,7 @@ from skein.channels.registry import channel_named, first_channel_of
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.base import NamedMember
-from skein.models.common.agent_item import AgentItem
-from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import Readers
-from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key, Query
 from skein.models.config.overrides import StackSettings

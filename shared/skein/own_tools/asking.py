@@ -17,9 +17,7 @@ from skein.interface.reading import Reading
 from skein.interface.tool import refusals_as_tool_errors
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Message
-from skein.models.chats.choice import YES, Choice, Option
 from skein.models.chats.choice import CALL, YES, Choice, Option
-from skein.models.common.audience import NOBODY
 from skein.models.common.http import McpQuestion, McpReply
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.requested_call import AgreedCall, CallData, RequestedCall

@@ -15,8 +15,6 @@ from skein.models.visibility.audience import OPEN, Audience
 from skein.models.visibility.ownership import Owner
 from skein.models.visibility.provenance import MANY, Authors, MadeFrom
 from skein.recall.preview import RecallPreview
-from tests.support.agents import AHMAD, COACH, END, HUSAM, asked_by_service, settle, stage, the_run
-from skein.sharing.preview import RecallPreview
 from tests.support.agents import (
     AHMAD,
     COACH,

@@ -8,12 +8,11 @@ from skein.errors import ModelRejected
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Media
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import OPEN, Audience
-from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Page, Query, Update
 from skein.models.runs.completion import ModelRequest
-from skein.models.visibility.audience import Audience
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.provenance import NO_AUTHORS
 from tests.support.agents import (
     AHMAD,
     ASKED_AGAIN,

@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from skein.agent.sections.your_chats import name_of
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import SEPARATOR, Section, SectionInput
-from skein.interface.timeline import ago
-from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
-from skein.models.chats.chat import Chat
 from skein.interface.timeline import ago, attached
 from skein.models.chats.borrowed import (
     MAX_CHARACTERS,
@@ -26,8 +23,6 @@ from skein.models.chats.borrowed import (
 )
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.summary import Summary
-from skein.models.common.audience import may_show
-from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.provenance import EntryProvenance
@@ -35,8 +30,8 @@ from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.prompts import render
-from skein.services.chat_state.audience import audience_of
 from skein.services.common.quoting import quoted
+from skein.services.visibility.audience import audience_of
 
 BORROWED_SHARE = 3  # borrowed context takes at most a third of the prompt
 

@@ -6,7 +6,6 @@ from textwrap import indent
 from skein.agent.sections.your_chats import askable_elsewhere, listed_elsewhere
 from skein.interface.section import Section, SectionInput, prose
 from skein.interface.tool import CONTINUE
-from skein.models.common.audience import may_show
 from skein.models.common.person_names import split_tag
 from skein.models.visibility.audience import may_show
 from skein.prompts import render

@@ -8,17 +8,11 @@ from skein.interface.history import words_of
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, admitted
 from skein.models.chats.borrowed import (
-    MAX_CHARACTERS,
     MAX_MESSAGES,
     BorrowedContext,
-    BorrowedMessage,
 )
-from skein.models.chats.chat import Chat, Message
-from skein.models.visibility.ownership import effect_id
-from skein.models.chats.borrowed import MAX_MESSAGES, BorrowedContext
 from skein.models.chats.chat import Chat
-from skein.models.common.ownership import effect_id
-from skein.services.chat_state.audience import destination_of
+from skein.models.visibility.ownership import effect_id
 from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted
 from skein.services.visibility.audience import destination_of
