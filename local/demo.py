@@ -1,5 +1,6 @@
 """Demo agent and line, created at the first start for the README's first example."""
 
+from local.model.small_answer import DEMO_AGENT
 from skein.bootstrap.wiring import App
 from skein.errors import NotFound
 from skein.models.api.directory import NewAgent, NewLine
@@ -10,7 +11,7 @@ from skein.services.directory.lines import Lines
 TENANT = "demo"
 LINE = "+15005550006"
 CHANNELS = ("sms", "whatsapp")
-NAME = "Coach"
+NAME = DEMO_AGENT
 DESCRIPTION = "Gives advice on fitness"
 SYSTEM_PROMPT = (
     "You are Coach, a friendly fitness coach who answers text messages. "

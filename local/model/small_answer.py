@@ -2,22 +2,27 @@
 
 The model makes things up. Rules remove the sentences that it cannot know to be true: times, plans,
 what others said, and what it could do besides writing. Messages that ask for such things, small
-talk and symptoms get fixed answers.
+talk and symptoms get fixed answers from the demo agent. Other agents have rules of their own,
+which a fixed answer would ignore.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from skein.channels.segments import segment_count
 
 MAX_SEGMENTS = 2
 MAX_SENTENCES = 2
 
+DEMO_AGENT = "Coach"
 GYM_TOOL = "gym_hours"  # of the demo; the model cannot call tools by itself
 DESK_TOOL = "ask_a_person"
 # What it cannot answer, this model says in one sentence. Skein can do more with a better model.
 CANNOT_KNOW = "The small model of this demo can't tell: set OPENAI_API_KEY for one that can."
-CANNOT_DO = "That takes a better model than the small one of this demo: set OPENAI_API_KEY."
+CANNOT_DO = "I have no tool for that."
+TOOL_OFF = "I can't do that: the tool {tool} is off."
+TOOL_UNUSED = "I may do that with the tool {tool}, but the small model of this demo can't call it."
+MY_RULE = "My instructions for this: {rule}"
 CAN_DO = "Ask me something short! With OPENAI_API_KEY set, I also remember, plan and use tools."
 SEES_NOTHING = (
     "Thanks for the picture! The small model of this demo can't see it: set OPENAI_API_KEY for one "
@@ -122,7 +127,11 @@ PERSON = (
     re.compile(r"\b(?:[Dd]id|[Dd]oes|[Hh]as|[Hh]ad|[Ww]ill) (?!I\b)[A-Z]\w+.*\?"),
     re.compile(r"\b(?:[Ww]hy|[Hh]ow|[Ww]here|[Ww]hen) (?:is|was) (?!I\b)[A-Z]\w+.*\?"),
 )
-# Requests for what the model cannot do. The model is not asked.
+# Requests for what takes a tool. The model is not asked.
+PLANNING = _patterns(
+    r"\b(?:remind|wake) me\b", r"\b(?:remind|wake|schedule)\b.*\b(?:me|us|at|on|in)\b"
+)
+ASKING = _patterns(r"\b(?:tell|ask|text|message) (?:my|our|him|her|them)\b")
 UNDOABLE = _patterns(
     rf"\b(?:can|could|will|would) you (?:please )?(?:also )?{ERRAND}\b",
     rf"^(?:please )?{ERRAND} (?!is\b|was\b)",
@@ -136,6 +145,15 @@ WANTS_PERSON = _patterns(
     rf"\b(?:want|like|need|prefer|let me|can i|could i|may i|please)\b.*"
     rf"\b(?:talk|speak|write|chat) (?:to|with) {SOMEBODY}\b",
     rf"^(?:(?:please )?(?:get|give) me |i (?:want|need) )?{SOMEBODY}(?:,? please)?\W*$",
+)
+NEEDED_TOOLS = (
+    (PLANNING, "set_plan"),
+    (WANTS_PERSON, DESK_TOOL),
+    (ASKING, "ask_someone"),
+)
+# An agent's own rule for emergencies: a sentence of its system prompt.
+EMERGENCY_RULE = re.compile(
+    r"\b(?:emergenc\w+|ambulance|suicid\w*|chest pain|in danger|112|911|999)\b", re.IGNORECASE
 )
 # Requests for the last picture of the chat.
 WANTS_PICTURE = _patterns(
@@ -190,12 +208,42 @@ def wants_person(question: str) -> bool:
     return any(pattern.search(text) for pattern in WANTS_PERSON)
 
 
+def refusal(question: str, offered: Collection[str]) -> str | None:
+    """Return why the agent cannot do what a message asks for; None if it asks for no deed.
+
+    Args:
+        offered: The names of the tools that the agent may call.
+    """
+    text = question.translate(PLAIN)
+    for patterns, tool in NEEDED_TOOLS:
+        if any(pattern.search(text) for pattern in patterns):
+            return (TOOL_UNUSED if tool in offered else TOOL_OFF).format(tool=tool)
+    return CANNOT_DO if any(pattern.search(text) for pattern in UNDOABLE) else None
+
+
+def emergency_rule(question: str, character: str) -> str | None:
+    """Return the agent's own rule for a message about illness, pain or danger; None without one.
+
+    Args:
+        character: The agent's system prompt, on one line.
+    """
+    text = question.translate(PLAIN)
+    if not any(pattern.search(text) for pattern in HEALTH):
+        return None
+    rules = filter(EMERGENCY_RULE.search, _sentences(character, whole=True))
+    found = next(rules, None)
+    return MY_RULE.format(rule=found) if found is not None else None
+
+
 def known_answer(question: str, *, name: str) -> str | None:
-    """Return the fixed answer to a message that the model must not answer; None for any other.
+    """Return the demo agent's fixed answer to a message; None for any other message or agent.
 
     Args:
         question: The message to answer.
+        name: The name of the agent.
     """
+    if name != DEMO_AGENT:
+        return None
     text = question.translate(PLAIN)
     letters = [character for character in text if character.isalpha()]
     if sum(map(str.isascii, letters)) * 2 < len(letters):
@@ -204,7 +252,6 @@ def known_answer(question: str, *, name: str) -> str | None:
         if pattern.fullmatch(text):
             return answer.format(name=name)
     for patterns, answer in (
-        (UNDOABLE, CANNOT_DO),
         (UNKNOWABLE, CANNOT_KNOW),
         (PERSON, CANNOT_KNOW),
         (HEALTH, SEE_A_DOCTOR),

@@ -14,8 +14,10 @@ from local.model.small_answer import (
     PICTURE_BACK,
     READS_NOTHING,
     SEES_NOTHING,
+    emergency_rule,
     gym_day,
     known_answer,
+    refusal,
     shaped,
     wants_person,
     wants_picture,
@@ -81,7 +83,9 @@ class SmallModel:
             return self._spoken(request, conversation, looked_up["text"], None)
         if acted or (question is None and due is None):
             return self._completion({"content": NO_REPLY}, None)
-        text, used = (f"{DUE} {due}", None) if due else self._said(conversation, question or "")
+        text, used = (
+            (f"{DUE} {due}", None) if due else self._said(request, conversation, question or "")
+        )
         return self._spoken(request, conversation, text, used)
 
     def _spoken(
@@ -95,13 +99,19 @@ class SmallModel:
             return self._completion({"content": None, "tool_calls": [_call(SEND, text=text)]}, used)
         return self._completion({"content": text}, used)
 
-    def _said(self, conversation: Conversation, question: str) -> tuple[str, Continuation | None]:
+    def _said(
+        self, request: Mapping[str, Any], conversation: Conversation, question: str
+    ) -> tuple[str, Continuation | None]:
         last = conversation.last
         if wants_picture(question):
             return NO_PICTURE, None
         if last is not None and (last.pictures or last.file):
             return SEES_NOTHING if last.pictures else READS_NOTHING, None
-        known = known_answer(question, name=conversation.name)
+        known = (
+            emergency_rule(question, conversation.character)
+            or refusal(question, _offered(request))
+            or known_answer(question, name=conversation.name)
+        )
         if known is not None:
             return known, None
         continuation = self._continued(conversation.prompt)
@@ -189,8 +199,11 @@ def _emptiest(schema: Mapping[str, Any]) -> Any:
 
 
 def _offers(request: Mapping[str, Any], tool: str) -> bool:
-    offered = request.get("tools") or ()
-    return any(one.get("function", {}).get("name") == tool for one in offered)
+    return tool in _offered(request)
+
+
+def _offered(request: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(one.get("function", {}).get("name") for one in request.get("tools") or ())
 
 
 def _call(tool: str, **arguments: str | list[str]) -> dict[str, Any]:

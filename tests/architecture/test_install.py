@@ -76,3 +76,15 @@ def test_pip_of_an_active_environment_is_that_of_its_base(monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "base_prefix", "/nowhere")
     with pytest.raises(packages.InstallError, match="has no pip"):
         packages.pip()
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("Collecting pydantic==2.1 (from -r run.txt (line 3))", "downloading pydantic 2.1"),
+        ("Installing collected packages: httpx, pydantic", "unpacking 2 packages"),
+        ("  Using cached pydantic-2.1-py3-none-any.whl (1 kB)", None),
+    ],
+)
+def test_long_steps_of_an_installation_are_named(line: str, step: str | None) -> None:
+    assert packages.step_of(line) == step

@@ -15,7 +15,11 @@ from local.model.small_answer import (
     ENGLISH_ONLY,
     MAX_SEGMENTS,
     SEE_A_DOCTOR,
+    TOOL_OFF,
+    TOOL_UNUSED,
+    emergency_rule,
     known_answer,
+    refusal,
     shaped,
     wants_person,
 )
@@ -109,7 +113,7 @@ def test_advice_is_kept(advice: str) -> None:
     assert shaped(advice, whole=True, name="Coach") == advice
 
 
-@pytest.mark.parametrize("answer", [CANNOT_KNOW, CANNOT_DO, CANNOT_SAY, ENGLISH_ONLY])
+@pytest.mark.parametrize("answer", [CANNOT_KNOW, CANNOT_SAY, ENGLISH_ONLY])
 def test_what_it_cannot_answer_is_said_in_one_sentence_that_names_the_key(answer: str) -> None:
     assert "OPENAI_API_KEY" in answer
     assert len(re.findall(r"[.!?]", answer)) == 1
@@ -132,11 +136,6 @@ def test_what_it_cannot_answer_is_said_in_one_sentence_that_names_the_key(answer
         ("Why did Maya skip last week?", CANNOT_KNOW),
         ("How is Maya?", CANNOT_KNOW),
         ("was she sick?", CANNOT_KNOW),
-        ("Can you book a gym for me tomorrow at 6?", CANNOT_DO),
-        ("Remind me at nine", CANNOT_DO),
-        ("I want to speak to a human", CANNOT_DO),
-        ("Please call my doctor", CANNOT_DO),
-        ("tell him that I am late", CANNOT_DO),
         ("My knee hurts after squats. What should I do?", SEE_A_DOCTOR),
         ("I have chest pain", SEE_A_DOCTOR),
         ("I ate a whole pizza and feel bad", BE_KIND),
@@ -160,6 +159,39 @@ def test_message_for_which_the_model_is_not_asked_gets_a_fixed_answer(
     question: str, answer: str
 ) -> None:
     assert known_answer(question, name="Coach") == answer
+    assert known_answer(question, name="Mira") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("Remind me at nine", "set_plan"),
+        ("Can you remind me on Monday at 9?", "set_plan"),
+        ("I want to speak to a human", "ask_a_person"),
+        ("tell him that I am late", "ask_someone"),
+        ("Can you book a gym for me tomorrow at 6?", None),
+        ("Please call my doctor", None),
+    ],
+)
+def test_refusal_names_the_tool_that_is_off(question: str, tool: str | None) -> None:
+    off = TOOL_OFF.format(tool=tool) if tool else CANNOT_DO
+    on = TOOL_UNUSED.format(tool=tool) if tool else CANNOT_DO
+    assert refusal(question, ()) == off
+    assert refusal(question, (tool or "",)) == on
+    assert "OPENAI_API_KEY" not in off + on
+
+
+@pytest.mark.parametrize(
+    ("character", "rule"),
+    [
+        ("You are Mira. If it is an emergency, say: call 112. Be short.", "call 112"),
+        ("You are Mira. Be short.", None),
+    ],
+)
+def test_rule_of_the_agent_answers_an_emergency(character: str, rule: str | None) -> None:
+    said = emergency_rule("I have chest pain", character)
+    assert (rule in said) if rule and said else said is rule
+    assert emergency_rule("Are you open on Sunday?", character) is None
 
 
 @pytest.mark.parametrize(
@@ -180,6 +212,7 @@ def test_message_for_which_the_model_is_not_asked_gets_a_fixed_answer(
 )
 def test_question_that_the_model_may_answer_has_no_fixed_answer(question: str) -> None:
     assert known_answer(question, name="Coach") is None
+    assert refusal(question, ()) is None
 
 
 def test_examples_of_the_prompt_have_no_names() -> None:

@@ -45,8 +45,23 @@ def test_question_is_continued_and_shaped() -> None:
 
 
 def test_fixed_answer_asks_no_model() -> None:
-    answer = model().complete({"messages": [{"role": "user", "content": "What time is it?"}]})
+    coach = 'IDENTITY:\n  name: "Coach"\n\nYou are Coach.\n\nINSTRUCTIONS:\n'
+    messages = [
+        {"role": "system", "content": coach},
+        {"role": "user", "content": "What time is it?"},
+    ]
+    answer = model().complete({"messages": messages})
     assert "set OPENAI_API_KEY" in message_of(answer)["content"]
+    assert not PROMPTS
+
+
+def test_rule_of_an_agent_comes_before_the_model() -> None:
+    rule = "In an emergency, say that they must call 112."
+    messages = [
+        {"role": "system", "content": f"You are Mira. {rule} Be kind."},
+        {"role": "user", "content": "I have chest pain"},
+    ]
+    assert rule in message_of(model().complete({"messages": messages}))["content"]
     assert not PROMPTS
 
 

@@ -55,16 +55,34 @@ def install(environment: Path, requirements: Path, stamp: Path) -> None:
     Raises:
         InstallError: pip failed.
     """
-    print(f"setup: {requirements.name} into {environment.name}, within a minute", flush=True)
+    print(f"setup: creating {environment.name}", flush=True)
     python = make_environment(environment)
+    print(f"setup: installing {requirements.name}", flush=True)
     # The list is complete and hashed, so pip resolves nothing. Python compiles a module at its
     # first import, which takes half of the space and time of compiling all.
-    run_pip(
-        *("-qq", "--python", str(python)),  # errors only
-        *("install", "--no-deps", "--require-hashes", "--no-compile"),
+    command = (
+        *(*pip(), "--disable-pip-version-check", "--python", str(python)),
+        *("install", "--no-deps", "--require-hashes", "--no-compile", "--progress-bar", "off"),
         *("-r", str(requirements)),
     )
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        for line in running.stdout or ():
+            step = step_of(line)
+            if step is not None:
+                print(f"setup: {step}", flush=True)
+    if running.returncode != 0:
+        raise InstallError(f"pip failed: install -r {requirements}")
     stamp.touch()
+
+
+def step_of(line: str) -> str | None:
+    """Return the step that a line of pip's output begins; None for any other line."""
+    match line.split():
+        case ["Collecting", requirement, *_]:
+            return f"downloading {requirement.replace('==', ' ')}"
+        case ["Installing", "collected", "packages:", *names]:
+            return f"unpacking {len(names)} packages"
+    return None
 
 
 def download(requirements: Path, folder: Path) -> list[Path]:
