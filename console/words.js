@@ -244,6 +244,10 @@ export const words = {
     noLonger: "You no longer hold this chat.",
   },
   newAgent: {
+    template: "Template",
+    tools: "Tools",
+    plans: "Plans",
+    plan: ({ name, cron }) => `${name} (${cron})`,
     title: "New agent",
     name: "Name",
     namePlaceholder: "Coach",

@@ -9,7 +9,7 @@ from routes.router import routers_in
 from skein.logs import logged
 
 MODULES = {
-    "agents.agents": ("/v1/agents",),
+    "agents.agents": ("/v1/agent-templates", "/v1/agents"),
     "privacy.audit": ("/v1/audit",),
     "memory.consolidations": ("/v1/chats/*/consolidate", "/v1/chats/*/consolidations"),
     "desk.desk": ("/v1/desk", "/v1/chats/*/desk"),

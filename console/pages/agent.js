@@ -57,7 +57,7 @@ async function showList(main, context) {
         el("span", { class: "clip" }, agent.description || agent.system_prompt || words.parts.none),
         linesOf(agent) || words.parts.none, agent.model ?? said.header.ofDeployment,
       ]))),
-    card(words.newAgent.title, newAgent(context)));
+    card(words.newAgent.title, await newAgent(context)));
   return null;
 }
 

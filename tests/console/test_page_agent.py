@@ -1,5 +1,6 @@
 """The page Agents: what operators set of an agent, and what the agent keeps."""
 
+import re
 from typing import Any
 
 import pytest
@@ -401,3 +402,19 @@ def test_plan_says_where_it_speaks_and_reaches_a_person(driver: Driver) -> None:
     query = "user_id=usr_planned&reason=The+complaint+4711"
     [plan] = client.ok("GET", f"/v1/agents/{agent}/plans?{query}", token=operator)["items"]
     assert (plan["name"], plan["cron"]) == ("Weekly look", "0 8 * * 1")
+
+
+def test_new_agent_starts_from_a_template_with_its_words_tools_and_plans(driver: Driver) -> None:
+    page = driver.page
+    driver.sign_in("#/agent")
+    page.get_by_label("Template").select_option(label="Coach")
+    form = page.locator("form").filter(has=page.get_by_label("Template"))
+    expect(form).to_contain_text("set_plan")
+    expect(form).to_contain_text("Weekly check-in")
+    driver.check_looks()
+    form.get_by_label("Name").fill("Template coach")
+    form.get_by_role("button", name="Create").click()
+    page.get_by_role("link", name="Open Template coach").click()
+    expect(page.get_by_label("System prompt")).to_have_value(re.compile("You are a coach"))
+    driver.page.evaluate("location.hash = location.hash.replace('/prompt', '') + '/plans'")
+    expect(page.locator("main")).to_contain_text("Weekly check-in")

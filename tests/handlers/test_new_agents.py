@@ -71,3 +71,24 @@ def test_agent_with_a_reserved_name_is_refused(name: str) -> None:
     agent = admin.post("/v1/agents", {"name": "Coach\n\u202eSkein"})
     assert agent.body["name"] == "Coach Skein"
     assert admin.patch(f"/v1/agents/{agent.body['id']}", {"name": name}).status == 422
+
+
+def test_agent_from_a_template_has_its_fields_and_plans_unless_the_request_sets_them() -> None:
+    admin = Client(World(), admin_api, sub="usr_op", scope="admin")
+    shown = {each["name"]: each for each in admin.get("/v1/agent-templates").body["items"]}
+    assert list(shown) == ["coach", "family", "receptionist", "shop_help", "empty"]
+    for name, template in shown.items():
+        made = admin.post(
+            "/v1/agents", {"name": "Mira", "template": name, "time_zone": "Asia/Tokyo"}
+        )
+        assert made.status == 201, made.body
+        plans = admin.get(f"/v1/agents/{made.body['id']}/plans").body["items"]
+        assert made.body["system_prompt"] == template["system_prompt"]
+        assert made.body["enabled_tools"] == template["enabled_tools"]
+        assert [(each["name"], each["cron"]) for each in plans] == [
+            (each["name"], each["cron"]) for each in template["plans"]
+        ]
+        assert {each["time_zone"] for each in plans} <= {"Asia/Tokyo"}
+    own = {"name": "Mira", "template": "coach", "system_prompt": "Be Mira.", "outsiders": None}
+    assert admin.post("/v1/agents", own).body["system_prompt"] == "Be Mira."
+    assert admin.post("/v1/agents", {"name": "Mira", "template": "none"}).status == 422

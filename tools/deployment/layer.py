@@ -292,7 +292,7 @@ def build(target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
         dirs_exist_ok=True,
     )
     compile_bytecode(site / "skein", version)
-    for name in ("prompts", "console"):
+    for name in ("prompts", "console", "examples/agents"):
         shutil.copytree(ROOT / name, target / name, dirs_exist_ok=True)
     if not all(file.path.is_file() for file in data_files.FILES):
         data_files.install()

@@ -7,6 +7,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId, Limit, PageCursor
+from routes.audited import Unaudited
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import service
 from skein.models.api.chats import AgentChatPage
@@ -14,6 +15,7 @@ from skein.models.api.directory import (
     AgentChange,
     AgentDetail,
     AgentPage,
+    AgentTemplateList,
     AgentVersionPage,
     AgentWarning,
     NewAgent,
@@ -21,8 +23,12 @@ from skein.models.api.directory import (
 from skein.models.common.base import EntityId
 from skein.models.directory.agent import LAST_VERSION, Agent, is_built_in
 from skein.own_tools.records import OwnTools
+from skein.planning.api import NewPlan
+from skein.planning.plan_chats import PlanChats
+from skein.planning.plans import Plans
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.directory.agent_templates import agent_template, agent_templates
 from skein.services.directory.agents import Agents
 from skein.services.directory.model_warnings import ModelWarnings
 from skein.services.directory.users import Users
@@ -39,14 +45,33 @@ WithUser = Annotated[
 
 @router.post("/v1/agents", "Create an agent")
 def create_agent(new: NewAgent) -> AgentDetail:
-    """Omitted fields have their defaults. A model that the provider does not list is a warning."""
+    """Omitted fields have the values of the template, without a template their defaults.
+
+    A model that the provider does not list is a warning.
+    """
     tenant = router.caller.tenant
+    template = agent_template(new.template) if new.template is not None else None
+    if template is not None:
+        new = template.applied_to(new)
     _check_tools(new.enabled_tools)
     agents = service(Agents)
     made = router.once(
         Agent, lambda: agents.create(tenant, new), lambda agent_id: agents.get(tenant, agent_id)
     )
+    for plan in template.plans if template is not None else ():
+        _set_plan(made, NewPlan(**plan.model_dump(), time_zone=made.time_zone))
     return _detail(made)
+
+
+@router.get(
+    "/v1/agent-templates",
+    "List templates for new agents",
+    audit=Unaudited("templates are part of Skein, and hold nothing of a tenant"),
+)
+def list_agent_templates() -> AgentTemplateList:
+    """`POST /v1/agents` with the name of a template creates an agent with its fields and plans."""
+    items = tuple(template.resource for template in agent_templates().values())
+    return AgentTemplateList(items=items, next_cursor=None)
 
 
 @router.get("/v1/agents", "List agents, oldest first")
@@ -123,6 +148,12 @@ def delete_agent(agent_id: AgentId) -> Response[None]:
     """The agent stays in the rosters of its chats, but no longer responds."""
     service(Agents).delete(router.caller.tenant, agent_id)
     return no_content()
+
+
+def _set_plan(agent: Agent, plan: NewPlan) -> None:
+    """Give an agent an open plan; one of the same name is replaced."""
+    values = plan.model_dump(exclude={"chat_id", "user_id"})
+    service(Plans).set(service(PlanChats).owner(agent), **values)
 
 
 def _check_tools(names: Sequence[str]) -> None:

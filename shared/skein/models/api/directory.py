@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from skein.models.api.base import (
     EXAMPLE_AGENT,
@@ -47,6 +47,7 @@ ToolNames = Annotated[
     Field(max_length=64),
     AfterValidator(lambda names: tuple(dict.fromkeys(names))),
 ]
+TemplateName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{0,39}$")]
 Overridden = Annotated[
     ChatOverridesChange,
     Field(description="Settings of its own. Null in a field removes the setting."),
@@ -68,10 +69,44 @@ class NewAgent(AgentFields, Request):
     )
 
     name: Annotated[MemberName, Field(description="The name.")]
+    template: Annotated[
+        TemplateName | None,
+        Field(
+            description="The agent template from which fields that are omitted here are taken, and "
+            "with whose plans the agent starts. `GET /v1/agent-templates` lists them."
+        ),
+    ] = None
     enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
         DEFAULT_TOOLS
     )
     settings: Overridden = ChatOverridesChange()
+
+
+class TemplatePlan(Resource):
+    """A plan that an agent made from a template starts with."""
+
+    name: Annotated[str, Field(description="The name.")]
+    instruction: Annotated[str, Field(description="What the agent does when the plan is due.")]
+    cron: Annotated[str, Field(description="Five cron fields, in the agent's time zone.")]
+
+
+class AgentTemplateResource(Resource):
+    """A template for new agents."""
+
+    name: Annotated[TemplateName, Field(description="The name to create an agent with.")]
+    title: Annotated[str, Field(description="The name that people read.")]
+    about: Annotated[str, Field(description="What such an agent does, in one sentence.")]
+    system_prompt: Annotated[str, Field(description="The instructions for the agent.")]
+    enabled_tools: Annotated[
+        tuple[str, ...], Field(description="The tools that the agent may call.")
+    ]
+    plans: Annotated[
+        tuple[TemplatePlan, ...], Field(description="The plans with which the agent starts.")
+    ]
+
+
+class AgentTemplateList(Page[AgentTemplateResource]):
+    """All templates for new agents, with the empty one last."""
 
 
 class AgentChange(AgentFields, ChangeRequest):

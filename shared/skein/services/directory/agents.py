@@ -62,7 +62,7 @@ class Agents:
             tenant=tenant,
             id=f"agt_{self.ids.ulid()}",
             created_at=self.clock.now(),
-            **new.model_dump(exclude={"settings"}),
+            **new.model_dump(exclude={"settings", "template"}),
             settings=new.settings.values,
         )
         self._commit(Put(agent.key, agent.to_item(), Missing()), _entry_changed(None, agent))
