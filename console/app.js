@@ -6,8 +6,10 @@ import { menu, pages } from "./pages.js";
 import { hasUnsaved } from "./parts.js";
 import { Session } from "./session.js";
 import { Tour } from "./tour.js";
+import { NOTHING_WAITS, waitingWork } from "./waiting.js";
 import { words } from "./words.js";
 
+const COUNT_MS = 30_000;
 const FIRST = { tour: "tour", local: "phone", admin: "home", chat: "chats" };
 
 class App {
@@ -36,7 +38,16 @@ class App {
       this.#failure = error.message;
     }
     this.frame.showSession(this.session);
+    this.#count();
     await this.show({ focus: false });
+    setInterval(() => { if (!document.hidden) this.#count(); }, COUNT_MS);
+  }
+
+  /** Show beside the link of the desk how many chats and calls wait for the team. */
+  async #count() {
+    const may = this.session.token !== null && this.session.may("support");
+    const found = may ? await waitingWork(this.api).catch(() => null) : NOTHING_WAITS; // the next count tries again
+    if (found !== null) this.frame.showWaiting("desk", found.chats.length + found.approvals.length);
   }
 
   /** Show the page of the new address, unless the person wants to save something first. */
@@ -97,6 +108,7 @@ class App {
       config: this.config,
       session: this.session,
       tour: this.tour,
+      count: () => this.#count(),
       pages: pages.map((page) => page.name),
       announce: (text) => turn === this.#turn && this.frame.announce(text),
     };
@@ -135,6 +147,7 @@ class App {
   #sessionChanged() {
     this.#failure = null;
     this.frame.showSession(this.session);
+    this.#count();
     const [name] = this.#place();
     if (pages.find((page) => page.name === name)?.needs !== "local") this.show({ focus: true });
   }

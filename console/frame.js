@@ -21,6 +21,7 @@ export class Frame {
     this.signOut = signOut;
     this.links = new Map(this.pages.map((page) =>
       [page.name, el("a", { href: `#/${page.name}` }, words.pages[page.name].name)]));
+    this.badges = new Map();
     this.groups = menu.map(([name, pages]) => this.#group(name, pages));
     // Narrow windows fold the menu behind this button; wide ones show it always.
     this.fold = el("button", { type: "button", class: "fold quiet", "aria-expanded": "false", "aria-controls": "menu",
@@ -45,10 +46,24 @@ export class Frame {
 
   /** A list of links, with the name of its group. */
   #group(name, pages) {
-    const links = (given) => el("ul", given, pages.map((page) => el("li", {}, this.links.get(page.name))));
+    const links = (given) => el("ul", given, pages.map((page) => el("li", {}, this.links.get(page.name), this.#badge(page.name))));
     if (name === null) return links({ class: "group" });
     return el("div", { class: "group" }, el("p", { class: "group-name", id: `menu-${name}` }, words.menu[name]),
       links({ "aria-labelledby": `menu-${name}` }));
+  }
+
+  /** A place for a number beside a link. */
+  #badge(name) {
+    const made = el("span", { class: "badge", hidden: true });
+    this.badges.set(name, made);
+    return made;
+  }
+
+  /** Show how much waits on a page, beside its link. */
+  showWaiting(name, count) {
+    const badge = this.badges.get(name);
+    badge.hidden = count === 0;
+    fill(badge, count, el("span", { class: "hidden" }, ` ${words.menu.waits}`));
   }
 
   #unfold(open) { this.fold.setAttribute("aria-expanded", String(open)); }

@@ -5,7 +5,7 @@
 //   show      async (main, args, context) => function that ends the page, or nothing
 //
 // `args` are the parts of the address after the name. `context` has `api`, `config`, `session`,
-// `announce` (says a text to screen readers), `tour` (of the recorded day) and `pages` (the names of all pages).
+// `announce` (says a text to screen readers), `count` (counts again what waits for the team), `tour` (of the recorded day) and `pages` (the names of all pages).
 import agent from "./pages/agent.js";
 import audit from "./pages/audit.js";
 import chats from "./pages/chats.js";

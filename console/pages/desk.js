@@ -1,4 +1,5 @@
 // The desk: the chats that wait for a person of the team or that one holds, and one of them.
+import { approvalsCard, showApproval } from "../approvals.js";
 import { deskActions, deskPath } from "../desk_actions.js";
 import { el, fill } from "../dom.js";
 import { HeldChat } from "../held_chat.js";
@@ -7,10 +8,12 @@ import { action, card, durationOf, facts, outcome, part, table, when } from "../
 import { askReason, reasonFor } from "../reason.js";
 import { words } from "../words.js";
 
+const APPROVALS = "approvals"; // in place of a chat's id
 const LOOK_MS = 5_000, MOST_AGENTS = 1_000, NOT_FOUND = 404;
 const said = words.pages.desk;
 
-async function show(main, [chatId], context) {
+async function show(main, [chatId, id], context) {
+  if (chatId === APPROVALS) return showApproval(main, context, id);
   if (chatId === undefined) return showQueue(main, context);
   const place = el("div", { class: "stack" });
   fill(main, el("p", {}, el("a", { href: "#/desk" }, said.back)),
@@ -29,13 +32,16 @@ async function showQueue(main, context) {
   let before = null;
 
   async function look() {
-    const { items } = await api.get("/v1/desk");
-    const shown = JSON.stringify(items);
+    const [{ items }, approvals] = await Promise.all([api.get("/v1/desk"), api.get("/v1/approvals")]);
+    const shown = JSON.stringify([items, approvals.items]);
     if (shown === before) return;
     const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    fill(place, queue(items, names, context, look));
+    fill(place, approvalsCard(approvals.items, names), queue(items, names, context, look));
     if (focused !== null) place.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
-    if (before !== null) context.announce(said.waiting(items.filter((each) => each.state === "waiting").length));
+    if (before !== null) {
+      context.announce(said.waiting(items.filter((each) => each.state === "waiting").length, approvals.items.length));
+      context.count();
+    }
     before = shown;
   }
   await look();

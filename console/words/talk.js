@@ -119,7 +119,7 @@ export const desk = {
   },
   askedBy: (reason, agent) => `${reason}: ${agent}`,
   answered: "First answer after",
-  waiting: (count) => `Chats that wait: ${count}`,
+  waiting: (chats, calls) => `Chats that wait: ${chats}. Calls that wait: ${calls}.`,
   action: "Action",
   dismiss: "Dismiss",
   dismissOf: (chat) => `Dismiss the request of ${chat}`,

@@ -5,6 +5,7 @@ from typing import Any
 from playwright.sync_api import Locator, expect
 
 from tests.console.driver import HOSTILE, Driver, answered_chat
+from tests.support.own_tools import BOOK
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 REASON = "?reason=The+complaint+4711"
@@ -156,3 +157,30 @@ def test_drafts_fill_the_boxes_below_the_words_of_the_holder(
     driver.check_inert()
     assert page.locator(".bubble").count() == 2  # a draft is not sent by itself
     hand_back(driver, chat, "operator")
+
+
+def test_call_that_waits_for_an_operator_is_counted_read_and_refused(
+    driver: Driver, idle_model: ScriptedOpenAI
+) -> None:
+    client, token, page = driver.client, driver.operator(), driver.page
+    name = "desk_booking"
+    tool = BOOK | {"name": name, "approval": "operator"}
+    client.ok("POST", "/v1/tools", tool, token=token)
+    idle_model.then(Answer(tool_calls=[(name, {"day": HOSTILE})]))
+    coach = {"name": "Booker", "enabled_tools": [name]}
+    answered_chat(client, ["A table, please"], agent=coach, person=PERSON)
+    driver.sign_in("#/home")
+    badge = page.get_by_role("navigation").locator(".badge:visible")
+    expect(badge).to_contain_text("waiting")
+    driver.go("Desk")
+    driver.check_looks()
+    page.get_by_role("link", name=name).click()
+    driver.give_reason()
+    expect(page.get_by_role("region", name="Arguments")).to_contain_text(HOSTILE[:20])
+    driver.check_looks()
+    driver.check_inert()
+    page.get_by_role("button", name="Refuse").click()
+    expect(page.get_by_role("status").filter(has_text="Booker does not make")).to_be_visible()
+    client.drain()
+    driver.go("Desk")
+    expect(page.get_by_role("link", name=name)).to_have_count(0)

@@ -17,7 +17,7 @@ router = ApiRouter("approvals", "approval", role="support")
 ApprovalId = Annotated[EntityId, Path(description="The id of an approval.")]
 
 
-@router.get("/v1/approvals", "List calls that wait for an operator, oldest first")
+@router.get("/v1/approvals", "List calls that wait for an operator, oldest first", polled=True)
 def list_approvals() -> ApprovalList:
     """Calls of tools with `approval: operator`. A call waits for seven days."""
     found = service(OperatorApprovals).list(router.caller.tenant)

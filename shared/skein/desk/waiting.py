@@ -1,7 +1,8 @@
-"""Look after the chats that wait on the desk: tell their people once, and count late ones.
+"""Look after what waits for the team: tell people of waiting chats once, and count what is late.
 
-The job of a stay comes after its first write, and again when it is late. A worker that dies before
-it has told people is replaced: the stay is due until then.
+Calls of tools that wait for an operator are late as chats are. The job of a stay comes after its
+first write, and again when it is late. A worker that dies before it has told people is replaced:
+the stay is due until then.
 """
 
 import logging
@@ -17,6 +18,7 @@ from skein.models.common.storage import Write
 from skein.models.config.desk import DeskSettings
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.outbox.jobs import DeskJob
+from skein.own_tools.models.approval import ToolApproval
 from skein.ports import Clock, Metrics, Table
 from skein.services.chat_state.desk_stays import read_stay
 from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
@@ -42,11 +44,15 @@ class WaitingStays:
     def look(self, job: DeskJob) -> None:
         """Tell the people of a waiting chat once, and later count that it is late (idempotent).
 
-        A chat that somebody has taken meanwhile gets no notice: a person is there.
+        A chat that somebody has taken meanwhile gets no notice: a person is there. A job that names
+        an approval in place of a stay counts a call that is late.
         """
         item = self.table.get(DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
-        stay = DeskStay.from_item(item) if item is not None else None
-        if stay is None or stay.ended_at is not None or stay.holder is not None:
+        if item is None:
+            self._look_at_call(job)
+            return
+        stay = DeskStay.from_item(item)
+        if stay.ended_at is not None or stay.holder is not None:
             return
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         settings, now = self.requests.settings_of(job.tenant), self.clock.now()
@@ -66,6 +72,26 @@ class WaitingStays:
                 )
             else:
                 self.table.write(revise(stay, {}, also=_due(stay, late))[1])
+
+    def _look_at_call(self, job: DeskJob) -> None:
+        """Count a call that has waited for an operator for too long, once an hour (idempotent)."""
+        item = self.table.get(ToolApproval.key_of(job.tenant, job.stay_id))
+        approval = ToolApproval.from_item(item) if item is not None else None
+        if approval is None or approval.decision is not None:
+            return
+        now = self.clock.now()
+        late = late_at(approval.created_at, self.requests.settings_of(job.tenant))
+        over = now.timestamp() >= approval.expires_at
+        again = late if now < late else now + STILL_LATE
+        pointer = NOT_DUE if over else due_pointer("desk", approval.key, again)
+        with suppress(ConditionFailed):  # another worker was faster, or an operator has decided
+            self.table.write(revise(approval, {}, also=pointer)[1])
+            if late <= now and not over:
+                self.metrics.count("DeskLate")
+                logger.warning(
+                    "call waits for an operator for too long",
+                    extra={"approval_id": approval.id, "since": approval.created_at.isoformat()},
+                )
 
     def dismiss(self, tenant: str, chat_id: str) -> None:
         """Take a chat that waits from the desk, since nobody is needed any more (idempotent).

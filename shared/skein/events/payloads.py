@@ -118,6 +118,17 @@ class HelpEnded(Payload):
     ended_by: Annotated[DeskEnd, Field(description="Why it left the desk.")]
 
 
+class ApprovalRequested(Payload):
+    """A call of a tool waits for an operator."""
+
+    approval_id: Annotated[str, Field(description="The id of the approval.")]
+    tool: Annotated[str, Field(description="The name of the tool.")]
+    agent_id: IdOfAgent
+    chat_id: MaybeChat
+    run_id: Annotated[str, Field(description="The id of the run that made the call.")]
+    link: Annotated[str, Field(description="The call on the desk, in the console.")]
+
+
 class ErasureDone(Payload):
     """An erasure is done."""
 
@@ -146,6 +157,7 @@ DATA: Mapping[EventType, type[Payload]] = {
     "memory.changed": MemoryChanged,
     "help.requested": HelpRequested,
     "help.ended": HelpEnded,
+    "approval.requested": ApprovalRequested,
     "erasure.done": ErasureDone,
     "limit.reached": LimitReached,
 }

@@ -219,6 +219,9 @@ class EventSender:
         if event.type == "help.requested":
             base = self.settings.public_base_url.rstrip("/")
             data["link"] = f"{base}/console/#/desk/{quote(event.lane, safe='')}"
+        if event.type == "approval.requested":
+            base = self.settings.public_base_url.rstrip("/")
+            data["link"] = f"{base}/console/#/desk/approvals/{quote(data['approval_id'], safe='')}"
         shown = {
             "specversion": "1.0",
             "id": event.id,

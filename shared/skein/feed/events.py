@@ -15,6 +15,7 @@ from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.changes import ItemChange
 from skein.models.runs.run import ENDED, Run
 from skein.models.runs.step import Step
+from skein.own_tools.models.approval import ToolApproval
 from skein.privacy.models.erasure import ERASURE, Erasure
 
 LIMITS = frozenset(
@@ -170,6 +171,22 @@ def _of_stay(change: ItemChange) -> Iterator[_EventParts]:
         yield _EventParts("help.requested", stay.tenant, stay.chat_id, data)
 
 
+def _of_approval(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the event of a call that waits for an operator."""
+    if change.before is not None:
+        return
+    approval = ToolApproval.from_item(change.after or {})
+    data = {
+        "approval_id": approval.id,
+        "tool": approval.call.tool,
+        "agent_id": approval.agent_id,
+        "chat_id": approval.chat_id,
+        "run_id": approval.call.run_id,
+    }
+    lane = approval.chat_id or approval.agent_id
+    yield _EventParts("approval.requested", approval.tenant, lane, data)
+
+
 def _of_erasure(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the event of an erasure that is done."""
     if Erasure.sort_key_in(change.key.sk) != change.key.sk or not change.alters("stage"):
@@ -187,5 +204,6 @@ EVENTS: Mapping[str, Callable[[ItemChange], Iterator[_EventParts]]] = {
     Membership.LEFT_PREFIX.kind: _of_membership,
     Memory.PREFIX.kind: _of_memory,
     DeskStay.PREFIX.kind: _of_stay,
+    ToolApproval.PREFIX.kind: _of_approval,
     ERASURE.kind: _of_erasure,
 }

@@ -13,6 +13,7 @@ from skein.errors import Conflict, NotFound
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Missing, Put
+from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.requested_call import DecidedCall, RequestedCall
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
@@ -146,7 +147,7 @@ class OperatorApprovals:
             chat=Chat.from_item(item) if item is not None else None,
         )
         changes = {"decision": decision, "decided_by": by, "decided_at": now}
-        revised, write = revise(approval, changes)
+        revised, write = revise(approval, changes, also=NOT_DUE)
         self.table.transact([write, *started.writes])
         self.dispatch.send([started.job])
         return revised

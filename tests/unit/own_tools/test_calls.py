@@ -12,10 +12,12 @@ from urllib.parse import unquote
 import pytest
 
 from skein.errors import Ambiguous, Unavailable
+from skein.feed.events import events_of
 from skein.interface.tool import tool
 from skein.models.chats.chat import Message
 from skein.models.common.http import HttpAnswer
 from skein.models.common.storage import Update
+from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelRequest
@@ -30,7 +32,7 @@ from skein.services.choices.effect import GivenAnswer
 from tests.fakes.outbound_http import json_answer
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage, steps_of, the_run
 from tests.support.api_client import operator
-from tests.support.builders import SERVICES_KEY, TENANT, World
+from tests.support.builders import NOON, SERVICES_KEY, TENANT, World
 from tests.support.fakes import Calls, calls
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
 
@@ -490,6 +492,28 @@ def test_operators_decision_starts_a_run_that_makes_the_call_or_tells_of_the_ref
     system = world.model.requests[-1].messages[0].content
     later = "".join(message.content for message in world.model.requests[-1].messages)
     assert f"An operator {decision} your call of book_table" in system + later
+
+
+def test_call_that_waits_is_announced_and_counted_as_late_until_it_is_decided() -> None:
+    world = asked(BOOKS, "They look.", "Well.", record=BOOK, approval="operator")
+    [waiting] = world.app.get(OperatorApprovals).list(TENANT)
+    stored = world.table.get(waiting.key)
+    change = ItemChange(key=waiting.key, before=None, after=stored, sequence="1", at=NOON)
+    [event] = events_of(change)
+    assert (event.type, event.data["tool"]) == ("approval.requested", "book_table")
+
+    counts = []
+    for minutes in (1, 13, 2, 61):
+        world.clock.advance(60 * minutes)
+        world.tick()
+        world.drain()
+        counts.append(world.metrics.counts["DeskLate"])
+    assert counts == [0, 0, 1, 2]
+    world.app.get(OperatorApprovals).decide(TENANT, waiting.id, "refused", by="usr_op")
+    world.clock.advance(7_200)
+    world.tick()
+    world.drain()
+    assert world.metrics.counts["DeskLate"] == 2
 
 
 def test_agent_whose_tool_writes_leaves_outsiders_out() -> None:

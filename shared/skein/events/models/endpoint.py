@@ -19,6 +19,7 @@ EventType = Literal[
     "memory.changed",
     "help.requested",
     "help.ended",
+    "approval.requested",
     "erasure.done",
     "limit.reached",
 ]

@@ -90,7 +90,7 @@ class DeskSettings(BaseModel):
         int,
         Field(
             description="Minutes of working hours after which a chat that waits for a person of "
-            "the team counts as late.",
+            "the team, or a call that waits for an operator, counts as late.",
             ge=1,
             le=10_080,
         ),

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
 from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.outbox.due import due_pointer
 from skein.models.runs.requested_call import RequestedCall
 
 Decision = Literal["approved", "refused"]
@@ -50,8 +51,10 @@ class ToolApproval(Stored):
         return self.key_of(self.tenant, self.id)
 
     def to_item(self) -> Item:
-        """Return the approval as table attributes."""
-        return self.attributes()
+        """Return the approval as table attributes; it is due until it is decided."""
+        if self.decision is not None:
+            return self.attributes()
+        return self.attributes() | due_pointer("desk", self.key, self.created_at)
 
 
 def approvals_partition(tenant: str) -> str:

@@ -66,8 +66,8 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "event": lambda item: EventJob(
         tenant=item["tenant"], endpoint_id=item["endpoint_id"], lane=item["lane"]
     ),
-    "desk": lambda item: DeskJob(
-        tenant=item["tenant"], chat_id=item["chat_id"], stay_id=item["id"]
+    "desk": lambda item: DeskJob(  # a stay of a chat, or an approval, which may have no chat
+        tenant=item["tenant"], chat_id=item.get("chat_id") or item["agent_id"], stay_id=item["id"]
     ),
     "media": lambda item: MediaJob(
         tenant=item["tenant"], chat_id=item["chat_id"], media_id=item["id"]
