@@ -1,23 +1,29 @@
-// The first page of an operator: status, today's use, agents at work, lines and waiting work.
+// The first page of an operator: what needs a person of the team, status, today's use, agents at work, lines and waiting work.
 import { el, fill } from "../dom.js";
 import { localCall } from "../local.js";
-import { amount, card, durationOf, number, table, when } from "../parts.js";
+import { chatName } from "../names.js";
+import { amount, card, durationOf, number, part, table, when } from "../parts.js";
+import { waitingWork } from "../waiting.js";
 import { words } from "../words.js";
 
-const CLOCK_SECONDS = 60, MOST_NAMES = 500;
+const CLOCK_SECONDS = 60, MOST_NAMES = 500, MOST_SHOWN = 5;
+const RECENT_MS = 24 * 60 * 60_000; // a failure needs somebody for a day
+const UNANSWERED = new Set(["run", "delivery"]); // kinds of work for which somebody waits
 const said = words.pages.home;
 
 async function show(main, _args, context) {
   const { api } = context;
   const place = el("div", { class: "cards" }, el("p", { class: "loading" }, words.loading));
   fill(main, el("h1", {}, said.name), place);
-  const [system, backlog, queues, pauses, agents, lines] = await Promise.all([
+  const [team, system, backlog, queues, pauses, agents, lines] = await Promise.all([
+    waitingWork(api),
     api.get("/v1/system"), api.get("/v1/system/backlog"), context.config.local ? localCall("GET", "queues") : null,
     api.get("/v1/pauses"), api.items("/v1/agents", MOST_NAMES), api.items("/v1/lines", MOST_NAMES),
   ]);
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
   fill(place,
-    card(said.status, el("ul", { class: "plain" }, status(system, context.config, names), paused(pauses))),
+    wideCard(said.needsYou, needs(team, system, backlog, names)),
+    card(said.status, el("ul", { class: "plain" }, status(system, context.config), paused(pauses))),
     card(said.today, el("dl", { class: "figures" }, figures(system.today))),
     card(said.work, el("ul", { class: "plain" }, work(system.runs, names))),
     card(said.lines, lineList(lines, names)),
@@ -25,13 +31,35 @@ async function show(main, _args, context) {
     wideCard(said.backlog, backlogOf(backlog), queues === null ? null : queuesOf(queues)));
 }
 
-/** Whether the model answers and what to do, the last error, the live channel, and the clock. */
-function status({ now, model, last_error: error }, config, names) {
+/** What waits for a person of the team: chats, calls to approve, a failure, and messages without an answer. */
+function needs({ chats, approvals }, { now, last_error: error }, backlog, names) {
+  const agent = (id) => names.get(id) ?? words.run.gone;
+  const failed = error !== null && new Date(now) - new Date(error.at) < RECENT_MS ? [error] : [];
+  const late = backlog.items.filter((row) => UNANSWERED.has(row.kind) && row.overdue > 0);
+  const rows = [
+    shownOf(chats, "#/desk", (each) => [`#/desk/${part(each.chat_id)}`, said.needs.chat(chatName(each)), each.since]),
+    shownOf(approvals, "#/desk", (each) => [`#/desk/approvals/${part(each.id)}`, said.needs.call(agent(each.agent_id), each.tool), each.created_at]),
+    shownOf(failed, "#/why", (each) => [`#/why/run/${part(each.run_id)}`, said.needs.failed(agent(each.agent_id), each.meaning ?? each.error ?? ""), each.at]),
+    shownOf(late, "#/why", (row) => ["#/why", said.needs.unanswered[row.kind](counted(row.overdue, row.complete)), row.oldest_due_at]),
+  ].flat();
+  return rows.length === 0 ? el("p", { class: "empty" }, said.needs.nothing) : el("ul", { class: "plain" }, rows);
+}
+
+/** The first items, each as a link with its time, and how many more there are. */
+function shownOf(items, all, linkOf) {
+  const rows = items.slice(0, MOST_SHOWN).map((item) => {
+    const [href, text, since] = linkOf(item);
+    return el("li", {}, el("a", { href }, text), " ", when(since));
+  });
+  const rest = items.length - rows.length;
+  return rest > 0 ? [...rows, el("li", {}, el("a", { href: all }, said.needs.more(rest)))] : rows;
+}
+
+/** Whether the model answers and what to do, the live channel, and the clock. */
+function status({ now, model }, config) {
   const asked = model.reachable ? said.modelUp(model.name) : said.modelDown(model.name, model.action ?? model.code);
   return [
     light(model.reachable, asked),
-    error === null ? null : light(false, said.lastError(
-      names.get(error.agent_id) ?? words.run.gone, error.meaning ?? error.error ?? "")),
     light(config.live, config.live ? said.liveUp : said.liveDown),
     clock(now, config.local),
   ];

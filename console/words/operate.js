@@ -1,10 +1,21 @@
 // The words of the pages Home, Settings, Time and First steps. A function takes what varies.
 export const home = {
   name: "Home",
+  needsYou: "Needs you",
+  needs: {
+    nothing: "Nothing waits for your team.",
+    chat: (name) => `${name} waits for a person`,
+    call: (agent, tool) => `${agent} asks to call ${tool}`,
+    failed: (agent, meaning) => `A run of ${agent} failed. ${meaning}`,
+    unanswered: {
+      run: (count) => `Runs that are overdue by five minutes: ${count}`,
+      delivery: (count) => `SMS that are overdue by five minutes: ${count}`,
+    },
+    more: (count) => `${count} more`,
+  },
   status: "Status",
   modelUp: (model) => `The model ${model} answers.`,
   modelDown: (model, action) => `The model ${model} does not answer. ${action}`,
-  lastError: (agent, meaning) => `The newest failed run is of ${agent}. ${meaning}`,
   liveUp: "The live channel is on.",
   liveDown: "This deployment has no live channel.",
   clock: "The clock shows the time of this computer.",

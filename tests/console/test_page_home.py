@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Route, expect
 
-from tests.console.driver import Driver
+from tests.console.driver import HOSTILE, Driver, answered_chat
 
 
 def test_home_shows_status_use_and_lines(driver: Driver) -> None:
@@ -57,6 +57,41 @@ def test_home_shows_waiting_work_and_the_queues_of_the_machine(driver: Driver) -
         driver.check_looks()
     finally:
         client.ok("DELETE", f"{path}/{made['id']}", token=token)
+
+
+def test_home_begins_with_what_needs_the_team(driver: Driver) -> None:
+    client, token, page = driver.client, driver.operator(), driver.page
+    chat, agent = answered_chat(client, ["Hello"], person="parcel-ann")
+    path = f"/v1/chats/{chat}/desk?reason=The+complaint+4711"
+    client.ok("POST", path, {}, token=token)
+    now = datetime.now(UTC)
+    error = {"run_id": "run_x", "agent_id": agent, "reason": None, "meaning": HOSTILE}
+    call = {"id": "apr_x", "agent_id": agent, "tool": "book_table", "private": True}
+
+    def failed(route: Route) -> None:
+        body = route.fetch().json()
+        route.fulfill(json={**body, "last_error": {**error, "at": body["now"], "error": None}})
+
+    def overdue(route: Route) -> None:
+        row = {"kind": "run", "later": 0, "due": 3, "overdue": 3, "complete": True}
+        body = {"now": now.isoformat(), "items": [{**row, "oldest_due_at": now.isoformat()}]}
+        route.fulfill(json=body)
+
+    page.route("**/v1/system", failed)
+    page.route("**/v1/system/backlog", overdue)
+    waiting = [{**call, "id": f"apr_{n}", "created_at": now.isoformat()} for n in range(7)]
+    page.route("**/v1/approvals", lambda route: route.fulfill(json={"items": waiting}))
+    driver.sign_in("#/home")
+    first = page.locator("main .card").first
+    expect(first.locator("h2")).to_have_text("Needs you")
+    expect(first.locator(f'a[href="#/desk/{chat}"]')).to_contain_text("waits for a person")
+    expect(first).to_contain_text("Coach asks to call book_table")
+    expect(first).to_contain_text("2 more")
+    expect(first).to_contain_text(f"A run of Coach failed. {HOSTILE}")
+    expect(first).to_contain_text("Runs that are overdue by five minutes: 3")
+    driver.check_inert()
+    driver.check_looks()
+    client.ok("DELETE", f"/v1/chats/{chat}/desk", {"dismiss": True}, token=token)
 
 
 def test_home_needs_the_scope_admin(driver: Driver) -> None:
