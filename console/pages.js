@@ -17,6 +17,7 @@ import phone from "./pages/phone.js";
 import settings from "./pages/settings.js";
 import sharing from "./pages/sharing.js";
 import time from "./pages/time.js";
+import tools from "./pages/tools.js";
 import tour from "./pages/tour.js";
 import transcripts from "./pages/transcripts.js";
 import usage from "./pages/usage.js";
@@ -26,7 +27,7 @@ import why from "./pages/why.js";
 export const menu = [
   [null, [tour, home]],
   ["talk", [phone, chats, desk]],
-  [null, [agent, people, sharing]],
+  [null, [agent, tools, people, sharing]],
   ["understand", [why, transcripts, errands, usage, audit]],
   [null, [settings, time]],
 ];

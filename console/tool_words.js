@@ -34,3 +34,14 @@ export const toolWords = {
   end_thread: "End a thread.",
   end_run: "End its work without a word.",
 };
+
+// The built-in tools in groups; each stands in one.
+export const toolGroups = {
+  talk: ["send_message", "ask_choice", "read_messages", "recall", "end_run"],
+  team: ["ask_a_person"],
+  plans: ["set_plan", "cancel_plan", "set_goal", "end_goal"],
+  memory: ["save_memory", "search_memories", "forget_memory", "forget", "update_profile"],
+  chats: ["enter_chat", "borrow_context", "ask_someone", "find_time"],
+  documents: ["list_documents", "read_document", "write_document", "append_document", "edit_document", "delete_document", "read_skill"],
+  work: ["get_my_runs", "stop_run", "resume_run", "create_thread", "switch_thread", "update_thread", "end_thread"],
+};

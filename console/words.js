@@ -1,5 +1,5 @@
 // All words of the console; those of pages stand in `words/`. A function takes what varies.
-import { agent } from "./words/agent.js";
+import { agent, tools } from "./words/agent.js";
 import { home, settings, time, tour } from "./words/operate.js";
 import { people, sharing } from "./words/people.js";
 import { chats, desk, phone } from "./words/talk.js";
@@ -189,7 +189,7 @@ export const words = {
     end: "End the tour",
   },
   // In the files of `words/`, by area.
-  pages: { agent, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time },
+  pages: { agent, tools, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time },
   endpoints: {
     title: "Event endpoints",
     hint: "Services that Skein tells what has happened. Events hold ids and states, and words only if you say so.",

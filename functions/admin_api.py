@@ -27,7 +27,7 @@ MODULES = {
     "recall.recall": ("/v1/agents/*/recall", "/v1/chats/*/recall", "/v1/recall"),
     "memory.reflections": ("/v1/agents/*/reflections",),
     "operations.runs": ("/v1/agents/*/runs", "/v1/runs"),
-    "operations.prompts": ("/v1/agents/*/context", "/v1/runs/*/replay"),
+    "operations.prompts": ("/v1/agents/*/context", "/v1/runs/*/replay", "/v1/tool-tokens"),
     "inbound.services": ("/v1/services",),
     "operations.settings": ("/v1/settings",),
     "workspace.skills": ("/v1/skills",),

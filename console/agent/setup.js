@@ -2,13 +2,12 @@
 import { withQuery } from "../api.js";
 import { difference } from "../diff.js";
 import { el, field, fill, select } from "../dom.js";
-import { action, announce, card, form, lazy, outcome, part, when } from "../parts.js";
+import { action, announce, card, form, lazy, more, outcome, part, when } from "../parts.js";
 import { chatPicker } from "../names.js";
 import { promptCard } from "../run_view.js";
-import { toolWords } from "../tool_words.js";
+import { toolGroups, toolWords } from "../tool_words.js";
 import { words } from "../words.js";
 
-const MOST_TOOLS = 200;
 const said = words.pages.agent.setup;
 
 // ---------------------------------------------------------------------- system prompt and model
@@ -69,78 +68,56 @@ function text(value) { return typeof value === "string" ? value : JSON.stringify
 // ---------------------------------------------------------------------- tools
 
 export async function tools(api, agent, _scope, again) {
-  const document = await api.get("/openapi.json");
-  const known = document.components.schemas.ToolName?.enum ?? [];
-  const own = await api.items("/v1/tools", MOST_TOOLS);
-  const names = [...new Set([...known, ...own.flatMap((tool) => tool.names), ...agent.enabled_tools])];
-  const about = new Map(own.flatMap((tool) => tool.names.map((name) => [name, tool.description])));
-  const boxes = names.map((name) => el("input", { type: "checkbox", value: name, id: `tool-${name}`,
-    checked: agent.enabled_tools.includes(name) }));
+  const { items } = await api.get("/v1/tool-tokens");
+  const tokens = new Map(items.map((each) => [each.name, each.tokens]));
+  const own = [...new Set([...tokens.keys(), ...agent.enabled_tools])].filter((name) => !(name in toolWords));
+  const groups = [...Object.entries(toolGroups).map(([name, names]) => new ToolGroup(said.groups[name], names, agent, tokens)),
+    ...(own.length === 0 ? [] : [new ToolGroup(said.ownTools, own, agent, tokens)])];
+  const total = el("p", { "aria-live": "polite" });
+  const count = () => { total.textContent = said.total(groups.reduce((sum, group) => sum + group.count(), 0)); };
 
   async function save() {
-    const enabled_tools = boxes.filter((box) => box.checked).map((box) => box.value);
+    const enabled_tools = groups.flatMap((group) => group.chosen);
     Object.assign(agent, await api.patch(`/v1/agents/${part(agent.id)}`, { enabled_tools }));
     await again();
   }
-  return [
-    card(said.enabledTools, el("p", { class: "hint" }, agent.reply_mode === "text" ? said.textMode : said.toolsHint),
-      form(el("ul", { class: "checks tools" }, boxes.map((box) => el("li", {}, box,
-        el("label", { for: box.id }, box.value, el("span", { class: "hint" }, toolWords[box.value] ?? about.get(box.value)))))),
-        said.save, save)),
-    own.length === 0 ? null : card(said.ownTools, own.map((tool) => (tool.mcp ? server(api, tool, again) : trial(api, tool)))),
-  ];
+  const made = form([el("div", { class: "tool-groups" }, groups.map((group) => group.node)), total], said.save, save);
+  made.addEventListener("change", count);
+  count();
+  return [card(said.enabledTools, el("p", { class: "hint" }, agent.reply_mode === "text" ? said.textMode : said.toolsHint), made,
+    el("p", {}, el("a", { href: "#/tools" }, said.toTools)))];
 }
 
-/** A tool of the tenant, which an operator can call with arguments. */
-function trial(api, tool) {
-  const place = el("div", { class: "stack" });
-  const given = el("textarea", { rows: 3, value: JSON.stringify(example(tool.parameters), null, 2) });
+/** Tools that are turned on together, or one by one. */
+class ToolGroup {
+  #boxes;
+  #all;
+  #tokens;
+  #figures = el("span", { class: "hint" });
 
-  async function call() {
-    const made = await api.post(`/v1/tools/${part(tool.name)}/try`, { arguments: JSON.parse(given.value) });
-    fill(place, el("p", { class: "hint" }, said.tried(made.status, made.usage)), el("pre", {}, made.content));
+  constructor(title, names, agent, tokens) {
+    this.#tokens = tokens;
+    this.#boxes = names.map((name) => el("input", { type: "checkbox", value: name, id: `tool-${name}`, checked: agent.enabled_tools.includes(name) }));
+    this.#all = el("input", { type: "checkbox", on: { change: () => this.#boxes.forEach((box) => { box.checked = this.#all.checked; }) } });
+    this.#all.id = `tools-${names[0]}`;
+    const rows = this.#boxes.map((box) => el("li", {}, box, el("label", { for: box.id }, box.value,
+      el("span", { class: "hint" }, toolWords[box.value] ?? "", " ", said.tokens(tokens.get(box.value) ?? 0)))));
+    this.node = el("section", { class: "tool-group" },
+      el("div", { class: "check" }, this.#all, el("label", { for: this.#all.id }, el("strong", {}, title), " ", this.#figures)),
+      more(said.oneByOne(title), el("ul", { class: "checks tools" }, rows)));
   }
-  return el("section", {}, el("h3", {}, tool.name), el("p", { class: "text" }, tool.description),
-    el("p", { class: "hint" }, said.toolFacts(tool)),
-    lazy(said.tryIt, () => [form([field(said.arguments, given)], said.call, call), place]));
-}
 
-/** An MCP server, whose tools an operator approves one by one and can call. */
-function server(api, tool, again) {
-  const path = `/v1/tools/${part(tool.name)}/offered`;
+  /** The names that are checked. */
+  get chosen() { return this.#boxes.filter((box) => box.checked).map((box) => box.value); }
 
-  async function offers() {
-    const { items } = await api.get(path);
-    return items.map(({ name, state, fault, digest, listed, rights }) => {
-      const effect = select([["write", said.writes], ["read", said.reads]], rights.effect, () => {});
-      const idempotent = el("input", { type: "checkbox", checked: rights.idempotent });
-      const confirmed = el("input", { type: "checkbox", checked: rights.values_confirmed });
-      async function approve() {
-        await api.post(path, { tool: listed.name, digest, effect: effect.value, idempotent: idempotent.checked,
-          values_confirmed: confirmed.checked });
-        await again();
-      }
-      const facts = el("p", { class: "hint" }, fault ?? said.offers[state]);
-      if (fault || state === "gone") return el("section", {}, el("h3", {}, name), facts);
-      const approval = [el("pre", {}, JSON.stringify(listed.parameters, null, 2)),
-        el("p", { class: "hint" }, said.hints(listed)),
-        form([field(said.effect, effect), field(said.idempotent, idempotent), field(said.confirmed, confirmed, said.confirmedHint)],
-          state === "approved" ? said.change : said.approve, approve)];
-      if (state === "approved") {
-        return el("div", {}, trial(api, { ...tool, ...listed, ...rights, name }), facts, lazy(said.rights, () => approval));
-      }
-      return el("section", {}, el("h3", {}, name), el("p", { class: "text" }, listed.description), facts, approval);
-    });
+  /** Show how many are checked; return their tokens. */
+  count() {
+    const sum = this.chosen.reduce((total, name) => total + (this.#tokens.get(name) ?? 0), 0);
+    this.#all.checked = this.chosen.length === this.#boxes.length;
+    this.#all.indeterminate = this.chosen.length > 0 && !this.#all.checked;
+    this.#figures.textContent = said.chosen(this.chosen.length, this.#boxes.length, sum);
+    return sum;
   }
-  return el("section", {}, el("h3", {}, tool.name), el("p", { class: "text" }, tool.mcp.url),
-    lazy(said.offered, offers));
-}
-
-/** Arguments that fit a schema. */
-function example(schema) {
-  const blank = { string: "", integer: 0, number: 0, boolean: false, array: [], object: {} };
-  const named = Object.entries(schema?.properties ?? {});
-  return Object.fromEntries(named.map(([name, part]) => [name, part.enum?.[0] ?? blank[part.type] ?? ""]));
 }
 
 // ---------------------------------------------------------------------- preview

@@ -33,6 +33,7 @@ PLACES = (
     Place("phone", "#/phone/app", signed_in=False),
     Place("chats", "#/chats"),
     Place("agent", "#/agent"),
+    Place("tools", "#/tools"),
     Place("why", "#/why"),
     Place("usage", "#/usage"),
     Place("audit", "#/audit"),

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.console.driver import HOSTILE, Driver, answered_chat
-from tests.support.mcp_server import SHOP, shop
 
 PARTS = (
     "prompt", "tools", "memories", "goals", "plans", "threads", "documents", "skills", "preview",
@@ -48,35 +47,6 @@ def test_part_of_an_agent_is_accessible_and_shows_markup_as_text(driver: Driver,
     driver.check_looks()
 
 
-def test_tools_of_a_server_are_approved_one_by_one_and_tried(driver: Driver) -> None:
-    agent, token = make_agent(driver), driver.operator()
-    with shop() as server:
-        mcp = {"url": f"http://127.0.0.1:{server.port}/mcp"}
-        driver.client.ok(
-            "POST", "/v1/tools", SHOP | {"name": "console_shop", "mcp": mcp}, token=token
-        )
-        driver.sign_in(f"#/agent/{agent}/tools")
-        page = driver.page
-        page.get_by_text("Tools of the server").press("Enter")
-        offered = page.locator("section").filter(
-            has=page.get_by_role("heading", name="console_shop__order_status")
-        )
-        expect(offered.last).to_contain_text("Agents cannot call it yet")
-        expect(offered.last).to_contain_text("The server says that it only reads")
-        expect(offered.last.get_by_label("What a call does")).to_have_value("write")
-        offered.last.get_by_label("What a call does").select_option("read")
-        offered.last.get_by_role("button", name="Approve for agents").press("Enter")
-        expect(page.get_by_label("console_shop__order_status")).not_to_be_checked()
-        page.get_by_text("Tools of the server").press("Enter")
-        offered.last.get_by_text("Try it").press("Enter")
-        offered.last.get_by_label("Arguments").fill('{"order": "17"}')
-        offered.last.get_by_role("button", name="Call it as yourself").press("Enter")
-        expect(offered.last).to_contain_text("17 is on its way")
-        expect(offered.last).to_contain_text("Reads, enabled")
-        driver.check_looks()
-    driver.client.ok("DELETE", "/v1/tools/console_shop", token=token)
-
-
 def test_warning_about_the_model_stands_above_the_agent(driver: Driver) -> None:
     driver.sign_in(f"#/agent/{make_agent(driver)}")
     expect(driver.page.locator(".notice")).to_contain_text("does not list the model no-such-model")
@@ -101,23 +71,15 @@ def test_tools_are_turned_on_and_off(driver: Driver) -> None:
     agent = make_agent(driver)
     driver.sign_in(f"#/agent/{agent}/tools")
     page = driver.page
-    page.get_by_label("set_goal").check()
+    page.get_by_label("Documents and skills", exact=False).first.check()
+    page.get_by_text("Talk: choose one by one").click()
     page.get_by_label("recall").uncheck()
+    expect(page.get_by_text(re.compile(r"These tools take \d{3,} tokens"))).to_be_visible()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_label("set_goal")).to_be_checked()
+    expect(page.get_by_label("Documents and skills", exact=False).first).to_be_checked()
     found = driver.client.ok("GET", f"/v1/agents/{agent}", token=driver.operator())
-    assert "set_goal" in found["enabled_tools"]
+    assert {"read_document", "read_skill"} <= set(found["enabled_tools"])
     assert "recall" not in found["enabled_tools"]
-
-
-def test_tool_of_the_tenant_is_tried_with_arguments(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}/tools")
-    page = driver.page
-    own = page.locator("section").filter(has=page.get_by_role("heading", name="gym_hours"))
-    own.locator("summary").press("Enter")
-    own.get_by_label("Arguments, as JSON").fill('{"day": "sunday"}')
-    own.get_by_role("button", name="Call it as yourself").click()
-    expect(own.locator("pre")).to_contain_text("| On Sunday, the gym is open from 9 to 17.")
 
 
 def test_memory_is_replaced_removed_and_restored(driver: Driver) -> None:
@@ -375,11 +337,12 @@ def test_words_that_are_not_saved_are_guarded(driver: Driver) -> None:
     page.on("dialog", lambda shown: shown.accept() if answers.pop(0) else shown.dismiss())
     prompt = page.get_by_label("System prompt", exact=True)
     prompt.fill("You are new.")
-    page.get_by_role("link", name="Tools").click()
+    tab = page.get_by_role("navigation", name="Parts").get_by_role("link", name="Tools")
+    tab.click()
     expect(prompt).to_have_value("You are new.")
     assert page.url.endswith("/prompt")
-    page.get_by_role("link", name="Tools").click()
-    expect(page.get_by_label("recall")).to_be_visible()
+    tab.click()
+    expect(page.get_by_label("Memory", exact=False).first).to_be_visible()
     assert [error.partition(":")[0] for error in driver.errors] == ["dialog", "dialog"]
     driver.errors.clear()
 

@@ -12,9 +12,12 @@ from skein.agent.preview import Preview
 from skein.agent.replay import Replays
 from skein.bootstrap import service
 from skein.models.api.inspection import PromptResource, ReplayEdit, ReplayResource
-from skein.models.api.runs import ContextResource
+from skein.models.api.runs import ContextResource, ToolTokensList
 from skein.models.common.base import EntityId
+from skein.own_tools.records import OwnTools
 from skein.services.config.tenant_settings import TenantSettingsService
+
+MOST_TOOLS = 200
 
 router = ApiRouter("runs", "run", role="support")
 
@@ -32,6 +35,13 @@ def preview_prompt(
         service(TenantSettingsService).check_reading(router.caller.tenant)
         check_chat(router.caller, chat_id, reason)
     return ContextResource.of(service(Preview).show(router.caller.tenant, agent_id, chat_id))
+
+
+@router.get("/v1/tool-tokens", "List the tokens that each tool takes", audit="tool")
+def list_tool_tokens() -> ToolTokensList:
+    """Built-in tools, then the first 200 of the tenant, with the tokens each adds to a request."""
+    own = service(OwnTools).list(router.caller.tenant, limit=MOST_TOOLS).items
+    return ToolTokensList(items=service(Preview).tool_tokens(own), next_cursor=None)
 
 
 @router.post(

@@ -1,16 +1,20 @@
 """The preview of an agent's prompt, without a call to the model."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.sections.builder import PromptBuilder
-from skein.agent.tools import offered
+from skein.agent.tools import TOOLS, offered
 from skein.errors import NotFound
+from skein.models.runs.completion import ToolSpec
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.step import PromptRecord, ToolTokens
 from skein.models.runs.trigger import Trigger
 from skein.models.visibility.audience import OPEN
+from skein.own_tools.items import callable_tool
+from skein.own_tools.models.tool import OwnTool
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import chat_of_agent
 from skein.services.visibility.audience import audience_of
@@ -55,9 +59,21 @@ class Preview:
             raise NotFound("agent not found") from None
         tools = [tool.spec for tool in offered(reading)]
         record = self.prompt_builder.build(run, reading, tools).readable()
+        return record.model_copy(update={"tools": self._sizes(tools)})
+
+    def tool_tokens(self, own: Iterable[OwnTool]) -> tuple[ToolTokens, ...]:
+        """Return what each tool adds to a request: all built-in tools, then a tenant's.
+
+        Args:
+            own: The tools of the tenant; those of an MCP server count if they are approved.
+        """
+        named = (one for tool in own for one in (tool.of_server() if tool.mcp else (tool,)))
+        found = [*TOOLS.values(), *filter(None, map(callable_tool, named))]
+        return self._sizes(tool.spec for tool in found)
+
+    def _sizes(self, tools: Iterable[ToolSpec]) -> tuple[ToolTokens, ...]:
         counter = self.prompt_builder.tokens
-        sizes = tuple(
+        return tuple(
             ToolTokens(name=each.name, tokens=counter.count(json.dumps(each.model_dump())))
             for each in tools
         )
-        return record.model_copy(update={"tools": sizes})

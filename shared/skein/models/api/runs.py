@@ -287,5 +287,9 @@ def _waits_until(run: Run) -> datetime | None:
     return run.wait.until if run.wait is not None else None
 
 
+class ToolTokensList(Page[ToolTokens]):
+    """What each tool adds to a request: the built-in tools, then those of the tenant."""
+
+
 class RunPage(Page[RunResource]):
     """A page of runs, newest first."""
