@@ -2317,9 +2317,31 @@ export interface paths {
         put?: never;
         /**
          * Create an agent
-         * @description Omitted fields have their defaults. A model that the provider does not list is a warning.
+         * @description Omitted fields have the values of the template, without a template their defaults.
+         *
+         *     A model that the provider does not list is a warning.
          */
         post: operations["create_agent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agent-templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List templates for new agents
+         * @description `POST /v1/agents` with the name of a template creates an agent with its fields and plans.
+         */
+        get: operations["list_agent_templates"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2544,6 +2566,26 @@ export interface paths {
          * @description Needed after a change of the embeddings' model; until then, recall finds by words only.
          */
         post: operations["rebuild_recall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tool-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tokens that each tool takes
+         * @description Built-in tools, then the first 200 of the tenant, with the tokens each adds to a request.
+         */
+        get: operations["list_tool_tokens"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3045,6 +3087,26 @@ export interface webhooks {
          * @description Skein sends this event to the endpoints that list its type.
          */
         post: operations["on_help_ended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "approval.requested": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A call of a tool waits for an operator
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_approval_requested"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4958,6 +5020,34 @@ export interface components {
             created_at: string;
         };
         /**
+         * AgentTemplateList
+         * @description All templates for new agents, with the empty one last.
+         */
+        AgentTemplateList: {
+            /** @description The items of this page. */
+            items: components["schemas"]["AgentTemplateResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * AgentTemplateResource
+         * @description A template for new agents.
+         */
+        AgentTemplateResource: {
+            /** @description The name to create an agent with. */
+            name: string;
+            /** @description The name that people read. */
+            title: string;
+            /** @description What such an agent does, in one sentence. */
+            about: string;
+            /** @description The instructions for the agent. */
+            system_prompt: string;
+            /** @description The tools that the agent may call. */
+            enabled_tools: string[];
+            /** @description The plans with which the agent starts. */
+            plans: components["schemas"]["TemplatePlan"][];
+        };
+        /**
          * AgentVersionPage
          * @description A page of an agent's versions, newest first.
          */
@@ -6297,6 +6387,8 @@ export interface components {
             who_may_add?: components["schemas"]["WhoMayAdd"] | null;
             /** @description The name. */
             name: string;
+            /** @description The agent template from which fields that are omitted here are taken, and with whose plans the agent starts. `GET /v1/agent-templates` lists them. */
+            template?: string | null;
             /** @description Settings of its own. Null in a field removes the setting. */
             settings?: components["schemas"]["ChatOverridesChange"];
         };
@@ -7489,7 +7581,7 @@ export interface components {
             desk_notice_closed?: string | null;
             /** @description Working hours of the team; always by default. */
             desk_hours?: components["schemas"]["WorkingHours"] | null;
-            /** @description Minutes of working hours after which a chat that waits for a person of the team counts as late. */
+            /** @description Minutes of working hours after which a chat that waits for a person of the team, or a call that waits for an operator, counts as late. */
             desk_late_minutes?: number | null;
             /** @description What the first text to a person who has not written begins with; `{agent}`, `{asker}` and `{stop}` stand for the agent, who asked it to write, and the word that ends texts. */
             introduction?: string | null;
@@ -7663,6 +7755,18 @@ export interface components {
             today: components["schemas"]["UsageRowResource"];
         };
         /**
+         * TemplatePlan
+         * @description A plan that an agent made from a template starts with.
+         */
+        TemplatePlan: {
+            /** @description The name. */
+            name: string;
+            /** @description What the agent does when the plan is due. */
+            instruction: string;
+            /** @description Five cron fields, in the agent's time zone. */
+            cron: string;
+        };
+        /**
          * TenantOverridesChange
          * @description Changes to a tenant's settings. Omitted fields stay; null removes a setting.
          */
@@ -7783,7 +7887,7 @@ export interface components {
             desk_notice_closed?: string | null;
             /** @description Working hours of the team; always by default. */
             desk_hours?: components["schemas"]["WorkingHours"] | null;
-            /** @description Minutes of working hours after which a chat that waits for a person of the team counts as late. */
+            /** @description Minutes of working hours after which a chat that waits for a person of the team, or a call that waits for an operator, counts as late. */
             desk_late_minutes?: number | null;
             /** @description What the first text to a person who has not written begins with; `{agent}`, `{asker}` and `{stop}` stand for the agent, who asked it to write, and the word that ends texts. */
             introduction?: string | null;
@@ -8042,6 +8146,26 @@ export interface components {
          * @description What a tool adds to each request.
          */
         ToolTokens: {
+            /** @description The name of the tool. */
+            name: string;
+            /** @description The tokens of its name, description and schema. */
+            tokens: number;
+        };
+        /**
+         * ToolTokensList
+         * @description What each tool adds to a request: the built-in tools, then those of the tenant.
+         */
+        ToolTokensList: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ToolTokensResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * ToolTokensResource
+         * @description What a tool adds to each request.
+         */
+        ToolTokensResource: {
             /** @description The name of the tool. */
             name: string;
             /** @description The tokens of its name, description and schema. */
@@ -8396,6 +8520,58 @@ export interface components {
         StartedRuns: {
             /** @description The ids of the started runs. */
             runs: string[];
+        };
+        /**
+         * ApprovalRequested
+         * @description A call of a tool waits for an operator.
+         */
+        ApprovalRequested: {
+            /** @description The id of the approval. */
+            approval_id: string;
+            /** @description The name of the tool. */
+            tool: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The id of the chat; null for a run without. */
+            chat_id: string | null;
+            /** @description The id of the run that made the call. */
+            run_id: string;
+            /** @description The call on the desk, in the console. */
+            link: string;
+        };
+        /**
+         * ApprovalRequestedEvent
+         * @description A call of a tool waits for an operator.
+         */
+        ApprovalRequestedEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "approval.requested";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["ApprovalRequested"];
         };
         /**
          * ChoiceAnswered
@@ -9232,7 +9408,7 @@ export interface components {
          * @description What an event tells of.
          * @enum {string}
          */
-        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "help.ended" | "erasure.done" | "limit.reached";
+        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "help.ended" | "approval.requested" | "erasure.done" | "limit.reached";
         /**
          * ErasureStage
          * @description The stage of a sweep, in this order. Between two sweeps, an erasure is `resting`.
@@ -15959,6 +16135,44 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    list_agent_templates: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentTemplateList"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     list_audit: {
         parameters: {
             query?: {
@@ -16542,6 +16756,44 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_tool_tokens: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolTokensList"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
@@ -17721,6 +17973,49 @@ export interface operations {
         requestBody: {
             content: {
                 "application/cloudevents+json": components["schemas"]["HelpEndedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_approval_requested: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["ApprovalRequestedEvent"];
             };
         };
         responses: {

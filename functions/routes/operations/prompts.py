@@ -12,7 +12,7 @@ from skein.agent.preview import Preview
 from skein.agent.replay import Replays
 from skein.bootstrap import service
 from skein.models.api.inspection import PromptResource, ReplayEdit, ReplayResource
-from skein.models.api.runs import ContextResource, ToolTokensList
+from skein.models.api.runs import ContextResource, ToolTokensList, ToolTokensResource
 from skein.models.common.base import EntityId
 from skein.own_tools.records import OwnTools
 from skein.services.config.tenant_settings import TenantSettingsService
@@ -41,7 +41,8 @@ def preview_prompt(
 def list_tool_tokens() -> ToolTokensList:
     """Built-in tools, then the first 200 of the tenant, with the tokens each adds to a request."""
     own = service(OwnTools).list(router.caller.tenant, limit=MOST_TOOLS).items
-    return ToolTokensList(items=service(Preview).tool_tokens(own), next_cursor=None)
+    sizes = service(Preview).tool_tokens(own)
+    return ToolTokensList(items=tuple(map(ToolTokensResource.of, sizes)), next_cursor=None)
 
 
 @router.post(

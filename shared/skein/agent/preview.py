@@ -68,8 +68,10 @@ class Preview:
             own: The tools of the tenant; those of an MCP server count if they are approved.
         """
         named = (one for tool in own for one in (tool.of_server() if tool.mcp else (tool,)))
-        found = [*TOOLS.values(), *filter(None, map(callable_tool, named))]
-        return self._sizes(tool.spec for tool in found)
+        callable_ones = filter(None, map(callable_tool, named))
+        return self._sizes(
+            [*(tool.spec for tool in TOOLS.values()), *(tool.spec for tool in callable_ones)]
+        )
 
     def _sizes(self, tools: Iterable[ToolSpec]) -> tuple[ToolTokens, ...]:
         counter = self.prompt_builder.tokens

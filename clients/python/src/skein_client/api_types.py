@@ -1073,6 +1073,16 @@ class SweepResource(TypedDict):
     ended_at: str | None
 
 
+class TemplatePlan(TypedDict):
+    """
+    A plan that an agent made from a template starts with.
+    """
+
+    name: str
+    instruction: str
+    cron: str
+
+
 class TokenResource(TypedDict):
     """
     A token for a person. It is shown only once.
@@ -1083,6 +1093,15 @@ class TokenResource(TypedDict):
 
 
 class ToolTokens(TypedDict):
+    """
+    What a tool adds to each request.
+    """
+
+    name: str
+    tokens: int
+
+
+class ToolTokensResource(TypedDict):
     """
     What a tool adds to each request.
     """
@@ -1155,6 +1174,34 @@ class StartedRuns(TypedDict):
     """
 
     runs: list[str]
+
+
+class ApprovalRequested(TypedDict):
+    """
+    A call of a tool waits for an operator.
+    """
+
+    approval_id: str
+    tool: str
+    agent_id: str
+    chat_id: str | None
+    run_id: str
+    link: str
+
+
+class ApprovalRequestedEvent(TypedDict):
+    """
+    A call of a tool waits for an operator.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['approval.requested']
+    data: ApprovalRequested
 
 
 class ErasureDone(TypedDict):
@@ -1368,7 +1415,7 @@ SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'arra
 SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environment']
 
 
-EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'help.requested', 'help.ended', 'erasure.done', 'limit.reached']
+EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'help.requested', 'help.ended', 'approval.requested', 'erasure.done', 'limit.reached']
 
 
 ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
@@ -1959,6 +2006,19 @@ class AgentResource(TypedDict):
     created_at: str
 
 
+class AgentTemplateResource(TypedDict):
+    """
+    A template for new agents.
+    """
+
+    name: str
+    title: str
+    about: str
+    system_prompt: str
+    enabled_tools: list[str]
+    plans: list[TemplatePlan]
+
+
 class AgentVersionResource(TypedDict):
     """
     A version of an agent's configuration.
@@ -2425,6 +2485,7 @@ class NewAgent(TypedDict):
     listed: NotRequired[bool]
     who_may_add: NotRequired[WhoMayAdd | None]
     name: str
+    template: NotRequired[str | None]
     settings: NotRequired[ChatOverridesChange]
 
 
@@ -2867,6 +2928,15 @@ class ToolResource(TypedDict):
     created_at: str
     changed_at: str | None
     changed_by: str | None
+
+
+class ToolTokensList(TypedDict):
+    """
+    What each tool adds to a request: the built-in tools, then those of the tenant.
+    """
+
+    items: list[ToolTokensResource]
+    next_cursor: str | None
 
 
 class ToolVersionPage(TypedDict):
@@ -3532,6 +3602,15 @@ class AgentReasonResource(TypedDict):
     reason: Reason | None
     meaning: str | None
     runs: list[RunReasonResource]
+
+
+class AgentTemplateList(TypedDict):
+    """
+    All templates for new agents, with the empty one last.
+    """
+
+    items: list[AgentTemplateResource]
+    next_cursor: str | None
 
 
 class AgentVersionPage(TypedDict):

@@ -287,7 +287,14 @@ def _waits_until(run: Run) -> datetime | None:
     return run.wait.until if run.wait is not None else None
 
 
-class ToolTokensList(Page[ToolTokens]):
+class ToolTokensResource(Resource):
+    """What a tool adds to each request."""
+
+    name: Annotated[str, Field(description="The name of the tool.")]
+    tokens: Annotated[int, Field(description="The tokens of its name, description and schema.")]
+
+
+class ToolTokensList(Page[ToolTokensResource]):
     """What each tool adds to a request: the built-in tools, then those of the tenant."""
 
 
