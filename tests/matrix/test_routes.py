@@ -24,6 +24,7 @@ ROUTES = [route for route in ALL_ROUTES if str(route) != "GET /v1/m/{token}"]
 PLAIN = {
     "GET /v1/system",
     "GET /v1/system/backlog",
+    "GET /v1/agent-templates",
     "GET /healthz",
     "GET /v1/settings",
     "GET /v1/settings/effective",

@@ -2,6 +2,7 @@
 
 __all__ = [
     "address_detach",
+    "agent_templates",
     "agents",
     "assigned_numbers",
     "display_names",
