@@ -84,11 +84,16 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     parser = argparse.ArgumentParser(prog="make eval", description=__doc__)
     parser.add_argument("--model", help="the model for all work")
     parser.add_argument("--scripted", choices=("right", "wrong"))
-    parser.add_argument("--only", default="", help="a part of the name or ability of situations")
+    parser.add_argument("--only", default="", help="parts of names or abilities, with commas")
     parser.add_argument("--times", type=int, default=1, help="how often each situation is played")
     parser.add_argument("--resume", action="store_true", help="keep the outcomes of a stopped eval")
     options = parser.parse_args(arguments)
-    chosen = [each for each in SITUATIONS if options.only in f"{each.ability}: {each.name}"]
+    parts_of_names = [each.strip() for each in options.only.split(",")]
+    chosen = [
+        each
+        for each in SITUATIONS
+        if any(part in f"{each.ability}: {each.name}" for part in parts_of_names)
+    ]
     base_url = os.environ.get("OPENAI_BASE_URL") or None
     api_key = os.environ.get("OPENAI_API_KEY") or None
     if not chosen:
@@ -101,12 +106,13 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     store = folder / f"{re.sub(r'[^A-Za-z0-9.-]', '_', model)}.jsonl"
     shown = store.with_suffix(".html")
     store.parent.mkdir(parents=True, exist_ok=True)
-    earlier = kept(store) if options.resume else []
+    names = {each.name for each in chosen}
+    earlier = [each for each in kept(store) if options.resume or each.name not in names]
     store.unlink(missing_ok=True)
     for outcome in earlier:
         keep(outcome, store)
-    names = {each.name for each in chosen}
     outcomes = [each for each in earlier if each.name in names]
+    others = [each for each in earlier if each.name not in names]
     counted = Counter(each.name for each in outcomes)
     left = [each for turn in range(options.times) for each in chosen if counted[each.name] <= turn]
     with ExitStack() as parts:
@@ -134,7 +140,7 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
             if outcome.problem is None:  # otherwise a resumed eval plays it again
                 keep(outcome, store)
             print(line_of(outcome, width), flush=True)
-            shown.write_text(page(model, outcomes), encoding="utf-8")
+            shown.write_text(page(model, [*outcomes, *others]), encoding="utf-8")
     print("", *sums(outcomes), f"\nPrompts and answers: {shown}", sep="\n")
     if stopped:
         print("Stopped. To continue: the same command with RESUME=1")

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.api import Api, CallRefusedError
-from bench.eval.recording import Exchange, RecordingModel
+from bench.eval.recording import ANSWER, Exchange, RecordingModel
 from local.config import Config
 from local.stack import Stack
 from skein.agent.tools import TOOLS
@@ -230,6 +230,17 @@ class Stage:
             for step in run["steps"]
             for call in step["tool_calls"]
         ]
+
+    def looks_up(self, agent: str, fact: str, tools: Collection[str], *, since: int) -> bool:
+        """Tell whether an agent called one of some tools, or was shown a fact without it.
+
+        Args:
+            since: How many prompts there were before the agent was asked; the next one counts.
+        """
+        prompts = [each.prompt for each in self.exchanges[since:] if each.kind == ANSWER]
+        return any(fact in prompt for prompt in prompts[:1]) or not set(tools).isdisjoint(
+            self.calls(agent)
+        )
 
     def steps(self) -> Iterator[int]:
         """Yield how often each completed run called the model, without runs that read by a tool."""

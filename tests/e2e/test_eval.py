@@ -133,6 +133,23 @@ def test_stopped_eval_continues_and_prints_as_it_goes(
     assert (tmp_path / "right.html").exists()
 
 
+def test_eval_of_several_names_keeps_the_outcomes_of_other_situations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "play", lambda situation, **_: outcome(situation, MET))
+    first, second, third = (each.name for each in SITUATIONS[:3])
+
+    def names() -> list[str]:
+        return [each.name for each in kept(tmp_path / "right.jsonl")]
+
+    assert main(["--scripted", "right", "--only", f"{first}, {second}"], folder=tmp_path) == 0
+    assert names() == [first, second]
+    assert main(["--scripted", "right", "--only", f"{second},{third}"], folder=tmp_path) == 0
+    assert names() == [first, second, third]
+    assert first in (tmp_path / "right.html").read_text()
+    assert not any("," in each.name or "," in each.ability for each in SITUATIONS)
+
+
 def test_kept_outcome_is_read_as_it_was_written(tmp_path: Path) -> None:
     keep(outcome(SITUATIONS[0], MET, MISSED), tmp_path / "x.jsonl")
     assert kept(tmp_path / "x.jsonl") == [outcome(SITUATIONS[0], MET, MISSED)]

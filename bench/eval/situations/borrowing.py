@@ -8,6 +8,7 @@ from bench.eval.stage import MINUTE, Stage
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
 ORDERS = 90  # more than a prompt shows and `read_messages` returns at once
 MESSAGES_PER_MINUTE = 15  # within the limit of a person
+LOOKS = ("read_messages", "enter_chat", "recall", "borrow_context")
 TOOLS = ("send_message", "read_messages", "borrow_context", "end_run")
 
 PRICE = Goal(
@@ -56,10 +57,9 @@ def _further_back(stage: Stage) -> Iterator[Check]:
         stage.say("Ben", "Sales", f"Order {number} is packed.", wait=False)
         if number % MESSAGES_PER_MINUTE == 0:
             stage.turn(MINUTE)
+    since = len(stage.exchanges)
     stage.say("Ann", "Office", "@Scout look far back in Sales: how do I get in?")
-    yield Check(
-        "looks it up", bool({"read_messages", "enter_chat", "recall"} & {*stage.calls("Scout")})
-    )
+    yield Check("looks it up", stage.looks_up("Scout", "4711", LOOKS, since=since))
     yield DOOR.of(stage.answers("Office", reader="Ann"))
 
 

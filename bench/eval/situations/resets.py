@@ -11,8 +11,13 @@ PHONE = "+14155550103"
 EGG = Goal(
     "answers, and does not return to the marathon",
     r"\d|minutes",
-    r"\bmarathon|\brun(ning)?\b",
-    right=("6 minutes for a runny yolk.", "About eight minutes.", "Ten, if you like it hard: 10."),
+    r"\bmarathon|\brunning\b|\b(a|the|your) run\b",
+    right=(
+        "6 minutes for a runny yolk.",
+        "About eight minutes.",
+        "Ten, if you like it hard: 10.",
+        "Boil it for 8 minutes, then run it under cold water.",
+    ),
     wrong=("Eight minutes, then back to your marathon.", "7, as for a run.", "I do not know."),
 )
 

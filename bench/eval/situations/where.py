@@ -12,6 +12,8 @@ COACH = "You are Coach, a running coach. Answer in one or two short sentences."
 PHONE = "+14155550101"
 PLANS = ("send_message", "set_plan", "end_run")
 
+LOOKS = ("read_messages", "enter_chat")
+
 FORTY = Goal(
     "answers in Office",
     r"\b40\b|\bforty\b",
@@ -99,8 +101,9 @@ def _back_home(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The customer ordered 40 chairs.", wait=False)
+    since = len(stage.exchanges)
     stage.say("Ann", "Office", "@Scout read the chat Sales. How many chairs were ordered?")
-    yield Check("reads Sales", bool({"read_messages", "enter_chat"} & {*stage.calls("Scout")}))
+    yield Check("reads Sales", stage.looks_up("Scout", "40 chairs", LOOKS, since=since))
     yield FORTY.of(stage.answers("Office", reader="Ann"))
     yield Check("is silent in Sales", not stage.answers("Sales", reader="Ann"))
 
