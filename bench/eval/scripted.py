@@ -18,10 +18,14 @@ class ScriptedModel:
 
     Args:
         server: The server that asks this model.
+        single: Whether the model calls one tool at a time: the further calls of an answer follow
+            one by one, as long as the run asks, and are dropped when another run asks.
     """
 
-    def __init__(self, server: ScriptedOpenAI) -> None:
+    def __init__(self, server: ScriptedOpenAI, *, single: bool = False) -> None:
         self._server = server
+        self._single = single
+        self._rest: dict[str, list[ToolCall]] = {}
         self._lock = threading.Lock()
         self._stage: Stage | None = None
         self._left: dict[str, list[ScriptedTurn]] = {}
@@ -38,6 +42,7 @@ class ScriptedModel:
         self._server.memories.extend(script.memories)
         with self._lock:
             self._stage = stage
+            self._rest = {}
             self._left = {name: list(turns) for name, turns in script.turns.items()}
 
     @property
@@ -51,8 +56,10 @@ class ScriptedModel:
         if stage is None:
             return Answer("no situation is played", status=400)
         with self._lock:
-            turns = self._left.get(_agent_of(request, stage), [])
-            turn = turns.pop(0) if turns else None
+            agent = _agent_of(request, stage)
+            rest = self._rest.pop(agent, []) if _goes_on(request) else []
+            turns = self._left.get(agent, [])
+            turn = rest or (turns.pop(0) if turns else None)
         if turn is None:
             return _silent(request)
         if callable(turn):
@@ -60,6 +67,10 @@ class ScriptedModel:
         if isinstance(turn, str):
             return Answer(turn)
         calls = [turn] if isinstance(turn, ToolCall) else list(turn)
+        if self._single:
+            with self._lock:
+                self._rest[agent] = calls[1:]
+            calls = calls[:1]
         return Answer("", tool_calls=[(each.name, each.arguments) for each in calls])
 
 
@@ -69,13 +80,18 @@ def _agent_of(request: Mapping[str, Any], stage: Stage) -> str:
     return next((name for name, words in stage.characters.items() if words in head), "")
 
 
+def _goes_on(request: Mapping[str, Any]) -> bool:
+    """Tell whether a request has the results of the answer before, so that the run goes on."""
+    return any(message["role"] == "tool" for message in request["messages"])
+
+
 def _silent(request: Mapping[str, Any]) -> Answer:
     tools = {tool["function"]["name"] for tool in request.get("tools", ())}
     return Answer("", tool_calls=[(END, {})]) if END in tools else Answer(SILENCE)
 
 
 @contextmanager
-def scripted_model() -> Iterator[ScriptedModel]:
-    """Serve a scripted model on loopback."""
+def scripted_model(*, single: bool = False) -> Iterator[ScriptedModel]:
+    """Serve a scripted model on loopback, which calls one tool at a time if `single`."""
     with ScriptedOpenAI() as server:
-        yield ScriptedModel(server)
+        yield ScriptedModel(server, single=single)

@@ -1,18 +1,22 @@
 """The stage of one situation: a local stack with people, agents and chats, used through its API."""
 
+import json
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.api import Api, CallRefusedError
 from bench.eval.recording import ANSWER, Exchange, RecordingModel
-from local.config import Config
+from local.config import LOOPBACK, Config
+from local.events import Request, Response, json_response
 from local.stack import Stack
+from local.web.server import Server
 from skein.agent.tools import TOOLS
 
 TENANT = "eval"
@@ -63,6 +67,11 @@ class Stage:
         self._tokens: dict[str, str] = {}
         self._posted = 0
         self._operator = self._api.token("operator", "admin chat")
+        self._parts = ExitStack()
+
+    def close(self) -> None:
+        """Stop the services."""
+        self._parts.close()
 
     # ------------------------------------------------------------------ who and where
 
@@ -122,6 +131,31 @@ class Stage:
         agent_id = self.agent(name, character, **fields)
         self.admin("POST", "/v1/lines", {"phone": LINE, "agent_id": agent_id})
 
+    def service(self, tool: str, **fields: object) -> list[Any]:
+        """Start a service that writes, create a tool that calls it, and return its calls' JSON.
+
+        Args:
+            tool: The name of the tool, which agents must be given.
+            fields: Further fields of `POST /v1/tools`.
+        """
+        done: dict[str, Any] = {}
+        calls: list[Any] = []
+
+        def answer(request: Request) -> Response:
+            key = request.headers["idempotency-key"]
+            if key not in done:
+                done[key] = json.loads(request.body)
+                calls.append(done[key])
+            return json_response(HTTPStatus.OK, {"done": done[key]})
+
+        server = Server(0, answer)
+        server.start()
+        self._parts.callback(server.stop)
+        http = {"method": "POST", "url": f"http://{LOOPBACK}:{server.port}/{tool}"}
+        new = {"name": tool, "effect": "write", "idempotent": True, "privacy": "keeps_by_person"}
+        self.admin("POST", "/v1/tools", {**new, "http": http, **fields})
+        return calls
+
     def office(self, agent: str, *people: str, respond: str = "mention") -> None:
         """Create people, and open the group Office with them and an agent."""
         for person in people:
@@ -145,9 +179,15 @@ class Stage:
         if wait:
             self.drain()
 
-    def sms(self, phone: str, text: str, *, wait: bool = True) -> None:
-        """Send an SMS to the line; wait until all that follows is done, unless `wait` is false."""
-        self._call("POST", "/local/sms", {"from": phone, "to": LINE, "body": text})
+    def sms(self, phone: str, text: str, *, wait: bool = True, picture: str = "") -> None:
+        """Send an SMS to the line; wait until all that follows is done, unless `wait` is false.
+
+        Args:
+            picture: A PNG that is sent along, in base64.
+        """
+        media = [{"type": "image/png", "data": picture}] if picture else []
+        body = {"from": phone, "to": LINE, "body": text, "media": media}
+        self._call("POST", "/local/sms", body)
         if wait:
             self.drain()
 
@@ -159,15 +199,26 @@ class Stage:
         texts = self._call("GET", f"/local/sms?to={quote(phone)}")["items"]
         self.admin("PUT", path, {"code": texts[-1]["body"][:6]})
 
+    def step_in(self, chat: str, text: str, *, briefing: str) -> None:
+        """Take a chat over as a member of the team, post a message, and hand the chat back."""
+        path = f"/v1/chats/{self.ids[chat]}/desk"
+        holder = {"holder": "me", "name": "Mia"}
+        self.admin("PUT", f"{path}?reason={REASON}", holder)
+        self.admin("POST", f"{path}/messages", {"text": text, "client_id": "team"})
+        self.drain()
+        self.admin("DELETE", path, {"briefing": briefing})
+        self.drain()
+
     def choose(self, person: str, chat: str, label: str) -> bool:
-        """Answer the newest question to a person by the label of an option; False without one."""
+        """Answer the newest open question by the label of an option; False without one."""
         path = f"/v1/chats/{self.ids[chat]}/messages"
         for each in self._as(person, "GET", f"{path}?limit=100")["items"][::-1]:
-            asked = each["choice"] or {"options": ()}
-            for option in asked["options"]:
+            asked = each["choice"]
+            for option in asked["options"] if asked and asked["status"] == "open" else ():
                 if label.casefold() in option["label"].casefold():
                     answer = {"seq": each["seq"], "option": option["id"]}
-                    self._as(person, "POST", path, {"choice": answer, "client_id": "choice"})
+                    body = {"choice": answer, "client_id": f"choice-{each['seq']}"}
+                    self._as(person, "POST", path, body)
                     self.drain()
                     return True
         return False
@@ -309,4 +360,5 @@ def stage(
         )
         exchanges: list[Exchange] = []
         stack = Stack(config, model=lambda model: RecordingModel(model, exchanges))
-        yield Stage(parts.enter_context(stack).url, exchanges)
+        url = parts.enter_context(stack).url
+        yield parts.enter_context(closing(Stage(url, exchanges)))

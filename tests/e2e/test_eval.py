@@ -1,6 +1,7 @@
 """The eval passes a model that is right in each situation, and fails one that is wrong in each."""
 
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -146,7 +147,7 @@ def test_eval_of_several_names_keeps_the_outcomes_of_other_situations(
     assert names() == [first, second]
     assert main(["--scripted", "right", "--only", f"{second},{third}"], folder=tmp_path) == 0
     assert names() == [first, second, third]
-    assert first in (tmp_path / "right.html").read_text()
+    assert escape(first, quote=True) in (tmp_path / "right.html").read_text()
     assert not any("," in each.name or "," in each.ability for each in SITUATIONS)
 
 

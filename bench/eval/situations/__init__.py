@@ -5,6 +5,7 @@ from bench.eval.situations import (
     forgetting,
     memory,
     resets,
+    seams,
     secrets,
     silence,
     sms,
@@ -30,4 +31,5 @@ SITUATIONS = (
     *sms.SITUATIONS,
     *told_alone.SITUATIONS,
     *told_in_groups.SITUATIONS,
+    *seams.SITUATIONS,
 )
