@@ -135,9 +135,9 @@ bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: benc
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(or $(BENCH_$(ONLY)),bench $(ONLY))
 
 .PHONY: eval
-eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=..., RESUME=1)
+eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, PROFILE=single, ONLY=..., TIMES=..., RESUME=1)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(CHOSEN_MODEL),--model "$(CHOSEN_MODEL)") \
-		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES)) \
+		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(PROFILE),--profile $(PROFILE)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES)) \
 		$(if $(RESUME),--resume)
 
 .PHONY: load

@@ -1,7 +1,8 @@
 """`make eval`: play each situation with a model, judge it by code, and print the outcomes.
 
 `OPENAI_BASE_URL` and `OPENAI_API_KEY` say where the model is. With `--scripted`, a model follows
-the scripts of the situations instead, to try the eval itself.
+the scripts of the situations instead, to try the eval itself. With `--profile single`, it calls one
+tool at a time, as small models do.
 """
 
 import argparse
@@ -81,19 +82,8 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     Args:
         folder: Keeps the outcomes and the page of each model.
     """
-    parser = argparse.ArgumentParser(prog="make eval", description=__doc__)
-    parser.add_argument("--model", help="the model for all work")
-    parser.add_argument("--scripted", choices=("right", "wrong"))
-    parser.add_argument("--only", default="", help="parts of names or abilities, with commas")
-    parser.add_argument("--times", type=int, default=1, help="how often each situation is played")
-    parser.add_argument("--resume", action="store_true", help="keep the outcomes of a stopped eval")
-    options = parser.parse_args(arguments)
-    parts_of_names = [each.strip() for each in options.only.split(",")]
-    chosen = [
-        each
-        for each in SITUATIONS
-        if any(part in f"{each.ability}: {each.name}" for part in parts_of_names)
-    ]
+    options = _options(arguments)
+    chosen = [each for each in SITUATIONS if _is_chosen(each, options.only)]
     base_url = os.environ.get("OPENAI_BASE_URL") or None
     api_key = os.environ.get("OPENAI_API_KEY") or None
     if not chosen:
@@ -102,7 +92,8 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     if options.scripted is None and base_url is None and api_key is None:
         print(NO_MODEL, file=sys.stderr)
         return 1
-    model = options.scripted or options.model or "default"
+    model = "-".join(filter(None, (options.scripted, options.profile))) or options.model
+    model = model or "default"
     store = folder / f"{re.sub(r'[^A-Za-z0-9.-]', '_', model)}.jsonl"
     shown = store.with_suffix(".html")
     store.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +109,7 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     with ExitStack() as parts:
         script: tuple[ScriptedModel, str] | None = None
         if options.scripted is not None:
-            scripted = parts.enter_context(scripted_model())
+            scripted = parts.enter_context(scripted_model(single=options.profile == "single"))
             script, base_url, api_key = (scripted, options.scripted), scripted.base_url, None
         log = parts.enter_context(_log())
         width = max(map(len, names))
@@ -146,6 +137,25 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
         print("Stopped. To continue: the same command with RESUME=1")
         return STOPPED
     return 1 if any(outcome.problem for outcome in outcomes) else 0
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make eval", description=__doc__)
+    parser.add_argument("--model", help="the model for all work")
+    parser.add_argument("--scripted", choices=("right", "wrong"))
+    parser.add_argument("--profile", choices=("single",), help="how a scripted model calls tools")
+    parser.add_argument("--only", default="", help="parts of names or abilities, with commas")
+    parser.add_argument("--times", type=int, default=1, help="how often each situation is played")
+    parser.add_argument("--resume", action="store_true", help="keep the outcomes of a stopped eval")
+    options = parser.parse_args(arguments)
+    if options.profile and options.scripted is None:
+        options.scripted = "right"
+    return options
+
+
+def _is_chosen(situation: Situation, only: str) -> bool:
+    parts = (part.strip() for part in only.split(","))
+    return any(part in f"{situation.ability}: {situation.name}" for part in parts)
 
 
 def _log() -> IO[str]:

@@ -1,5 +1,6 @@
 """A model that answers by the script of a situation, behind an OpenAI-compatible API."""
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ class ScriptedModel:
     def __init__(self, server: ScriptedOpenAI, *, single: bool = False) -> None:
         self._server = server
         self._single = single
-        self._rest: dict[str, list[ToolCall]] = {}
+        self._rest: dict[str, list[ToolCall]] = {}  # by agent: the last call, and those to follow
         self._lock = threading.Lock()
         self._stage: Stage | None = None
         self._left: dict[str, list[ScriptedTurn]] = {}
@@ -45,6 +46,11 @@ class ScriptedModel:
             self._rest = {}
             self._left = {name: list(turns) for name, turns in script.turns.items()}
 
+    def _following(self, agent: str, request: Mapping[str, Any]) -> list[ToolCall]:
+        """Return the calls that were held back, if the run to which they belong asks again."""
+        made = self._rest.pop(agent, [])
+        return made[1:] if made and _goes_on(request, made[0]) else []
+
     @property
     def left(self) -> int:
         """The number of scripted answers that were not asked for."""
@@ -57,9 +63,10 @@ class ScriptedModel:
             return Answer("no situation is played", status=400)
         with self._lock:
             agent = _agent_of(request, stage)
-            rest = self._rest.pop(agent, []) if _goes_on(request) else []
             turns = self._left.get(agent, [])
-            turn = rest or (turns.pop(0) if turns else None)
+            turn: ScriptedTurn | None = self._following(agent, request)
+            if not turn:
+                turn = turns.pop(0) if turns else None
         if turn is None:
             return _silent(request)
         if callable(turn):
@@ -69,7 +76,7 @@ class ScriptedModel:
         calls = [turn] if isinstance(turn, ToolCall) else list(turn)
         if self._single:
             with self._lock:
-                self._rest[agent] = calls[1:]
+                self._rest[agent] = calls
             calls = calls[:1]
         return Answer("", tool_calls=[(each.name, each.arguments) for each in calls])
 
@@ -80,9 +87,12 @@ def _agent_of(request: Mapping[str, Any], stage: Stage) -> str:
     return next((name for name, words in stage.characters.items() if words in head), "")
 
 
-def _goes_on(request: Mapping[str, Any]) -> bool:
-    """Tell whether a request has the results of the answer before, so that the run goes on."""
-    return any(message["role"] == "tool" for message in request["messages"])
+def _goes_on(request: Mapping[str, Any], last: ToolCall) -> bool:
+    """Tell whether a request holds the last call, because the same run asks again."""
+    made = [call for message in request["messages"] for call in message.get("tool_calls") or ()]
+    return [
+        (each["function"]["name"], json.loads(each["function"]["arguments"])) for each in made[-1:]
+    ] == [(last.name, dict(last.arguments))]
 
 
 def _silent(request: Mapping[str, Any]) -> Answer:
