@@ -8,6 +8,7 @@ from typing import Any
 from bench.cost import Row
 from bench.starts.imports import ColdStart
 from bench.turns.script import LENGTHS
+from tests.support.prompt_overhead import OVERHEAD_LIMITS
 
 OURS, PEERS = "skein", ("langchain", "langgraph")
 FLAT = 1.1
@@ -24,16 +25,6 @@ PREFIX_SHARES = {
     "direct, every tool": 0.939,
     "group, short system prompt": 0.913,
     "group, long system prompt": 0.944,
-}
-
-
-# Tokens of a request that are neither people's words nor the operator's: 5 % above the counts
-# before prompts named all open questions, both chats after a wait, and each field of a tool.
-OVERHEAD_LIMITS = {
-    "SMS after a day": 700,
-    "busy group of three agents": 1_843,
-    "agent with threads": 2_328,
-    "plan in a direct chat": 648,
 }
 
 
@@ -198,7 +189,8 @@ def _prefix(prefix: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
 
 
 def _overhead(overheads: Mapping[str, int]) -> Iterator[Goal]:
-    for situation, most in OVERHEAD_LIMITS.items():
+    for situation, limit in OVERHEAD_LIMITS.items():
+        most = limit.total
         tokens = overheads.get(situation)
         name = f"tokens of a request that are nobody's words, {situation}: at most {most:,}"
         found = "-" if tokens is None else f"{tokens:,}"

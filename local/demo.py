@@ -30,7 +30,7 @@ def make_demo(app: App) -> None:
             system_prompt=SYSTEM_PROMPT,
             description=DESCRIPTION,
             listed=True,
-            enabled_tools=(*DEFAULT_TOOLS, "forget", "ask_a_person"),
+            enabled_tools=(*DEFAULT_TOOLS, "forget"),
         )
         agent = app.get(Agents).create(TENANT, coach)
         lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, channels=CHANNELS, settings={}))

@@ -20,7 +20,7 @@ SYSTEM_PROMPT = (
     "You are Iris, who answers the messages of the Lindenhof clinic. "
     "Reply in one or two short sentences. Give no medical advice."
 )
-TOOLS = (*DEFAULT_TOOLS, "set_plan", "ask_a_person", "free_times")
+TOOLS = (*DEFAULT_TOOLS, "free_times")
 HOURS = "The clinic is open from Monday to Friday, 8 to 18."
 LATE_MINUTES = 10_080  # a chat waits at the end, and the clock may be turned by days
 JUST_NOW = timedelta(minutes=20)  # so that the pages of today show something, too

@@ -31,10 +31,10 @@ NOT_KEPT = "; the summary was not kept, because you were shown words from elsewh
 @tool(effect="save")
 def ask_a_person(
     call: ToolContext,
-    reason: Annotated[Reason, Field(description="Why, in a few words.")],
+    reason: Reason,
     summary: Annotated[
         Summary,
-        Field(description="For the person who takes over: the matter, and what was tried."),
+        Field(description="The matter, and what was tried."),
     ],
 ) -> str:
     """Ask for a person of the team, if people want one or you cannot help. They are told of it."""

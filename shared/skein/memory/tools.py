@@ -24,9 +24,9 @@ CUT = " [...]"
 def save_memory(
     call: ToolContext,
     text: Annotated[MemoryText, Field(description="One clear sentence.")],
-    kind: Annotated[MemoryKind, Field(description="core: stays true; journal: for this week.")],
+    kind: Annotated[MemoryKind, Field(description="core: for good; journal: for a week.")],
 ) -> str:
-    """Save what must not be lost; the rest is remembered after the conversation."""
+    """Save now what must not be lost."""
     run = call.activation.run
     with refusals_as_tool_errors():
         memory, known = call.service(Memories).add(

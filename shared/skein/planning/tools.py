@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from skein.interface.arguments import TEXT, Id, Moment, Priority
+from skein.interface.arguments import NOT_SHOWN, TEXT, Id, Moment, Priority
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, owner_at, reach_at
 from skein.models.common.base import rfc3339
@@ -64,9 +64,9 @@ def set_plan(
     run_after: Annotated[RunAfter | None, Field(description="Such as 2 hours.")] = None,
     scheduled_at: Annotated[Moment | None, Field(description="Such as 2026-02-18T17:07.")] = None,
     cron: Annotated[Cron | None, Field(description="Such as 0 9 * * 1-5.")] = None,
-    time_zone: Annotated[TimeZone | None, Field(description="Default: that of NOW.")] = None,
+    time_zone: Annotated[TimeZone | None, Field(json_schema_extra={NOT_SHOWN: True})] = None,
 ) -> str:
-    """Schedule a run: once by run_after or scheduled_at, or by cron."""
+    """Start a run later: once by run_after or scheduled_at, or by cron."""
     trigger = call.activation.run.trigger
     asked = trigger.type == "chat_message" and trigger.by_person
     with refusals_as_tool_errors():

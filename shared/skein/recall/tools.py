@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.errors import Correctable
-from skein.interface.arguments import Id, Moment, Query
+from skein.interface.arguments import NOT_SHOWN, Id, Moment, Query
 from skein.interface.history import asked_refs
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, readers_of
@@ -25,11 +25,11 @@ def recall(
     call: ToolContext,
     query: Query,
     from_: Annotated[
-        Moment | None, Field(alias="from", description="First day: YYYY-MM-DD.")
+        Moment | None, Field(alias="from", description="A day: YYYY-MM-DD.")
     ] = None,
-    to: Annotated[Moment | None, Field(description="Last day.")] = None,
+    to: Moment | None = None,
     person: Annotated[Id | None, Field(description="Who wrote it.")] = None,
-    chat_id: Id | None = None,
+    chat_id: Annotated[Id | None, Field(json_schema_extra={NOT_SHOWN: True})] = None,
 ) -> str:
     """Search old messages that may be shown here."""
     run, reading = call.activation.run, call.reading

@@ -14,6 +14,7 @@ from skein.agent.tools import TOOLS, enabled, written
 from skein.errors import Correctable
 from skein.interface.tool import Tool
 from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
+from tests.support.builders import tokens
 from tests.support.goldens import agrees
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -130,6 +131,12 @@ def test_code_and_api_know_the_same_tools() -> None:
         assert name in written(), f'delete "{name}" from ToolName in {REGISTER}'
     assert list(TOOLS) == list(names)
     assert set(DEFAULT_TOOLS) <= TOOLS.keys()
+
+
+def test_default_tools_take_at_most_900_tokens_without_a_plan_to_cancel() -> None:
+    offered = [tool.spec for tool in enabled(DEFAULT_TOOLS) if tool.name != "cancel_plan"]
+    assert len(offered) == len(DEFAULT_TOOLS) - 1
+    assert tokens().count(json.dumps(tools_on_wire(offered))) <= 900
 
 
 # ---------------------------------------------------------------------- unit tests

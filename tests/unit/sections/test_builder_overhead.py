@@ -3,23 +3,15 @@
 import pytest
 
 from tests.support.builders import tokens
-from tests.support.prompt_overhead import Overhead, overhead, without, without_recalled
+from tests.support.prompt_overhead import OVERHEAD_LIMITS, overhead, without, without_recalled
 from tests.support.prompt_situations import SITUATIONS
-
-MOST = {
-    "SMS after a day": Overhead(254, 445),
-    "busy group of three agents": Overhead(757, 1_108),
-    "agent with threads": Overhead(523, 1_869),
-    "plan in a direct chat": Overhead(230, 380),
-}
-"""A little above the counts as they are, so that a test fails if a prompt grows."""
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_prompt_does_not_grow(name: str) -> None:
     now = overhead(SITUATIONS[name](), tokens())
-    assert now.prompt <= MOST[name].prompt
-    assert now.tools <= MOST[name].tools
+    assert now.prompt <= OVERHEAD_LIMITS[name].prompt
+    assert now.tools <= OVERHEAD_LIMITS[name].tools
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

@@ -96,7 +96,7 @@ def test_instructions_name_no_tool_that_is_not_offered(situation: dict[str, Any]
 
 
 def test_wait_is_explained_by_send_message() -> None:
-    told = "pauses this run until someone else writes there, or for 5 minutes. Call it last."
+    told = "pauses this run until someone writes there, 5 minutes at most."
     assert told in json.dumps(TOOLS["send_message"].spec.parameters)
 
 

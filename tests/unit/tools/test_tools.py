@@ -138,6 +138,7 @@ def test_a_tool_that_is_not_enabled_is_neither_offered_nor_carried_out() -> None
         (("enter_chat", "borrow_context"), {"enter_chat", "borrow_context"}),
         (("end_goal",), {"end_goal"}),
         (("end_goal", "set_goal"), set()),
+        (("cancel_plan", "set_plan"), {"cancel_plan"}),
         (("stop_run",), {"stop_run"}),
         (("stop_run", "get_my_runs"), set()),
         (("forget_memory",), {"forget_memory"}),

@@ -29,7 +29,7 @@ from skein.models.directory.agent import ToolName
 from skein.models.visibility.audience import may_show
 from skein.own_tools.items import OwnToolItems
 from skein.planning import tools as goals_and_plans
-from skein.planning.sections import Goals
+from skein.planning.sections import Goals, Plans
 from skein.privacy import tools as privacy
 from skein.recall import tools as recall
 from skein.workspace.sections.threads import Threads
@@ -64,6 +64,7 @@ IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
         (goals_and_plans.set_goal.name,),
         lambda reading: bool(reading.of(Goals).goals),
     ),
+    goals_and_plans.cancel_plan.name: ((), lambda reading: bool(reading.of(Plans).plans)),
     memories.forget_memory.name: (
         (memories.save_memory.name, memories.search_memories.name),
         lambda _: False,

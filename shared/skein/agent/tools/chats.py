@@ -42,7 +42,7 @@ def read_messages(
     chat_id: Id | None = None,
     limit: Count = MAX_MESSAGES,
     before: Annotated[
-        MessageNumber | None, Field(description="Only those before this number.")
+        MessageNumber | None, Field(description="Only before this number.")
     ] = None,
 ) -> str:
     """Read older messages, or another chat by chat_id."""

@@ -54,13 +54,13 @@ def ask_choice(
     question: QuestionText,
     options: Annotated[
         Labels | None,
-        Field(description="2 to 5 short labels; leave out for an answer in words."),
+        Field(description="2 to 5 labels; none for an answer in words."),
     ] = None,
     person: Annotated[
-        Id | None, Field(description="Name or id; leave out in a direct chat.")
+        Id | None, Field(description="Name or id, in a group.")
     ] = None,
 ) -> str:
-    """Ask one person here a question. The answer starts a new run."""
+    """Ask one person here. The answer starts a new run."""
     run = call.activation.run
     chat, _ = own_chat(call, call.target(None))
     asked = _addressee(chat, call.names(), person)

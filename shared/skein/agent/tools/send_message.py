@@ -66,8 +66,7 @@ NOTHING_TO_SAY = (
 )
 
 WAIT = (
-    "true pauses this run until someone else writes there, or for "
-    f"{WAIT_SECONDS // 60} minutes. Call it last."
+    f"true pauses this run until someone writes there, {WAIT_SECONDS // 60} minutes at most."
 )
 WAITS_IN_ONE = "nothing was sent: a run waits for a reply in one chat only, so leave also_in out"
 WAITS_WITHOUT_FILES = "nothing was sent: a message with files cannot wait for a reply"
@@ -87,7 +86,7 @@ def send_message(
     text: MessageText,
     reply_to: Annotated[
         MessageNumber | None,
-        Field(description="Its number there, such as 43 for msg:43."),
+        Field(description="43 for msg:43."),
     ] = None,
     wait: Annotated[
         JsonBool | None,

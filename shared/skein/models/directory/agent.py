@@ -71,12 +71,13 @@ OwnToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$"
 
 DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "send_message",
-    "enter_chat",
     "read_messages",
-    "get_my_runs",
-    "save_memory",
-    "search_memories",
     "recall",
+    "save_memory",
+    "set_plan",
+    "cancel_plan",
+    "ask_choice",
+    "ask_a_person",
     "end_run",
 )
 
