@@ -12,7 +12,7 @@ from bench.eval import __main__ as command
 from bench.eval.__main__ import main, play
 from bench.eval.outcomes import Outcome, keep, kept, line_of, sums
 from bench.eval.page import page
-from bench.eval.recording import AGENT_SUMMARY, Exchange
+from bench.eval.recording import AGENT_SUMMARY, ANSWER, Exchange
 from bench.eval.scripted import scripted_model
 from bench.eval.situation import Check, Situation
 from bench.eval.situations import SITUATIONS
@@ -25,8 +25,8 @@ def by_name(situation: Situation) -> str:
     return situation.name
 
 
-def played(situation: Situation, script: str) -> Outcome:
-    with scripted_model() as model:
+def played(situation: Situation, script: str, *, single: bool = False) -> Outcome:
+    with scripted_model(single=single) as model:
         base_url = model.base_url
         outcome = play(
             situation, base_url=base_url, api_key=None, model=None, script=(model, script)
@@ -34,6 +34,15 @@ def played(situation: Situation, script: str) -> Outcome:
         if script == "right":
             assert model.left == 0, "the script has answers that nobody asked for"
     return outcome
+
+
+def test_single_profile_calls_one_tool_at_a_time() -> None:
+    [situation] = [each for each in SITUATIONS if each.name == "keeps a promise in a group"]
+    outcome = played(situation, "right", single=True)
+    calls = [len(each.answer.splitlines()) for each in outcome.exchanges if each.kind == ANSWER]
+    assert outcome.passed
+    assert set(calls) == {1}
+    assert len(calls) > len(situation.right.turns["Scout"])
 
 
 def check_scripts(situation: Situation) -> None:
@@ -58,9 +67,9 @@ def test_eval_tells_a_right_model_from_a_wrong_one(situation: Situation) -> None
     check_scripts(situation)
 
 
-def test_situations_are_seventy_or_more_with_names_of_their_own() -> None:
+def test_situations_are_95_or_more_with_names_of_their_own() -> None:
     names = [situation.name for situation in SITUATIONS]
-    assert len(names) == len(set(names)) >= 70
+    assert len(names) == len(set(names)) >= 95
 
 
 def test_eval_without_a_model_says_what_to_set(
@@ -154,6 +163,20 @@ def test_eval_of_several_names_keeps_the_outcomes_of_other_situations(
 def test_kept_outcome_is_read_as_it_was_written(tmp_path: Path) -> None:
     keep(outcome(SITUATIONS[0], MET, MISSED), tmp_path / "x.jsonl")
     assert kept(tmp_path / "x.jsonl") == [outcome(SITUATIONS[0], MET, MISSED)]
+
+
+def test_look_up_counts_only_if_the_prompt_did_not_hold_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def looks_up(prompt: str, *called: str) -> bool:
+        stage = Stage.__new__(Stage)
+        stage.exchanges = [Exchange("code 4711", ""), Exchange(prompt, "")]
+        monkeypatch.setattr(Stage, "calls", lambda _self, _agent: [*called])
+        return stage.looks_up("Scout", "4711", ["recall"], since=1)
+
+    assert looks_up("The code is 4711.")
+    assert looks_up("No code.", "recall")
+    assert not looks_up("No code.", "send_message")
 
 
 def test_stage_waits_again_for_a_slow_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,8 +152,10 @@ def question(
     """
     target, chunk = batch.target, batch.chunk
     agent, chat, profile = target.agent, target.chat, target.profile(chunk)
-    memories = known.texts(target.names(chunk))
-    system = render("consolidation", {"identity": _identity(batch), **memories})
+    about_known = render("consolidation_nothing_known")
+    if known.numbered:
+        about_known = render("consolidation_known", known.texts(target.names(chunk)))
+    system = render("consolidation", {"identity": _identity(batch), "known": about_known})
     if profile is not None:
         system = f"{system}\n\n{profile.request}"
     variables = {

@@ -24,9 +24,7 @@ MAX_TOKENS = 2_000
 def recall(
     call: ToolContext,
     query: Query,
-    from_: Annotated[
-        Moment | None, Field(alias="from", description="A day: YYYY-MM-DD.")
-    ] = None,
+    from_: Annotated[Moment | None, Field(alias="from", description="A day: YYYY-MM-DD.")] = None,
     to: Moment | None = None,
     person: Annotated[Id | None, Field(description="Who wrote it.")] = None,
     chat_id: Annotated[Id | None, Field(json_schema_extra={NOT_SHOWN: True})] = None,

@@ -405,7 +405,9 @@ def test_core_memories_are_numbered_and_those_of_earlier_chunks_are_known_to_lat
     world.post("word " * 800, HUSAM)
     world.post("word " * 800, HUSAM)
     quiet(world)
-    assert "Nothing yet." in asked(world, 0)
+    assert "You remember nothing yet." in asked(world, 0)
+    assert "replaces" not in asked(world, 0)
+    assert '"replaces"' in asked(world, 1)
     assert '1. [2026-02-18] Husam in "Project Alpha": "Husam leads sales."' in asked(world, 1)
     assert [(r.from_seq, r.to_seq) for r in world.consolidations()] == [(1, 1), (2, 2)]
 

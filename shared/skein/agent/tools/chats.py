@@ -41,9 +41,7 @@ def read_messages(
     call: ToolContext,
     chat_id: Id | None = None,
     limit: Count = MAX_MESSAGES,
-    before: Annotated[
-        MessageNumber | None, Field(description="Only before this number.")
-    ] = None,
+    before: Annotated[MessageNumber | None, Field(description="Only before this number.")] = None,
 ) -> str:
     """Read older messages, or another chat by chat_id."""
     chat, _ = own_chat(call, call.target(chat_id))

@@ -56,9 +56,7 @@ def ask_choice(
         Labels | None,
         Field(description="2 to 5 labels; none for an answer in words."),
     ] = None,
-    person: Annotated[
-        Id | None, Field(description="Name or id, in a group.")
-    ] = None,
+    person: Annotated[Id | None, Field(description="Name or id, in a group.")] = None,
 ) -> str:
     """Ask one person here. The answer starts a new run."""
     run = call.activation.run

@@ -65,9 +65,7 @@ NOTHING_TO_SAY = (
     "send_message"
 )
 
-WAIT = (
-    f"true pauses this run until someone writes there, {WAIT_SECONDS // 60} minutes at most."
-)
+WAIT = f"true pauses this run until someone writes there, {WAIT_SECONDS // 60} minutes at most."
 WAITS_IN_ONE = "nothing was sent: a run waits for a reply in one chat only, so leave also_in out"
 WAITS_WITHOUT_FILES = "nothing was sent: a message with files cannot wait for a reply"
 FILES_STAY = (
