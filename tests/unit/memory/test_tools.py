@@ -212,9 +212,10 @@ def test_tenants_are_never_searched_together() -> None:
     assert world.clock.now() >= NOON
 
 
-def test_new_agent_in_text_mode_saves_and_finds_a_memory() -> None:
+def test_agent_in_text_mode_saves_and_finds_a_memory() -> None:
     world = World()
-    world.agent(reply_mode=None, history_format=None)
+    tools = ("save_memory", "search_memories")
+    world.agent(reply_mode=None, history_format=None, enabled_tools=tools)
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
     world.model.script.extend(
         [
