@@ -16,12 +16,13 @@ AGENT = "/v1/agents/agt_a"
 NOON = "2026-02-18T12:00:00.000Z"
 BASIC_TOOLS = [
     "send_message",
-    "enter_chat",
     "read_messages",
-    "get_my_runs",
-    "save_memory",
-    "search_memories",
     "recall",
+    "save_memory",
+    "set_plan",
+    "cancel_plan",
+    "ask_choice",
+    "ask_a_person",
     "end_run",
 ]
 
