@@ -192,38 +192,39 @@ class Story:
             run(
                 "memory",
                 "A memory crosses channels",
-                "Nora told Iris by SMS when she can come. A day later, she asks in the app. Open "
-                "CORE MEMORIES: that is where Iris knows it from. Below, Iris calls a tool.",
+                "Nora told Iris by SMS when she can come. A day later, she asks in the app, and Iris "
+                "still knows: open CORE MEMORIES to see the memory. The steps below show how Iris "
+                "calls a tool.",
             ),
             run(
                 "secret",
                 "A secret is kept from a group",
-                "Tom asks why Nora needs a check-up. Nora told Iris by SMS, but Tom reads this "
-                "group: no section of this prompt mentions it, so no model could tell him. CORE "
-                "MEMORIES has only what everyone may know.",
+                "Tom asks in a group why Nora needs a check-up. Nora told Iris the reason privately "
+                "by SMS. Because Tom can read this group, the reason is left out of the prompt, so "
+                "the model can't reveal it. CORE MEMORIES contains only what everyone may know.",
             ),
             run(
                 "plan",
-                "A plan fired",
-                "Leo asked for a reminder. Iris made a plan with a tool, and the plan started "
+                "A plan runs on time",
+                "Leo asked for a reminder. Iris created a plan with a tool, and the plan started "
                 "this run the next morning.",
             ),
             Step(
-                "A text without an answer",
-                "Ada wrote STOP, and later asked for her umbrella. The page says why nobody "
-                "answered.",
+                "An SMS that is not answered",
+                "Ada texted STOP and later asked about her umbrella. This page explains why she "
+                "got no answer.",
                 f"why/{seen['silent']}",
             ),
             Step(
-                "A person steps in",
-                "Leo asked for a person. Mia answered him once and handed the chat back. Now his "
-                "chat waits again: take it over if you like.",
+                "A team member steps in",
+                "Leo asked to talk to a person. Mia from the team answered and handed the chat "
+                "back. Now Leo is waiting again: open his chat to take it over.",
                 "desk",
             ),
             Step(
-                "Who saw what",
-                "Each call of an operator is in the audit log, with its reason. Usage counts the "
-                "tokens of three days.",
+                "Who accessed what",
+                "The audit log records every operator call and its reason. The page Usage shows the "
+                "tokens of the three days.",
                 f"audit/{seen['day']}",
             ),
         ]

@@ -156,7 +156,7 @@ class Driver:
 
     def give_reason(self, reason: str = "The complaint 4711") -> None:
         """Give a reason to see private content."""
-        asked = self.page.get_by_label("Why do you read")
+        asked = self.page.get_by_label("Why do you need to read")
         asked.fill(reason)
         asked.press("Enter")
         asked.wait_for(state="hidden")

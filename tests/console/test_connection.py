@@ -33,7 +33,7 @@ def test_lost_connection_is_told_and_missed_messages_are_read(driver: Driver) ->
     expect(state).to_have_text("Live")
     down.append(True)
     sockets[-1].close()
-    expect(state).to_contain_text("The connection was lost")
+    expect(state).to_contain_text("Connection lost")
     token = client.token("ann")
     path = f"/v1/chats/{chat_id}/messages"
     client.ok("POST", path, {"text": "while you were away", "client_id": "away"}, token=token)

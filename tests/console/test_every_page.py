@@ -67,7 +67,7 @@ def test_page_fits_a_window_of_320_pixels(driver: Driver, place: Place) -> None:
 def test_page_is_reached_and_used_by_keyboard_alone(driver: Driver, place: Place) -> None:
     place.open(driver)
     page = driver.page
-    skip = page.get_by_role("link", name="Skip to the content")
+    skip = page.get_by_role("link", name="Skip to content")
     for _ in range(MOST_CONTROLS):
         page.keyboard.press("Shift+Tab")
         if skip.evaluate("link => link === document.activeElement"):
@@ -96,7 +96,7 @@ def test_page_shows_an_error_of_the_api_as_text(driver: Driver, place: Place) ->
     error = {"code": "internal", "detail": HOSTILE, "details": {}}
     place.open(driver)
     driver.page.evaluate("location.hash = '#/none'")
-    expect(driver.page.get_by_role("alert")).to_contain_text("no such page")
+    expect(driver.page.get_by_role("alert")).to_contain_text("Page not found")
     driver.page.route(API, lambda route: route.fulfill(status=500, json=error))
     driver.page.evaluate(f"location.hash = '{place.address}'")
     expect(driver.page.get_by_role("alert")).to_contain_text(HOSTILE)
@@ -181,7 +181,7 @@ def fill_page(driver: Driver, place: Place) -> None:
     if place.name == "chats":
         page.get_by_text("New chat").click()
         page.get_by_label("Title (optional)").fill("Morning run")
-        page.get_by_role("button", name="Open the chat").click()
+        page.get_by_role("button", name="Create chat").click()
     if page.locator(".bubble").count() == 0:
         driver.send("What is a good exercise for my back?")
     expect(page.locator(".bubble.theirs").first).to_be_visible(timeout=20_000)
@@ -285,7 +285,7 @@ def fill_desk(driver: Driver) -> None:
     client.ok("PUT", f"/v1/chats/{chat}/desk?reason={reason}", held, token=driver.operator())
     page.evaluate(f"location.hash = '#/desk/{chat}'")
     page.get_by_label("Briefing for the agents").fill("Maya runs in old shoes until Friday.")
-    page.get_by_label("Your message, as the team").fill("Your new shoes come on Friday, Maya.")
+    page.get_by_label("Reply as the team").fill("Your new shoes come on Friday, Maya.")
     page.get_by_role("button", name="Send").click()
     expect(page.locator(".bubble")).to_have_count(3)
     page.set_viewport_size({**WIDE, "height": 980})
@@ -296,8 +296,8 @@ def fill_transcripts(driver: Driver) -> None:
     """Show a chat, after a reason."""
     chat, _ = answered_chat(driver.client, ["What is a good exercise for my back?", "And my legs?"])
     driver.page.evaluate(f"location.hash = '#/transcripts/{chat}'")
-    driver.page.get_by_label("Why do you read this chat?").fill("Support case 4711")
-    driver.page.get_by_role("button", name="Show the chat").click()
+    driver.page.get_by_label("Why do you need to read this chat?").fill("Support case 4711")
+    driver.page.get_by_role("button", name="Show chat").click()
     expect(driver.page.locator(".bubble").first).to_be_visible()
 
 
@@ -307,7 +307,7 @@ def fill_time(driver: Driver) -> None:
     [agent, *_] = driver.client.ok("GET", "/v1/agents?limit=1", token=operator)["items"]
     plan = {"name": "Morning report", "instruction": "Report.", "run_after": "2 hours"}
     driver.client.ok("POST", f"/v1/agents/{agent['id']}/plans", plan, token=operator)
-    driver.page.get_by_role("button", name="Look again").click()
+    driver.page.get_by_role("button", name="Refresh").click()
     expect(driver.page.locator(".events li").first).to_be_visible()
 
 

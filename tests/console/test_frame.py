@@ -48,9 +48,9 @@ def test_theme_follows_the_system_until_the_person_chooses(driver: Driver) -> No
 
 def test_address_of_no_page_says_so(driver: Driver) -> None:
     driver.open("#/nowhere")
-    expect(driver.page.get_by_role("alert")).to_contain_text("There is no such page.")
+    expect(driver.page.get_by_role("alert")).to_contain_text("Page not found.")
 
 
 def test_address_that_names_a_built_in_property_is_no_page(driver: Driver) -> None:
     driver.open("#/constructor/%ff")
-    expect(driver.page.get_by_role("alert")).to_contain_text("There is no such page.")
+    expect(driver.page.get_by_role("alert")).to_contain_text("Page not found.")

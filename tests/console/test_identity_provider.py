@@ -65,7 +65,7 @@ def test_sign_in_at_a_provider_shows_the_page_with_its_token(
     driver.open("#/settings")
     sign_in(page)
     expect(page.locator("h1")).to_have_text("Settings")
-    expect(page.get_by_role("heading", name="Settings in force")).to_be_visible()
+    expect(page.get_by_role("heading", name="Current settings")).to_be_visible()
     expect(page.locator(".who")).to_contain_text("Maria")
     assert page.url.endswith("/console/#/settings")
     assert asked[0]["code_challenge_method"] == ["S256"]
@@ -84,14 +84,16 @@ def test_code_that_another_page_has_got_is_refused_without_its_verifier(
     )
     driver.open("#/home")
     sign_in(page)
-    expect(page.get_by_role("alert")).to_contain_text("The issuer refused the sign-in")
+    expect(page.get_by_role("alert")).to_contain_text("The identity provider rejected the sign-in")
     assert provider.codes
 
 
 def test_sign_in_that_the_person_cancels_is_told(driver: Driver, provider: Provider) -> None:
     driver.open("#/home")
     sign_in(driver.page, "Cancel")
-    expect(driver.page.get_by_role("alert")).to_contain_text("The issuer refused the sign-in")
+    expect(driver.page.get_by_role("alert")).to_contain_text(
+        "The identity provider rejected the sign-in"
+    )
     sign_in(driver.page)
     expect(driver.page.locator("h1")).to_have_text("Home")
     assert provider.url
@@ -105,4 +107,4 @@ def test_person_without_the_scope_admin_sees_the_chats_only(
     sign_in(driver.page)
     expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope support")
     driver.go("Chats")
-    expect(driver.page.locator("main")).to_contain_text("You are in no chat yet.")
+    expect(driver.page.locator("main")).to_contain_text("You don't have any chats yet.")

@@ -22,10 +22,10 @@ def test_audit_lists_changes_and_reasons_as_text(driver: Driver) -> None:
     expect(entries.filter(has=copy).first).to_contain_text("created agent")
     read = entries.filter(has_text="<script>alert(1)</script>")
     expect(read.first.locator(f'[title="{chat}"]')).to_be_visible()
-    expect(entries.filter(has_text="Refused").first).to_contain_text("usr_support deleted user")
-    expect(entries.filter(has_text="Refused").first).to_contain_text("privacy")
-    expect(read.first).not_to_contain_text("Refused")
-    expect(entries.filter(has_text="looked at pages").first).to_be_visible()
+    expect(entries.filter(has_text="Rejected").first).to_contain_text("usr_support deleted user")
+    expect(entries.filter(has_text="Rejected").first).to_contain_text("privacy")
+    expect(read.first).not_to_contain_text("Rejected")
+    expect(entries.filter(has_text="viewed pages").first).to_be_visible()
     driver.check_inert()
     driver.check_looks()
 
@@ -35,7 +35,7 @@ def test_audit_of_another_day_is_empty(driver: Driver) -> None:
     driver.page.get_by_label("Day").fill("2026-01-01")
     driver.page.get_by_role("button", name="Show", exact=True).press("Enter")
     driver.ready()
-    expect(driver.page.locator("main")).to_contain_text("Nothing happened on this day.")
+    expect(driver.page.locator("main")).to_contain_text("No entries on this day.")
 
 
 def test_audit_shows_further_pages(driver: Driver) -> None:

@@ -18,7 +18,7 @@ def open_new_chat(driver: Driver, title: str) -> None:
     page.get_by_text("New chat").click()
     page.get_by_role("group", name="Agents").get_by_label("Coach", exact=True).first.check()
     page.get_by_label("Title (optional)").fill(title)
-    page.get_by_role("button", name="Open the chat").click()
+    page.get_by_role("button", name="Create chat").click()
     expect(page.locator(".detail .composer textarea")).to_be_visible()
 
 
@@ -64,7 +64,7 @@ def test_message_that_cannot_be_sent_says_why_and_can_be_sent_again(driver: Driv
     driver.send("once")
     expect(driver.page.locator(".window .mine")).to_contain_text(f"Not sent: {HOSTILE}")
     driver.page.unroute(pattern)
-    driver.page.get_by_role("button", name="Send again").click()
+    driver.page.get_by_role("button", name="Resend").click()
     expect(driver.page.locator(".window .mine time")).to_be_visible()
     expect(driver.page.locator(".window .mine")).to_have_count(1)
 
@@ -167,7 +167,7 @@ def test_text_that_reaches_nobody_in_a_group_is_told_with_a_reason(driver: Drive
     expect(driver.page.locator(".state")).to_have_text("Live")
     driver.send("Hello, all")
     reason = driver.page.locator(".activity .reason")
-    expect(reason).to_contain_text("Tools could not answer.", timeout=20_000)
+    expect(reason).to_contain_text("Tools couldn't answer", timeout=20_000)
     link = reason.get_by_role("link")
     expect(link).to_have_attribute("href", f"#/why/{chat}/1")
 
@@ -234,7 +234,7 @@ def test_question_is_answered_once_and_posts_the_words_in_the_persons_name(
     post = page.locator(".window .mine").last
     expect(post).to_contain_text("You, by Coach")
     expect(post.locator(".text")).to_have_text("Operator is late")
-    page.get_by_text("Posts to which you agreed").click()
+    page.get_by_text("Posts you approved").click()
     expect(page.locator(".master .items").last).to_contain_text("posted.")
     driver.check_looks()
     driver.check_inert()
@@ -273,9 +273,9 @@ def test_question_shows_its_state_to_others_and_a_field_for_an_answer_in_words(
     page.reload()
     driver.sign_in_again()
     rows = page.locator(".window .choice")
-    expect(rows.nth(0)).to_contain_text("can answer, until")
+    expect(rows.nth(0)).to_contain_text("can answer. Expires")
     expect(rows.nth(1)).to_contain_text("Answered: No")
-    expect(rows.nth(2)).to_contain_text("Expired without an answer")
+    expect(rows.nth(2)).to_contain_text("Expired")
     driver.check_looks()
     driver.check_inert()
     sent: list[object] = []
@@ -349,7 +349,7 @@ def test_person_sees_whether_operators_may_read_chats_and_since_when(driver: Dri
     try:
         client.ok("PATCH", "/v1/settings", {"operators_read_chats": False}, token=owner)
         driver.sign_in("#/chats")
-        told = driver.page.get_by_text("Operators may not read chats.")
+        told = driver.page.get_by_text("Operators can't read chats.")
         expect(told).to_contain_text("Since:")
     finally:
         client.ok("PATCH", "/v1/settings", {"operators_read_chats": None}, token=owner)
@@ -362,7 +362,7 @@ def test_person_sees_which_operator_read_their_private_chat_and_why(driver: Driv
     clerk = client.token("clerk", "admin")
     client.ok("GET", f"/v1/transcripts/{chat}?{urlencode(why)}", token=clerk)
     driver.sign_in("#/chats")
-    looks = driver.page.get_by_text("Operators who saw your private content")
+    looks = driver.page.get_by_text("Operator access to your private content")
     looks.click()
     part = driver.page.locator("details").filter(has=looks)
     expect(part).to_contain_text("clerk: read message")

@@ -37,16 +37,16 @@ def test_holder_takes_a_private_chat_over_answers_and_hands_it_back(driver: Driv
     driver.give_reason()
     page.get_by_text("Step in").click()
     driver.check_looks()
-    page.get_by_role("button", name="Put on the desk").click()
+    page.get_by_role("button", name="Add to the desk").click()
     expect(page.locator(".facts")).to_contain_text("Waiting")
     driver.client.ok("POST", "/local/drain")  # the person is told
     page.get_by_label("Your name").fill("Mia")
     page.get_by_role("button", name="Take over").click()
     rows = page.locator(".bubble")
     expect(rows).to_have_count(3)
-    expect(page.locator(".facts")).to_contain_text("Held by you")
+    expect(page.locator(".facts")).to_contain_text("Taken over by you")
 
-    page.get_by_label("Your message, as the team").fill(HOSTILE)
+    page.get_by_label("Reply as the team").fill(HOSTILE)
     page.keyboard.press("Enter")
     expect(rows.last).to_contain_text(HOSTILE)
     expect(rows.last.locator(".sender")).to_have_text("Mia Team")
@@ -58,7 +58,7 @@ def test_holder_takes_a_private_chat_over_answers_and_hands_it_back(driver: Driv
 
     page.get_by_label("Briefing for the agents").fill("The parcel comes on Friday.")
     page.get_by_role("button", name="Hand back").click()
-    expect(page.get_by_role("status").first).to_have_text("You have handed the chat back.")
+    expect(page.get_by_role("status").first).to_have_text("You handed the chat back.")
     driver.client.ok("POST", "/local/drain")
     page.evaluate(f"location.hash = '#/why/{chat}/4'")
     expect(page.locator(".facts").first).to_contain_text("Mia Team")
@@ -78,7 +78,7 @@ def test_queue_is_live_and_only_one_person_holds_a_chat(driver: Driver) -> None:
     expect(row_of(driver, chat)).to_have_count(0)
     desk_of(driver, chat, "tom")
     row = row_of(driver, chat)
-    expect(row).to_contain_text("Held by Tom", timeout=WAIT_MS)
+    expect(row).to_contain_text("Taken over by Tom", timeout=WAIT_MS)
     expect(row).to_contain_text("Private")
     driver.check_looks()
     row.get_by_role("link").press("Enter")
@@ -115,7 +115,7 @@ def test_words_of_the_agent_that_asks_are_shown_to_the_holder_only(
     driver.sign_in("#/desk")
     row = row_of(driver, chat)
     expect(row).to_contain_text("Waiting")
-    expect(row).to_contain_text("An agent asked for a person: Coach")
+    expect(row).to_contain_text("Requested by an agent: Coach")
     row.get_by_role("link").click()
     driver.give_reason()
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
@@ -133,7 +133,7 @@ def test_holder_loses_a_chat_that_goes_back_by_itself(driver: Driver) -> None:
     expect(driver.page.locator(".bubble")).to_have_count(2)
     hand_back(driver, chat, "operator")
     expect(driver.page.get_by_role("status").first).to_have_text(
-        "You no longer hold this chat.", timeout=WAIT_MS
+        "This chat is no longer assigned to you.", timeout=WAIT_MS
     )
 
 
@@ -145,11 +145,11 @@ def test_drafts_fill_the_boxes_below_the_words_of_the_holder(
     idle_model.default = Answer(HOSTILE)
     page = driver.page
     driver.sign_in(f"#/desk/{chat}")
-    box = page.get_by_label("Your message, as the team")
+    box = page.get_by_label("Reply as the team")
     box.fill("Hello Ann,")
     page.get_by_role("button", name="Draft", exact=True).click()
     expect(box).to_have_value(f"Hello Ann,\n\n{HOSTILE}")
-    page.get_by_role("button", name="Draft the briefing").click()
+    page.get_by_role("button", name="Draft a briefing").click()
     expect(page.get_by_label("Briefing for the agents")).to_have_value(HOSTILE)
     page.get_by_role("button", name="Summarize").click()
     expect(page.locator("blockquote")).to_have_text(HOSTILE)

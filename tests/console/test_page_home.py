@@ -10,11 +10,11 @@ from tests.console.driver import HOSTILE, Driver, answered_chat
 def test_home_shows_status_use_and_lines(driver: Driver) -> None:
     driver.sign_in("#/home")
     main = driver.page.locator("main")
-    expect(main).to_contain_text("The model gpt-4.1-mini answers.")
-    expect(main).to_contain_text("The live channel is on.")
-    expect(main).to_contain_text("+15005550006 is answered by Coach")
+    expect(main).to_contain_text("The model gpt-4.1-mini is responding.")
+    expect(main).to_contain_text("Live updates are on.")
+    expect(main).to_contain_text("+15005550006: answered by Coach")
     expect(main.locator("dt")).to_have_text(
-        ["Answers of models", "Input tokens", "Input from a cache", "Output tokens", "SMS", "Money"]
+        ["Model responses", "Input tokens", "Cached input", "Output tokens", "SMS", "Cost"]
     )
 
 
@@ -50,10 +50,10 @@ def test_home_shows_waiting_work_and_the_queues_of_the_machine(driver: Driver) -
         rows = client.ok("GET", "/v1/system/backlog", token=token)["items"]
         [later] = [row["later"] for row in rows if row["kind"] == "plan"]
         driver.sign_in("#/home")
-        work = driver.page.get_by_role("region", name="Waiting work")
+        work = driver.page.get_by_role("region", name="Backlog")
         assert later >= 1
         expect(work.locator("tr", has_text="Plans").locator("td").first).to_have_text(f"{later}")
-        expect(driver.page.locator("main")).to_contain_text("Queues of this machine")
+        expect(driver.page.locator("main")).to_contain_text("Local queues")
         driver.check_looks()
     finally:
         client.ok("DELETE", f"{path}/{made['id']}", token=token)
@@ -98,7 +98,7 @@ def test_home_needs_the_scope_admin(driver: Driver) -> None:
     driver.client.ok("GET", "/v1/me", token=driver.client.token("mia"))
     driver.open("#/home")
     driver.page.locator("main").get_by_role("button", name="Sign in").click()
-    driver.page.get_by_label("Another person").fill("Mia")
+    driver.page.get_by_label("Someone else").fill("Mia")
     driver.page.locator("form .row button").click()
     driver.ready()
     expect(driver.page.locator("main")).to_contain_text("lacks the scope support")

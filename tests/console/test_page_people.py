@@ -62,12 +62,12 @@ def test_people_are_found_by_name_id_and_number(driver: Driver) -> None:
     for text in ("IMG SRC", "usr_found", PHONE, "1 500 555 0177"):
         page.get_by_label("Name or phone number").fill(text)
         page.get_by_role("button", name="Search").click()
-        expect(page.get_by_role("status").first).to_have_text("Found: 1")
+        expect(page.get_by_role("status").first).to_have_text("1 person")
         expect(rows).to_have_count(1)
         expect(rows).to_contain_text(HOSTILE)
     page.get_by_label("Name or phone number").fill("nobody at all")
     page.keyboard.press("Enter")
-    expect(page.locator("main")).to_contain_text("There are no such people.")
+    expect(page.locator("main")).to_contain_text("No people found.")
     page.get_by_label("Name or phone number").fill("")
     page.keyboard.press("Enter")
     page.get_by_role("link", name="usr_other").click()
@@ -87,19 +87,19 @@ def test_profile_shows_sources_and_an_agents_change_is_undone(
     driver.sign_in("#/people/usr_profile")
     page = driver.page
     profile = page.get_by_role("region", name="Profile", exact=True)
-    page.get_by_label("Why do you read this person's profile?").fill(WHY)
+    page.get_by_label("Why do you need to read this person's profile?").fill(WHY)
     page.keyboard.press("Enter")
     expect(profile.locator("tr", has_text="goals")).to_contain_text("Tool update_profile")
     expect(profile.locator("tr", has_text="goals")).to_contain_text("messages 1")
     expect(profile.locator("tr", has_text="goals").locator("td").first).to_have_text(HOSTILE)
-    expect(profile.locator("tr", has_text="time_zone")).to_contain_text("The person, in the app")
+    expect(profile.locator("tr", has_text="time_zone")).to_contain_text("The person (in the app)")
     link = profile.get_by_role("link", name="Chat")
     expect(link).to_have_attribute("href", f"#/transcripts/{chat}")
     driver.check_looks()
-    page.get_by_role("button", name="Undo the change of goals").press("Enter")
-    expect(page.locator("main")).to_contain_text("The field goals has its former value.")
+    page.get_by_role("button", name="Undo the change to goals").press("Enter")
+    expect(page.locator("main")).to_contain_text("Restored the previous value of goals.")
     expect(profile.locator("tr", has_text="goals").locator("td").first).to_have_text("Rest")
-    expect(page.get_by_role("region", name="Changes of the profile")).to_contain_text("Undone")
+    expect(page.get_by_role("region", name="Profile changes")).to_contain_text("Undone")
     stored = client.ok("GET", f"/v1/users/usr_profile?reason={quote(WHY)}", token=driver.operator())
     assert stored["profile"]["goals"] == "Rest"
     driver.check_inert()
@@ -111,24 +111,24 @@ def test_record_and_roles_of_a_person_are_changed(driver: Driver) -> None:
     person(driver, "usr_ward", name=ward)
     driver.sign_in("#/people/usr_role")
     page = driver.page
-    page.get_by_text("Change name or time zone").click()
+    page.get_by_text("Edit name or time zone").click()
     page.get_by_label("Name", exact=True).fill("Rosa Diaz")
     page.get_by_label("Time zone").fill("")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("h1")).to_have_text("Rosa Diaz")
-    page.get_by_text("Give a role").click()
+    page.get_by_text("Add a role").click()
     page.get_by_label("Role", exact=True).fill("nurse")
-    page.get_by_label("Whom the role is about").select_option(label=ward)
+    page.get_by_label("Subject (optional)").select_option(label=ward)
     roles = page.locator(".card", has=page.get_by_role("heading", name="Roles"))
-    page.get_by_role("button", name="Give the role").click()
+    page.get_by_role("button", name="Add role").click()
     expect(roles.locator("li span").first).to_have_text(f"nurse of {ward}")
     driver.check_looks()
     driver.check_inert()
     stored = driver.client.ok("GET", "/v1/users/usr_role", token=driver.operator())
     assert (stored["name"], stored["time_zone"]) == ("Rosa Diaz", None)
     assert stored["roles"] == [{"role": "nurse", "subject": "usr_ward"}]
-    roles.get_by_role("button", name="End the role nurse").click()
-    expect(roles).to_contain_text("This person has no role.")
+    roles.get_by_role("button", name="Remove the role nurse").click()
+    expect(roles).to_contain_text("This person has no roles.")
 
 
 def test_export_is_saved_as_one_file(driver: Driver, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_export_is_saved_as_one_file(driver: Driver, tmp_path: Path) -> None:
     links = page.get_by_role("region", name="Direct chats").get_by_role("link")
     expect(links).to_have_attribute("href", f"#/transcripts/{chat}")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Export as a file").click()
+        page.get_by_role("button", name="Export as file").click()
     assert download.value.suggested_filename == "export-usr_export.json"
     download.value.save_as(tmp_path / "export.json")
     saved = json.loads((tmp_path / "export.json").read_text(encoding="utf-8"))
@@ -147,7 +147,7 @@ def test_export_is_saved_as_one_file(driver: Driver, tmp_path: Path) -> None:
     assert saved.keys() >= {"usage", "deliveries", "invitations", "consents", "kept"}
     assert [each["chat_id"] for each in saved["chats"]] == [chat]
     assert HOSTILE in [each["text"] for each in saved["messages"]]
-    expect(page.locator("main")).to_contain_text("Exported. Chats: 1")
+    expect(page.locator("main")).to_contain_text("Exported 1 chat and")
 
 
 def test_list_of_people_shows_the_erasures(driver: Driver) -> None:
@@ -173,11 +173,11 @@ def test_erasure_needs_the_name_and_is_followed_up_to_its_proof(driver: Driver) 
     driver.sign_in("#/people/usr_erased")
     page = driver.page
     page.get_by_text("Erase this person").click()
-    expect(page.get_by_role("region", name="Preview of the erasure")).to_contain_text("messages")
-    expect(page.locator("main")).to_contain_text("No text of others has the full name.")
-    confirm = page.get_by_label("To confirm, write")
+    expect(page.get_by_role("region", name="Erasure preview")).to_contain_text("messages")
+    expect(page.locator("main")).to_contain_text("No texts by others contain the full name.")
+    confirm = page.get_by_label("To confirm, type")
     confirm.fill("usr_other")
-    page.get_by_role("button", name="Erase for ever").click()
+    page.get_by_role("button", name="Erase permanently").click()
     expect(page.locator("main")).to_contain_text("Nothing was erased.")
     assert driver.client.ok("GET", "/v1/users/usr_erased", token=driver.operator())
     confirm.fill(HOSTILE)
@@ -187,10 +187,10 @@ def test_erasure_needs_the_name_and_is_followed_up_to_its_proof(driver: Driver) 
     driver.check_looks()
     driver.client.ok("POST", "/local/clock", {"advance_seconds": HOUR})
     expect(page.locator("main")).to_contain_text("The erasure is complete.", timeout=30_000)
-    expect(page.get_by_role("region", name="Erased items, by kind")).to_contain_text("messages")
+    expect(page.get_by_role("region", name="Erased items by kind")).to_contain_text("messages")
     driver.check_looks()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save the report").click()
+        page.get_by_role("button", name="Save report").click()
     assert download.value.suggested_filename.startswith("era_")
     assert driver.client.call("GET", "/v1/users/usr_erased", token=driver.operator()).status == 404
 
@@ -210,13 +210,13 @@ def test_preview_of_an_erasure_shows_named_texts_and_asks_what_happens_to_them(
     driver.sign_in("#/people/usr_named")
     page = driver.page
     page.get_by_text("Erase this person").click()
-    texts = page.get_by_role("region", name="Texts of others with the full name")
+    texts = page.get_by_role("region", name="Texts by others that contain the full name")
     expect(texts).to_contain_text(HOSTILE)
     expect(texts.locator(f'a[href="#/transcripts/{chat}"]')).to_be_visible()
     driver.check_looks()
-    page.get_by_label("What happens to these texts").select_option("replace")
-    page.get_by_label("To confirm, write").fill(HOSTILE)
-    page.get_by_role("button", name="Erase for ever").click()
+    page.get_by_label("What to do with these texts").select_option("replace")
+    page.get_by_label("To confirm, type").fill(HOSTILE)
+    page.get_by_role("button", name="Erase permanently").click()
     expect(page.locator("h1")).to_have_text("Erasure of a person")
     path = page.url.partition("/erasure/")[2]
     erasure = client.ok("GET", f"/v1/erasures/{path}", token=driver.operator())
@@ -243,7 +243,7 @@ def test_record_says_whether_the_name_was_given_or_chosen(driver: Driver) -> Non
     client.ok("PATCH", "/v1/me", {"name": "Alice Ward"}, token=client.token("usr_chosen"))
     driver.sign_in("#/people/usr_given")
     record = driver.page.locator(".facts").first
-    expect(record).to_contain_text("Given by the token")
+    expect(record).to_contain_text("Set by the token")
     driver.page.evaluate("location.hash = '#/people/usr_chosen'")
     expect(record).to_contain_text("Chosen by the person")
     driver.check_looks()
@@ -253,6 +253,6 @@ def test_people_of_one_name_are_told_apart_where_one_is_chosen(driver: Driver) -
     for user_id in ("usr_twin_a", "usr_twin_b"):
         person(driver, user_id, name="Rina Cho")
     driver.sign_in("#/people/usr_twin_a")
-    driver.page.get_by_text("Give a role").click()
-    driver.page.get_by_label("Whom the role is about").select_option(label="Rina Cho (usr_twin_b)")
+    driver.page.get_by_text("Add a role").click()
+    driver.page.get_by_label("Subject (optional)").select_option(label="Rina Cho (usr_twin_b)")
     driver.check_looks()

@@ -66,7 +66,7 @@ def test_sms_after_stop_shows_that_no_answer_follows_and_how_to_get_answers_agai
     become_another_number(driver)
     state = driver.page.locator(".conversation .state")
     driver.send("STOP")
-    expect(state).to_contain_text("No answer follows", timeout=20_000)
+    expect(state).to_contain_text("No answer", timeout=20_000)
     driver.send("Are you there?")
     expect(state).to_contain_text("you have opted out. Text START", timeout=20_000)
     expect(state).not_to_have_class(re.compile("dots"))
@@ -126,7 +126,7 @@ def test_picture_goes_to_the_agent_and_is_shown_on_the_phone_in_chats_and_in_why
     driver.page.locator(".bubble.theirs").get_by_role("link", name="Why").click()
     driver.sign_in_again()
     driver.give_reason()
-    shown = driver.page.locator(".card", has_text="Pictures and files").locator("img")
+    shown = driver.page.locator(".card", has_text="Images and files").locator("img")
     expect(shown.first).to_be_visible(timeout=20_000)
     driver.check_accessibility()
 
@@ -148,7 +148,7 @@ def test_number_that_is_none_is_refused_with_a_reason(driver: Driver) -> None:
     driver.open("#/phone")
     driver.page.get_by_label("Your number").fill("12")
     driver.page.get_by_label("Your number").press("Tab")
-    expect(driver.page.get_by_role("status")).to_contain_text("Write a phone number")
+    expect(driver.page.get_by_role("status")).to_contain_text("Enter a phone number")
 
 
 def test_person_of_the_app_gets_an_answer_over_the_live_channel(
@@ -171,7 +171,7 @@ def test_phone_rings_without_the_words_while_the_app_is_in_the_background(
     driver.open("#/phone/app")
     expect(driver.page.locator('.state[data-state="connected"]')).to_be_visible()
     driver.send("How long should I run?")
-    driver.page.get_by_label("The app is in the background").check()
+    driver.page.get_by_label("App in background").check()
     rung = driver.page.get_by_role("list", name="Notifications").get_by_role("listitem")
     expect(rung).to_contain_text("Coach answered", timeout=20_000)
     expect(rung).not_to_contain_text("Ten minutes")
@@ -179,7 +179,7 @@ def test_phone_rings_without_the_words_while_the_app_is_in_the_background(
 
 def test_new_person_of_the_app_has_a_chat_of_their_own(driver: Driver) -> None:
     driver.open("#/phone/app")
-    driver.page.get_by_label("You are").select_option(label="Another person")
+    driver.page.get_by_label("Chat as").select_option(label="Someone else")
     driver.page.get_by_label("Your name").fill(HOSTILE)
     driver.page.get_by_label("Your name").press("Tab")
     expect(driver.page.locator(".composer textarea")).to_be_visible()
@@ -201,7 +201,7 @@ def test_question_by_sms_is_answered_with_a_number(
     }
     client.ok("POST", "/v1/lines", line, token=token)
     driver.open("#/phone")
-    driver.page.get_by_label("To the line").select_option(value=line["phone"])
+    driver.page.get_by_label("Send to").select_option(value=line["phone"])
     become_another_number(driver)
     driver.send("Book a court, please")
     theirs = driver.page.locator(".bubble.theirs .text")
@@ -220,7 +220,7 @@ def test_message_of_whatsapp_is_answered_and_its_receipt_shown(driver: Driver) -
     theirs = driver.page.locator(".bubble.theirs")
     expect(theirs).to_contain_text("Try the plank", timeout=20_000)
     expect(theirs).to_contain_text("Read")
-    expect(driver.page.locator("#segments")).to_contain_text("Any text may come until")
+    expect(driver.page.locator("#segments")).to_contain_text("Free-form messages are allowed until")
 
 
 def test_two_phones_beside_each_other_show_a_group_from_both_sides(driver: Driver) -> None:
@@ -229,10 +229,10 @@ def test_two_phones_beside_each_other_show_a_group_from_both_sides(driver: Drive
         client.ok("POST", "/v1/users", {"id": name.lower(), "name": name}, token=operator)
     driver.open("#/phone/app")
     page = driver.page
-    page.get_by_role("button", name="Show a second phone").click()
+    page.get_by_role("button", name="Open a second phone").click()
     first, second = (page.get_by_role("region", name=f"Phone {number}") for number in (1, 2))
-    first.get_by_label("You are").select_option(label="Una")
-    second.get_by_label("You are").select_option(label="Vic")
+    first.get_by_label("Chat as").select_option(label="Una")
+    second.get_by_label("Chat as").select_option(label="Vic")
     first.get_by_text("New chat or group").click()
     expect(
         first.get_by_role("group", name="Agents").get_by_role("checkbox", checked=True)
@@ -240,7 +240,7 @@ def test_two_phones_beside_each_other_show_a_group_from_both_sides(driver: Drive
     first.get_by_role("group", name="Agents").get_by_label("Coach", exact=True).first.check()
     first.get_by_label("Vic", exact=True).check()
     first.get_by_label("Title (optional)").fill("Sunday run")
-    first.get_by_role("button", name="Open the chat").click()
+    first.get_by_role("button", name="Create chat").click()
     second.get_by_role("button", name="Yes").click()
     expect(second.get_by_label("Chat", exact=True).locator("option:checked")).to_have_text(
         "Sunday run"
@@ -267,7 +267,7 @@ def test_sms_leads_to_what_followed_it_and_an_answer_to_its_reasons(driver: Driv
     answer.get_by_role("link", name="Why").click()
     driver.sign_in_again()
     expect(driver.page.locator("h1")).to_have_text("Why")
-    expect(driver.page.locator("main")).to_contain_text("The SMS has arrived.")
+    expect(driver.page.locator("main")).to_contain_text("The SMS was delivered.")
 
 
 def test_unlisted_agent_is_greyed_until_it_is_listed(driver: Driver) -> None:
@@ -289,8 +289,8 @@ def test_address_with_a_line_opens_the_texts_with_it(driver: Driver) -> None:
     agent = driver.client.ok("POST", "/v1/agents", body, token=token)["id"]
     driver.client.ok("POST", "/v1/lines", {"phone": line, "agent_id": agent}, token=token)
     driver.sign_in(f"#/agent/{agent}")
-    driver.page.get_by_role("link", name="Send it an SMS").click()
-    expect(driver.page.get_by_label("To the line")).to_have_value(line)
+    driver.page.get_by_role("link", name="Send an SMS").click()
+    expect(driver.page.get_by_label("Send to")).to_have_value(line)
     become_another_number(driver)
     driver.send("Are you Mira?")
     expect(driver.page.locator(".bubble.mine")).to_contain_text("Sent")

@@ -38,13 +38,13 @@ def test_setting_is_changed_in_place_and_taken_back_with_its_source(driver: Driv
     expect(setting).to_contain_text("300")
     expect(setting).to_contain_text("set by the tenant")
     setting.get_by_text("Change").click()
-    setting.get_by_role("button", name="Take this value back").press("Enter")
+    setting.get_by_role("button", name="Reset to default").press("Enter")
     expect(setting).to_contain_text("set by the deployment")
 
 
 TYPED = {
     "context_reset_phrases": (
-        "What a model is shown",
+        "Prompt content",
         {"Value": "again\nreset"},
         ["again", "reset"],
     ),
@@ -54,8 +54,8 @@ TYPED = {
         {"from": "22:00", "to": "07:00"},
     ),
     "prices": (
-        "Money",
-        {"A segment of SMS": "0.0079"},
+        "Cost",
+        {"SMS segment": "0.0079"},
         {
             "currency": "USD",
             "models": {"gpt-4.1-mini": {"input": 0.4, "cached": 0.1, "output": 1.6}},
@@ -92,7 +92,7 @@ def test_setting_of_an_agent_has_the_agent_as_its_source(driver: Driver) -> None
     body = {"name": HOSTILE[:60], "settings": {"context_reset_phrases": [HOSTILE[:90]]}}
     agent = driver.client.ok("POST", "/v1/agents", body, token=driver.operator())["id"]
     driver.sign_in(f"#/settings/{agent}")
-    unfold(driver, "What a model is shown")
+    unfold(driver, "Prompt content")
     setting = row(driver, "context_reset_phrases")
     expect(setting).to_contain_text("the agent")
     expect(setting).to_contain_text(HOSTILE[:20])
@@ -112,7 +112,7 @@ def test_setting_of_a_line_has_the_line_as_its_source(driver: Driver) -> None:
         setting = row(driver, "sms_answer_characters")
         expect(setting).to_contain_text("333")
         expect(setting).to_contain_text("the line")
-        expect(driver.page.get_by_label("For direct chats of")).to_have_value(agent)
+        expect(driver.page.get_by_label("Applies to")).to_have_value(agent)
         driver.check_looks()
         driver.page.get_by_label("Channel").select_option("the app")
         expect(setting).to_contain_text("the deployment")
@@ -127,7 +127,7 @@ def test_pause_is_begun_and_ended(driver: Driver) -> None:
     page.get_by_role("button", name="Pause: Summaries and memories").press("Enter")
     expect(page.locator(".bad")).to_contain_text("Summaries and memories: paused since")
     driver.check_accessibility()
-    page.get_by_role("button", name="End the pause: Summaries and memories").press("Enter")
+    page.get_by_role("button", name="Resume: Summaries and memories").press("Enter")
     expect(page.locator(".bad")).to_have_count(0)
 
 
@@ -137,15 +137,15 @@ def test_endpoint_is_created_with_a_secret_that_is_shown_once(driver: Driver) ->
     endpoints = page.locator(".card").filter(
         has=page.get_by_role("heading", name="Event endpoints")
     )
-    endpoints.get_by_text("New event endpoint").press("Enter")
-    endpoints.get_by_label("Address").fill("https://127.0.0.1:1/console")
+    endpoints.get_by_text("Add an event endpoint").press("Enter")
+    endpoints.get_by_label("Endpoint URL").fill("https://127.0.0.1:1/console")
     endpoints.get_by_label("message.created").check()
-    endpoints.get_by_label("Send the words of messages").check()
-    endpoints.get_by_role("button", name="Create the endpoint").press("Enter")
+    endpoints.get_by_label("Include the content of messages").check()
+    endpoints.get_by_role("button", name="Add endpoint").press("Enter")
     expect(endpoints.locator("code")).to_contain_text("whsec_")
     made = endpoints.locator("section").filter(has_text="https://127.0.0.1:1/console")
     expect(made).to_contain_text("message.created")
-    expect(made).to_contain_text("of private chats as well")
+    expect(made).to_contain_text("also from private chats")
     driver.check_looks()
     made.get_by_role("button", name="Disable").press("Enter")
     expect(made).to_contain_text("disabled")
@@ -184,14 +184,14 @@ def test_parked_events_are_sent_again_one_by_one_or_together(driver: Driver) -> 
     try:
         driver.sign_in("#/settings")
         made = page.locator("section section").filter(has_text=url)
-        made.get_by_text("Parked events").press("Enter")
+        made.get_by_text("Failed events").press("Enter")
         expect(made.locator("li")).to_have_count(3)
         driver.check_inert()
         driver.check_looks()
         made.get_by_role("button", name="Send again: evt_2").press("Enter")
         expect(made.locator("li")).to_have_count(2)
-        made.get_by_role("button", name="Send the oldest 50 again").press("Enter")
-        expect(made).to_contain_text("2 events are sent again.")
-        expect(made).to_contain_text("No event is parked.")
+        made.get_by_role("button", name="Resend the oldest 50").press("Enter")
+        expect(made).to_contain_text("Resending 2 events.")
+        expect(made).to_contain_text("No failed events.")
     finally:
         client.ok("DELETE", f"/v1/event-endpoints/{endpoint}", token=token)

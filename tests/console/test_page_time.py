@@ -36,7 +36,9 @@ def ahead(driver: Driver) -> float:
 
 def turned(driver: Driver) -> None:
     """Wait until the clock was turned."""
-    expect(driver.page.get_by_role("status")).to_contain_text("was turned by", timeout=TURN_MS)
+    expect(driver.page.get_by_role("status")).to_contain_text(
+        "Moved the clock forward by", timeout=TURN_MS
+    )
 
 
 def test_plan_is_listed_and_fires_when_the_clock_is_turned(driver: Driver) -> None:
@@ -44,10 +46,10 @@ def test_plan_is_listed_and_fires_when_the_clock_is_turned(driver: Driver) -> No
     plan(driver, "Later", "3 days")
     driver.open("#/time")
     page = driver.page
-    coming = page.get_by_role("region", name="Will fire").locator("li[data-kind=plan]")
-    fired = page.get_by_role("region", name="Has fired").locator("li[data-kind=plan]")
+    coming = page.get_by_role("region", name="Upcoming events").locator("li[data-kind=plan]")
+    fired = page.get_by_role("region", name="Fired events").locator("li[data-kind=plan]")
     expect(coming.first).to_contain_text(HOSTILE[:60])
-    expect(coming.first).to_contain_text("starts a run with the instruction of the plan")
+    expect(coming.first).to_contain_text("starts a run with the plan's instruction")
     expect(coming.first).to_contain_text("Think.")
     expect(coming.first.get_by_role("link", name="Agent: Coach")).to_have_attribute(
         "href", re.compile("^#/agent/agt_.*/plans$")
@@ -61,7 +63,7 @@ def test_plan_is_listed_and_fires_when_the_clock_is_turned(driver: Driver) -> No
     expect(fired).to_contain_text(HOSTILE[:60])
     expect(coming).to_have_count(1)
     expect(coming).to_contain_text("Later")
-    expect(page.get_by_role("region", name="Has fired")).to_contain_text("RunWorker")
+    expect(page.get_by_role("region", name="Fired events")).to_contain_text("RunWorker")
     driver.check_accessibility()
 
 
@@ -69,25 +71,25 @@ def test_event_of_a_chat_leads_to_the_chat_and_its_agent(driver: Driver) -> None
     chat, _ = answered_chat(driver.client, ["Hello"])
     driver.open("#/time")
     events = driver.page.locator(f"li:has(a[href='#/transcripts/{chat}'])")
-    event = events.filter(has_text="The agent makes memories from the new messages.")
+    event = events.filter(has_text="The agent creates memories from the new messages.")
     expect(event.get_by_role("link", name="Chat: Person operator, Coach")).to_be_visible()
     driver.check_looks()
     event.get_by_role("link").first.click()
     driver.ready()
     expect(driver.page.locator("main")).to_contain_text("Sign in to see this page")
     driver.sign_in_again()
-    expect(driver.page.get_by_label("Why do you read this chat?")).to_be_visible()
+    expect(driver.page.get_by_label("Why do you need to read this chat?")).to_be_visible()
 
 
 def test_clock_turns_to_the_next_event_which_fires(driver: Driver) -> None:
     plan(driver, "Next", "20 minutes")
     driver.open("#/time")
     page = driver.page
-    first = page.get_by_role("region", name="Will fire").locator("time").first
+    first = page.get_by_role("region", name="Upcoming events").locator("time").first
     due = first.get_attribute("datetime")
-    page.get_by_role("button", name="To the next event").click()
+    page.get_by_role("button", name="Next event").click()
     turned(driver)
-    fired = page.get_by_role("region", name="Has fired").locator("time")
+    fired = page.get_by_role("region", name="Fired events").locator("time")
     expect(fired.first).to_have_attribute("datetime", due or "")
 
 
@@ -96,14 +98,14 @@ def test_clock_turns_to_a_time_and_not_to_the_past(driver: Driver) -> None:
     page = driver.page
     now = datetime.now() + timedelta(seconds=ahead(driver))  # noqa: DTZ005 - the browser's zone
     later = now + timedelta(days=2)
-    page.get_by_label("A later time").fill(f"{later:%Y-%m-%dT%H:%M:%S}")
-    page.get_by_role("button", name="Turn to this time").click()
+    page.get_by_label("Specific time").fill(f"{later:%Y-%m-%dT%H:%M:%S}")
+    page.get_by_role("button", name="Move to this time").click()
     turned(driver)
     now = datetime.now() + timedelta(seconds=ahead(driver))  # noqa: DTZ005
     assert abs(now - later) < timedelta(minutes=1)
     before = ahead(driver)
-    page.get_by_label("A later time").fill("2026-01-01T00:00:00")
-    page.get_by_role("button", name="Turn to this time").click()
+    page.get_by_label("Specific time").fill("2026-01-01T00:00:00")
+    page.get_by_role("button", name="Move to this time").click()
     expect(page.get_by_role("status")).to_contain_text("Choose a time after")
     assert ahead(driver) == before
 
@@ -114,7 +116,7 @@ def test_clock_is_reset_to_real_time(driver: Driver) -> None:
     page = driver.page
     expect(page.locator("dd").nth(1)).not_to_have_text("0 s")
     page.get_by_role("button", name="Reset to real time").click()
-    expect(page.get_by_role("status")).to_contain_text("shows real time", timeout=TURN_MS)
+    expect(page.get_by_role("status")).to_contain_text("back to real time", timeout=TURN_MS)
     expect(page.locator("dd").nth(1)).to_have_text("0 s")
     assert ahead(driver) == 0
 

@@ -18,11 +18,11 @@ from tests.support.scripted_openai import ScriptedOpenAI
 PLAYED_MS = 60_000
 FACTS = (
     ("A memory crosses channels", "free_times"),
-    ("A secret is kept from a group", "This answer of the recorded day is scripted."),
-    ("A plan fired", "Good morning, Leo! Please bring your old X-rays at 10."),
-    ("A text without an answer", "The person has opted out"),
-    ("A person steps in", "An agent asked for a person: Iris"),
-    ("Who saw what", "The recorded day of the clinic"),
+    ("A secret is kept from a group", "This answer from the recorded day is scripted."),
+    ("A plan runs on time", "Good morning, Leo! Please bring your old X-rays at 10."),
+    ("An SMS that is not answered", "The person has opted out"),
+    ("A team member steps in", "Requested by an agent: Iris"),
+    ("Who accessed what", "The recorded day of the clinic"),
 )
 
 
@@ -100,7 +100,7 @@ def test_screenshot_of_the_kept_secret(browser: Browser, client: Client) -> None
         page.evaluate("location.hash = '#/tour'")
         page.get_by_role("button", name="A secret is kept from a group").click()
         driver.ready()
-        prompt = page.locator("section.card", has_text="The prompt, as the model saw it").first
+        prompt = page.locator("section.card", has_text="Prompt, as sent to the model").first
         prompt.locator(".legends").evaluate("legends => legends.remove()")
         prompt.locator("summary", has_text="CHAT HISTORY").click()
         right = shot(prompt)

@@ -10,8 +10,8 @@ REASON = "Support case 4711 <b>"
 
 def give_reason(driver: Driver, reason: str = REASON) -> None:
     """Give a reason, and ask to see the chat."""
-    driver.page.get_by_label("Why do you read this chat?").fill(reason)
-    driver.page.get_by_role("button", name="Show the chat").press("Enter")
+    driver.page.get_by_label("Why do you need to read this chat?").fill(reason)
+    driver.page.get_by_role("button", name="Show chat").press("Enter")
 
 
 def test_chat_is_shown_only_after_a_reason_which_is_audited(driver: Driver) -> None:
@@ -20,12 +20,12 @@ def test_chat_is_shown_only_after_a_reason_which_is_audited(driver: Driver) -> N
     driver.page.on("request", lambda request: asked.append(request.url))
     driver.sign_in(f"#/transcripts/{chat}")
     page = driver.page
-    expect(page.get_by_label("Why do you read this chat?")).to_be_visible()
+    expect(page.get_by_label("Why do you need to read this chat?")).to_be_visible()
     assert page.locator(".bubble").count() == 0
     assert not [url for url in asked if "/transcripts/" in url.replace("#", "")]
     give_reason(driver)
     expect(page.locator(".bubble").first).to_contain_text(HOSTILE)
-    expect(page.locator("main")).to_contain_text(f"The audit log has your reason: {REASON}")
+    expect(page.locator("main")).to_contain_text(f"Logged reason: {REASON}")
     link = page.get_by_role("link", name=f"Why did {HOSTILE[:60]} say this?")
     expect(link).to_have_attribute("href", f"#/why/{chat}/2")
     driver.check_looks()
@@ -46,7 +46,7 @@ def test_list_has_the_private_chats_of_all_agents(driver: Driver) -> None:
     driver.check_looks()
     driver.check_inert()
     row.get_by_role("link").click()
-    expect(driver.page.get_by_label("Why do you read this chat?")).to_be_visible()
+    expect(driver.page.get_by_label("Why do you need to read this chat?")).to_be_visible()
 
 
 def test_silence_has_a_link_to_its_reason(driver: Driver, model: ScriptedOpenAI) -> None:
@@ -55,12 +55,12 @@ def test_silence_has_a_link_to_its_reason(driver: Driver, model: ScriptedOpenAI)
     driver.sign_in(f"#/transcripts/{chat}")
     give_reason(driver)
     silent = driver.page.locator(".bubble[data-silent]")
-    expect(silent).to_contain_text("No answer follows.")
+    expect(silent).to_contain_text("No answer.")
     expect(silent.get_by_role("link")).to_have_attribute("href", f"#/why/{chat}/1")
     silent.get_by_role("link").click()
     driver.ready()
-    driver.page.get_by_role("link", name="Read the chat as an operator").click()
-    expect(driver.page.get_by_label("Why do you read this chat?")).to_be_visible()
+    driver.page.get_by_role("link", name="Read chat as operator").click()
+    expect(driver.page.get_by_label("Why do you need to read this chat?")).to_be_visible()
 
 
 def test_reason_that_is_too_short_reads_nothing(driver: Driver) -> None:
@@ -99,7 +99,7 @@ def test_new_messages_are_read_on_demand_and_end_a_silence(
     new = {"text": "Two", "client_id": "two"}
     driver.client.ok("POST", f"/v1/chats/{chat}/messages", new, token=token)
     driver.client.ok("POST", "/local/drain")
-    driver.page.get_by_role("button", name="Look for new messages").click()
+    driver.page.get_by_role("button", name="Check for new messages").click()
     expect(bubbles).to_have_count(4)
     expect(driver.page.locator(".bubble[data-silent]")).to_have_count(0)
 
@@ -115,13 +115,13 @@ def test_open_and_private_chats_of_an_agent_are_listed(driver: Driver) -> None:
     expect(rows).to_have_count(1)
     link = rows.first.get_by_role("link")
     expect(link).to_have_attribute("href", f"#/transcripts/{opened['id']}")
-    page.get_by_label("With the person", exact=True).select_option("operator")
-    page.get_by_role("button", name="List the chats").click()
+    page.get_by_label("Person", exact=True).select_option("operator")
+    page.get_by_role("button", name="List chats").click()
     private = rows.filter(has_text="Private")
     expect(private).to_have_count(1)
     driver.check_looks()
     private.get_by_role("link").press("Enter")
-    expect(page.get_by_label("Why do you read this chat?")).to_be_visible()
+    expect(page.get_by_label("Why do you need to read this chat?")).to_be_visible()
 
 
 def test_error_while_reading_is_told_as_text(driver: Driver) -> None:

@@ -16,7 +16,7 @@ def test_answer_in_a_chat_leads_to_its_prompt_and_cost(driver: Driver) -> None:
     driver.ready()
     driver.give_reason()
     main = driver.page.locator("main")
-    expect(main).to_contain_text("tokens in all")
+    expect(main).to_contain_text("in total")
     expect(main).to_contain_text("Step 1")
     identity = driver.page.locator(".section").filter(has_text="IDENTITY").first
     identity.locator("summary").click()
@@ -43,7 +43,7 @@ def test_memory_in_a_prompt_shows_where_it_comes_from(driver: Driver) -> None:
     driver.give_reason()
     section = driver.page.locator(".section").filter(has_text="CORE MEMORIES").first
     section.locator("summary").click()
-    entries = section.get_by_role("region", name="Where the entries of CORE MEMORIES come from")
+    entries = section.get_by_role("region", name="Sources of CORE MEMORIES")
     expect(entries.get_by_role("button", name="Copy id")).to_have_attribute("title", made)
     expect(entries).to_contain_text("no chat")
     expect(entries).to_contain_text("everyone in the tenant may see it")
@@ -56,7 +56,7 @@ def test_run_in_both_themes_and_narrow_has_no_accessibility_problem(driver: Driv
     driver.sign_in(f"#/why/{chat}/4")
     driver.give_reason()
     driver.page.locator(".section summary").first.click()
-    driver.page.get_by_text("Show the differences").click()
+    driver.page.get_by_text("Show differences").click()
     expect(driver.page.locator(".diff").first).to_be_visible()
     driver.check_looks()
 
@@ -65,16 +65,16 @@ def test_run_is_compared_with_the_previous_prompt(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["First words", "Second words"])
     driver.sign_in(f"#/why/{chat}/4")
     driver.give_reason()
-    driver.page.get_by_text("Show the differences").press("Enter")
+    driver.page.get_by_text("Show differences").press("Enter")
     added = driver.page.locator(".diff .added")
     expect(added.filter(has_text="Second words")).to_be_visible()
-    expect(driver.page.locator("main")).to_contain_text("The same in both: IDENTITY")
+    expect(driver.page.locator("main")).to_contain_text("Unchanged: IDENTITY")
 
 
 def edit(page: Page, name: str, before: str | None, after: str) -> None:
     """Choose a part of the prompt, check its text, and change it."""
     page.get_by_role("checkbox", name=name, exact=True).check()
-    words = page.get_by_label(f"New text of {name}", exact=True)
+    words = page.get_by_label(f"New text for {name}", exact=True)
     if before is not None:
         expect(words).to_have_value(before)
     words.fill(after)
@@ -93,7 +93,7 @@ def test_run_again_with_edited_parts_sends_all_of_them_and_shows_the_answer(
     edit(page, "NOW", None, "NOW: It is noon.")
     page.get_by_role("checkbox", name="NOW", exact=True).uncheck()
     page.get_by_role("button", name="Run again").press("Enter")
-    card = page.locator(".card").filter(has_text="The new answer")
+    card = page.locator(".card").filter(has_text="New answer")
     expect(card.locator("blockquote")).to_have_text(f"Kick more. {HOSTILE}")
     expect(card.locator(".added")).to_contain_text("Kick more.")
     asked = str(model.calls[-1].body)
@@ -123,10 +123,10 @@ def test_tools_of_a_run_are_shown_with_arguments_and_results(
     driver.page.locator("table a").first.click()
     driver.ready()
     driver.give_reason()
-    expect(driver.page.get_by_role("region", name="Arguments of save_memory")).to_contain_text(
+    expect(driver.page.get_by_role("region", name="Arguments for save_memory")).to_contain_text(
         HOSTILE[:20]
     )
-    expect(driver.page.get_by_role("region", name="Result of save_memory")).to_be_visible()
+    expect(driver.page.get_by_role("region", name="Result from save_memory")).to_be_visible()
     driver.check_inert()
 
 
@@ -136,12 +136,12 @@ def test_silence_in_a_chat_leads_to_its_reason(driver: Driver, model: ScriptedOp
     driver.sign_in(f"#/chats/{chat}")
     expect(driver.page.locator(".state[data-state=connected]")).to_be_visible()
     driver.send("Say nothing")
-    driver.page.get_by_role("link", name="Why is there no answer").press("Enter")
+    driver.page.get_by_role("link", name="Why didn't").press("Enter")
     driver.ready()
     table = driver.page.locator("main table").first
     expect(table).to_contain_text("The model answered `[silence]`.")
     driver.give_reason()
-    expect(driver.page.locator("main")).to_contain_text("tokens in all")
+    expect(driver.page.locator("main")).to_contain_text("in total")
 
 
 def test_silence_of_an_earlier_time_leads_to_its_reason(
@@ -161,7 +161,7 @@ def test_run_that_asked_the_team_says_so_in_the_list(driver: Driver, model: Scri
     _, agent = answered_chat(driver.client, ["I want to talk to a human"])
     driver.sign_in(f"#/why/agent/{agent}")
     driver.give_reason()
-    expect(driver.page.locator("tbody tr").first).to_contain_text("Asked your team")
+    expect(driver.page.locator("tbody tr").first).to_contain_text("Escalated to your team")
 
 
 def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
@@ -171,7 +171,7 @@ def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
     driver.page.get_by_label("Day").fill("2026-01-01")
     driver.page.get_by_role("button", name="Show", exact=True).press("Enter")
     driver.ready()
-    expect(driver.page.locator("main")).to_contain_text("The agent had no run on this day.")
+    expect(driver.page.locator("main")).to_contain_text("No runs on this day.")
     driver.check_looks()
 
 
@@ -188,8 +188,8 @@ def test_runs_show_who_asked_what_came_of_it_and_what_it_cost(driver: Driver) ->
     for words in ("operator", HOSTILE[:40], '"Try the plank', "USD"):
         expect(row).to_contain_text(words)
     driver.check_looks()
-    driver.page.get_by_label("What came of it").select_option(label="A failure")
-    expect(driver.page.locator("main")).to_contain_text("No run is like this.")
+    driver.page.get_by_label("Outcome").select_option(label="Failed")
+    expect(driver.page.locator("main")).to_contain_text("No runs match these filters.")
     driver.check_inert()
     client.ok("PATCH", "/v1/settings", {"prices": None}, token=token)
 
@@ -199,10 +199,10 @@ def test_system_prompt_that_was_tried_becomes_that_of_the_agent(driver: Driver) 
     driver.sign_in(f"#/why/{chat}/2")
     driver.give_reason()
     driver.page.get_by_label("System prompt", exact=True).check()
-    driver.page.get_by_label("New text of System prompt").fill("You coach rowers.")
+    driver.page.get_by_label("New text for System prompt").fill("You coach rowers.")
     driver.page.get_by_role("button", name="Run again").click()
     driver.page.get_by_role("button", name="Use this system prompt").click()
-    expect(driver.page.locator("main")).to_contain_text("has this system prompt from now on")
+    expect(driver.page.locator("main")).to_contain_text("now uses this system prompt")
     shown = driver.client.ok("GET", f"/v1/agents/{agent}", token=driver.operator())
     assert shown["system_prompt"] == "You coach rowers."
 
@@ -214,4 +214,4 @@ def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: Script
     driver.give_reason()
     expect(driver.page.locator("main")).to_contain_text("100% of the first request came from")
     expect(driver.page.locator(".section summary").first).to_contain_text("cached")
-    expect(driver.page.locator(".legends")).to_contain_text("From the provider's cache")
+    expect(driver.page.locator(".legends")).to_contain_text("Served from the provider's cache")

@@ -53,7 +53,7 @@ def test_token_that_the_api_refuses_asks_to_sign_in_and_keeps_the_place(driver: 
     answer = {"message": "Unauthorized"}
     driver.page.route(refuse, lambda route: route.fulfill(status=401, json=answer))
     driver.go("Home")
-    expect(driver.page.get_by_role("alert")).to_contain_text("Your session has ended")
+    expect(driver.page.get_by_role("alert")).to_contain_text("Your session has expired")
     driver.page.unroute(refuse)
     driver.sign_in_again()
     assert driver.page.url.endswith("#/home")
@@ -68,7 +68,7 @@ def test_token_that_is_about_to_expire_is_told_on_the_page(driver: Driver) -> No
     driver.page.route("**/local/oauth/token", shorten)
     driver.sign_in("#/settings")
     warning = driver.page.locator(".warning")
-    expect(warning).to_contain_text("ends in two minutes", timeout=10_000)
+    expect(warning).to_contain_text("expires in two minutes", timeout=10_000)
     expect(driver.page.locator("h1")).to_have_text("Settings")
     driver.check_looks()
     driver.page.unroute("**/local/oauth/token")
@@ -86,7 +86,7 @@ def test_token_that_expires_asks_to_sign_in_without_a_call(driver: Driver) -> No
 
     driver.page.route("**/local/oauth/token", shorten)
     driver.sign_in("#/chats")
-    expect(driver.page.get_by_role("alert")).to_contain_text("has ended", timeout=10_000)
+    expect(driver.page.get_by_role("alert")).to_contain_text("has expired", timeout=10_000)
     driver.check_accessibility()
 
 
@@ -100,7 +100,7 @@ def test_sign_out_forgets_the_token(driver: Driver) -> None:
 def test_answer_to_a_sign_in_that_was_not_begun_here_is_refused(driver: Driver, query: str) -> None:
     driver.page.goto(f"{driver.client.url}/console/?{query}#/chats")
     driver.ready()
-    expect(driver.page.get_by_role("alert")).to_contain_text("was not started here")
+    expect(driver.page.get_by_role("alert")).to_contain_text("was started elsewhere")
     assert "state=" not in driver.page.url
 
 

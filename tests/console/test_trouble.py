@@ -34,7 +34,7 @@ def test_token_that_ends_in_the_middle_and_a_reload_lead_back_to_the_page(
     page, before = driver.page, heading(driver)
     page.route(API, lambda route: route.fulfill(status=401, json={"message": "Unauthorized"}))
     page.evaluate("dispatchEvent(new HashChangeEvent('hashchange'))")
-    expect(page.get_by_role("alert")).to_contain_text("Your session has ended")
+    expect(page.get_by_role("alert")).to_contain_text("Your session has expired")
     page.unroute(API)
     driver.sign_in_again()
     assert (heading(driver), page.url.partition("#")[2]) == (before, place.address[1:])
@@ -87,12 +87,12 @@ def test_answer_of_a_gateway_is_told_and_can_be_tried_again(
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("#/usage/constructor", "There is no such page."),
-        ("#/agent/x/constructor", "There is no such page."),
-        ("#/agent/x/goals/planet/mars", "There is no such page."),
+        ("#/usage/constructor", "Page not found."),
+        ("#/agent/x/constructor", "Page not found."),
+        ("#/agent/x/goals/planet/mars", "Page not found."),
         ("#/usage/day/bad/worse", "query.from: the day must look like"),
         ("#/people/nobody", "user not found"),
-        ("#/%", "There is no such page."),
+        ("#/%", "Page not found."),
     ],
 )
 def test_address_of_nothing_is_told_in_words(driver: Driver, address: str, told: str) -> None:
@@ -129,7 +129,7 @@ def test_reader_without_a_role_gets_links_to_the_other_pages_only(driver: Driver
     links = driver.page.get_by_role("navigation", name="Pages").get_by_role("link")
     expect(links).to_have_text(["Phone", "Chats", "Time"])
     driver.page.evaluate("location.hash = '#/audit'")
-    expect(driver.page.locator("h1")).to_have_text("You may not see this page")
+    expect(driver.page.locator("h1")).to_have_text("You don't have access to this page")
     expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope privacy")
     driver.check_looks()
 
@@ -140,7 +140,7 @@ def test_operator_who_has_lost_the_right_is_told_so(driver: Driver, place: Place
     error = {"code": "forbidden", "detail": "the token lacks the scope", "details": {}}
     driver.page.route(API, lambda route: route.fulfill(status=403, json=error))
     driver.page.evaluate("location.hash = '#/none'")
-    expect(driver.page.get_by_role("alert")).to_contain_text("no such page")
+    expect(driver.page.get_by_role("alert")).to_contain_text("Page not found")
     driver.page.evaluate(f"location.hash = '{place.address}'")
     expect(driver.page.get_by_role("alert")).to_contain_text("the token lacks the scope")
     driver.errors.clear()
