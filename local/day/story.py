@@ -192,16 +192,16 @@ class Story:
             run(
                 "memory",
                 "A memory crosses channels",
-                "Nora told Iris by SMS when she can come. A day later, she asks in the app, and Iris "
-                "still knows: open CORE MEMORIES to see the memory. The steps below show how Iris "
-                "calls a tool.",
+                "Nora told Iris by SMS when she can come. A day later, she asks in the app, and "
+                "Iris still knows: open CORE MEMORIES to see the memory. The steps below show how "
+                "Iris calls a tool.",
             ),
             run(
                 "secret",
                 "A secret is kept from a group",
-                "Tom asks in a group why Nora needs a check-up. Nora told Iris the reason privately "
-                "by SMS. Because Tom can read this group, the reason is left out of the prompt, so "
-                "the model can't reveal it. CORE MEMORIES contains only what everyone may know.",
+                "Tom asks in a group why Nora needs a check-up. Nora told Iris the reason by SMS, "
+                "privately. Because Tom can read this group, the reason is left out of the prompt, "
+                "so the model can't reveal it. CORE MEMORIES contains only what everyone may know.",
             ),
             run(
                 "plan",
@@ -223,8 +223,8 @@ class Story:
             ),
             Step(
                 "Who accessed what",
-                "The audit log records every operator call and its reason. The page Usage shows the "
-                "tokens of the three days.",
+                "The audit log records every operator call and its reason. The page Usage shows "
+                "the tokens of the three days.",
                 f"audit/{seen['day']}",
             ),
         ]
