@@ -105,6 +105,6 @@ def test_person_without_the_scope_admin_sees_the_chats_only(
     provider.allowed = "openid chat"
     driver.open("#/home")
     sign_in(driver.page)
-    expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope support")
+    expect(driver.page.get_by_role("alert")).to_contain_text("requires the scope support")
     driver.go("Chats")
     expect(driver.page.locator("main")).to_contain_text("You don't have any chats yet.")

@@ -82,7 +82,7 @@ def test_queue_is_live_and_only_one_person_holds_a_chat(driver: Driver) -> None:
     expect(row).to_contain_text("Private")
     driver.check_looks()
     row.get_by_role("link").press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("Tom holds this chat")
+    expect(page.get_by_role("alert")).to_contain_text("Tom has taken over this chat")
     driver.check_looks()
 
     hand_back(driver, chat, "tom")
@@ -90,7 +90,7 @@ def test_queue_is_live_and_only_one_person_holds_a_chat(driver: Driver) -> None:
     driver.give_reason()
     desk_of(driver, chat, "eve")
     page.get_by_role("button", name="Take over").click()
-    expect(page.get_by_role("alert")).to_contain_text("Eve holds this chat")
+    expect(page.get_by_role("alert")).to_contain_text("Eve has taken over this chat")
     hand_back(driver, chat, "eve")
 
 

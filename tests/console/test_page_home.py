@@ -101,4 +101,4 @@ def test_home_needs_the_scope_admin(driver: Driver) -> None:
     driver.page.get_by_label("Someone else").fill("Mia")
     driver.page.locator("form .row button").click()
     driver.ready()
-    expect(driver.page.locator("main")).to_contain_text("lacks the scope support")
+    expect(driver.page.locator("main")).to_contain_text("requires the scope support")

@@ -150,7 +150,7 @@ def test_silence_of_an_earlier_time_leads_to_its_reason(
     model.default = Answer("[silence]")
     chat, _ = answered_chat(driver.client, ["Say nothing"])
     driver.sign_in(f"#/chats/{chat}")
-    driver.page.get_by_role("link", name="What followed message 1").press("Enter")
+    driver.page.get_by_role("link", name="What happened after message 1").press("Enter")
     driver.ready()
     expect(driver.page.locator("main")).to_contain_text("The model answered `[silence]`.")
 
@@ -212,6 +212,6 @@ def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: Script
     chat, _ = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/why/{chat}/2")
     driver.give_reason()
-    expect(driver.page.locator("main")).to_contain_text("100% of the first request came from")
+    expect(driver.page.locator("main")).to_contain_text("100% of the first request was served from")
     expect(driver.page.locator(".section summary").first).to_contain_text("cached")
     expect(driver.page.locator(".legends")).to_contain_text("Served from the provider's cache")

@@ -65,9 +65,9 @@ def test_back_and_forward_show_each_page_again(driver: Driver) -> None:
     ("status", "body", "told"),
     [
         (429, '{"message": "Too Many Requests"}', "Try again in a moment"),
-        (503, '{"message": "Service Unavailable"}', "has a problem (status 503)"),
-        (502, "<html>Bad gateway</html>", "has a problem (status 502)"),
-        (200, "<html>A proxy's page</html>", "cannot be read"),
+        (503, '{"message": "Service Unavailable"}', "is temporarily unavailable (status 503)"),
+        (502, "<html>Bad gateway</html>", "is temporarily unavailable (status 502)"),
+        (200, "<html>A proxy's page</html>", "can't read"),
     ],
 )
 def test_answer_of_a_gateway_is_told_and_can_be_tried_again(
@@ -130,7 +130,7 @@ def test_reader_without_a_role_gets_links_to_the_other_pages_only(driver: Driver
     expect(links).to_have_text(["Phone", "Chats", "Time"])
     driver.page.evaluate("location.hash = '#/audit'")
     expect(driver.page.locator("h1")).to_have_text("You don't have access to this page")
-    expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope privacy")
+    expect(driver.page.get_by_role("alert")).to_contain_text("requires the scope privacy")
     driver.check_looks()
 
 
