@@ -191,7 +191,7 @@ class Principal(Value):
             Forbidden: The caller has none of the roles.
         """
         if not self.roles & set(roles):
-            raise Forbidden(f"this call needs the scope {' or '.join(map(repr, roles))}")
+            raise Forbidden(f"this call requires the scope {' or '.join(map(repr, roles))}")
 
     @property
     def person(self) -> NamedMember:
@@ -345,7 +345,7 @@ class Api(APIGatewayHttpResolver):
         """
 
         def forbid(**_: str) -> NoReturn:
-            raise Forbidden(f"this call needs the scope {self.scope!r}")
+            raise Forbidden(f"this call requires the scope {self.scope!r}")
 
         def miss(_: NotFoundError) -> NoReturn:
             raise NotFound(NO_SUCH_CALL)

@@ -98,7 +98,7 @@ def inbound_sms(form: Form) -> InboundSms:
     channel, sender = channel_at(form.get("From", ""))
     same, recipient = channel_at(form.get("To", ""))
     if channel is not same:
-        raise Invalid("the two addresses are of different channels")
+        raise Invalid("both addresses must use the same channel")
     return _valid(
         InboundSms,
         {

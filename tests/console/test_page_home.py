@@ -98,7 +98,7 @@ def test_home_needs_the_scope_admin(driver: Driver) -> None:
     driver.client.ok("GET", "/v1/me", token=driver.client.token("mia"))
     driver.open("#/home")
     driver.page.locator("main").get_by_role("button", name="Sign in").click()
-    driver.page.get_by_label("Someone else").fill("Mia")
+    driver.page.get_by_label("Another person").fill("Mia")
     driver.page.locator("form .row button").click()
     driver.ready()
     expect(driver.page.locator("main")).to_contain_text("requires the scope support")

@@ -199,7 +199,7 @@ class Smoke:
         """Live channel: a connection opens and answers a ping."""
         answer = self.call("POST", f"{self.url}/v1/live", token=self.token)
         if answer.status == HTTPStatus.NOT_FOUND:
-            raise Skipped("this deployment has no live channel")
+            raise Skipped("live updates aren't set up in this deployment")
         if answer.status != HTTPStatus.CREATED:
             raise SmokeError(f"POST /v1/live answered {answer.status}: {answer.body}")
         url = f"{answer.body['url']}?ticket={answer.body['ticket']}"

@@ -318,7 +318,7 @@ class Messages {
     return this.client.call("POST", pathOf(chatId, "messages"), message);
   }
 
-  /** Delete an own message. */
+  /** Delete your own message. */
   delete(chatId: string, seq: number): Promise<void> {
     return this.client.call("DELETE", pathOf(chatId, "messages", String(seq)));
   }

@@ -56,7 +56,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the caller's consents to texts on a phone number
+         * List the caller's consents for a phone number
          * @description Agents write first only to people who have consented, on the channel of the consent.
          */
         get: operations["list_own_text_consents"];
@@ -77,13 +77,13 @@ export interface paths {
         };
         get?: never;
         /**
-         * Consent to texts that an agent begins
+         * Consent to messages that an agent sends first
          * @description STOP, or `DELETE`, revokes the consent.
          */
         put: operations["give_text_consent"];
         post?: never;
         /**
-         * Revoke the caller's consent to texts
+         * Revoke the caller's consent to messages
          * @description Agents no longer write first there (idempotent).
          */
         delete: operations["revoke_own_text_consent"];
@@ -173,7 +173,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Make a member an owner, or no owner
+         * Change a member's role
          * @description Only an owner of the chat may do this; an operator, if nobody owns the chat.
          *
          *     A group may have many owners. If its last owner leaves, operators act for an owner.
@@ -241,7 +241,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete an own message
+         * Delete your own message
          * @description The message keeps its `seq`, with the kind `deleted` and an empty text (idempotent).
          */
         delete: operations["delete_message"];
@@ -280,7 +280,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask agents to respond now
+         * Request a response from agents
          * @description All agents respond in the order of their ids, each after the previous run has ended.
          *
          *     `error`, the reasons and `trigger.traced_to` are empty here: they are for operators.
@@ -303,7 +303,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Stop an own run that waits
+         * Stop your own waiting run
          * @description Only the person whose message the run answers can stop it. What it has sent stays.
          */
         delete: operations["stop_waiting_run"];
@@ -320,7 +320,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a link to a picture or file of a message
+         * Get a link to an image or file in a message
          * @description The URL works for five minutes. While the file is `pending`, the call answers 409.
          *
          *     Browsers show pictures, and save other files.
@@ -364,7 +364,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Keep the newest talk from others
+         * Keep the current conversation private
          * @description As the word PRIVATE does: all words since the last pause, and until the next one.
          */
         post: operations["keep_talk"];
@@ -384,7 +384,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Keep earlier words from others
+         * Stop sharing earlier messages
          * @description Nobody is told them from now on. What was told before stays said.
          */
         post: operations["withdraw_words"];
@@ -468,7 +468,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the posts of agents' words to which the caller agreed, newest first
+         * List posts that the caller approved, newest first
          * @description A consent stays `posting` until its words are posted, within a minute as a rule.
          */
         get: operations["list_consents"];
@@ -488,7 +488,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List operators' looks at the caller's private content, newest first
+         * List operator access to the caller's private content, newest first
          * @description Who saw or changed content of the caller's private chats, when and why.
          *
          *     A record is kept as long as its entry in the audit log. It names the operator by the token's
@@ -511,7 +511,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the errands that the caller has ordered, newest first
+         * List the caller's errands, newest first
          * @description An errand stays open until its answer or its deadline.
          */
         get: operations["list_own_errands"];
@@ -601,7 +601,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Announce an upload of a picture or file
+         * Create an upload for an image or file
          * @description Upload the file to the URL, then post a message that names its id.
          *
          *     The URL takes this file only, for ten minutes. A file that no message names is deleted after a
@@ -672,7 +672,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get what sharing rules tell of the caller's words, and tell the caller
+         * Get how sharing rules affect the caller
          * @description Who may be told what the caller says to agents alone, and what was told to whom.
          *
          *     `told_by` lists the rules by which the caller may be told what others say.
@@ -684,7 +684,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change whether the caller is told what others said
+         * Turn sharing with the caller on or off
          * @description Without `receives`, no sharing rule tells the caller anything, in any of their chats.
          */
         patch: operations["change_own_sharing"];
@@ -844,7 +844,7 @@ export interface paths {
          */
         put: operations["take_over"];
         /**
-         * Put a chat on the desk
+         * Add a chat to the desk
          * @description Agents answer until somebody takes the chat over. People are told once.
          *
          *     A private chat takes the role `privacy` and a reason.
@@ -871,13 +871,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the messages of a chat that you hold
+         * List messages of a chat that you have taken over
          * @description Pages work as for members. Reading moves no one's read mark.
          */
         get: operations["list_held_messages"];
         put?: never;
         /**
-         * Post a message of the team
+         * Post a message as the team
          * @description Only the holder of the chat posts here, under their name; an SMS names the team, too.
          *
          *     Repeating a `client_id` returns the existing message (idempotent).
@@ -1162,7 +1162,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a token for a user
+         * Issue a token for a user
          * @description Only an API key with the role `tokens` may. The token has the scope `chat`.
          *
          *     The user sees it in their list of looks at private content. A sign-out ends it.
@@ -1284,7 +1284,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replace a memory by one with other words
+         * Replace a memory
          * @description The new memory keeps the kind, audience and source. The old one is kept as superseded.
          *
          *     To undo it, restore the old memory and remove the new one.
@@ -1352,7 +1352,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List parked events, oldest first
+         * List failed events, oldest first
          * @description An event is parked after a day of failures, and deleted 30 days later.
          */
         get: operations["list_parked_events"];
@@ -1374,7 +1374,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send parked events again
+         * Resend failed events
          * @description At most 50 events are sent again, oldest first, with the ids that they had.
          *
          *     With `event_id`, only this event is sent again.
@@ -1425,7 +1425,7 @@ export interface paths {
         put: operations["begin_pause"];
         post?: never;
         /**
-         * End a pause of the tenant
+         * Resume work of the tenant
          * @description The work continues within a minute, oldest first. A pause of the stack stays.
          */
         delete: operations["end_pause"];
@@ -1556,7 +1556,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Recall an agent's old messages
+         * Search an agent's older messages
          * @description Searches as the agent would for the members of the chat.
          *
          *     The result may include messages that the prompt shows anyway.
@@ -1805,13 +1805,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a call that waits for an operator
+         * Get a tool call awaiting approval
          * @description Arguments from a private chat need the role `privacy` and a reason; else they are null.
          */
         get: operations["get_approval"];
         put?: never;
         /**
-         * Decide on a call
+         * Approve or reject a tool call
          * @description The decision starts a run, which makes exactly this call or tells of the refusal.
          *
          *     A call from a private chat needs the role `privacy` and a reason.
@@ -1881,7 +1881,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try a tool
+         * Test a tool
          * @description Calls the service once with these arguments, as the operator. A write has its effect.
          */
         post: operations["try_tool"];
@@ -1899,7 +1899,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what an MCP server offers
+         * List the tools of an MCP server
          * @description Skein asks the server now. A tool that the server changed is not called until approved.
          */
         get: operations["list_offered_tools"];
@@ -1965,7 +1965,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List an agent's threads, open first
+         * List an agent's threads, open ones first
          * @description Lists threads of the open scope unless a user or a chat is given.
          */
         get: operations["list_threads"];
@@ -2042,7 +2042,7 @@ export interface paths {
          */
         get: operations["get_agent_in_chat"];
         /**
-         * Pin an agent's thread to a chat
+         * Set an agent's active thread in a chat
          * @description Runs that are triggered in the chat begin with this thread.
          */
         put: operations["pin_thread"];
@@ -2084,7 +2084,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a link to a picture or file as an operator, with a reason
+         * Get a link to an image or file as an operator, with a reason
          * @description The same rights as for reading the chat. The URL works for five minutes.
          */
         get: operations["read_media"];
@@ -2126,7 +2126,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Undo an agent's change of a user's profile
+         * Undo an agent's change to a user's profile
          * @description Restores the previous value. Consolidation does not set the undone value again.
          */
         post: operations["undo_profile_change"];
@@ -2218,7 +2218,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the consents to texts on a phone number
+         * List consents for a phone number
          * @description Agents write first only to people who have consented, on the channel of the consent.
          */
         get: operations["list_text_consents"];
@@ -2239,13 +2239,13 @@ export interface paths {
         };
         get?: never;
         /**
-         * Record a person's consent to texts
+         * Record a person's consent to messages
          * @description The proof says where and how the person consented. STOP revokes the consent.
          */
         put: operations["record_text_consent"];
         post?: never;
         /**
-         * Revoke a person's consent to texts
+         * Revoke a person's consent to messages
          * @description Agents no longer write first there (idempotent).
          */
         delete: operations["revoke_text_consent"];
@@ -2262,7 +2262,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Explain why a person may see an item, or why not
+         * Explain whether a person can see an item
          * @description Items are found by agent and scope, as in their own calls.
          */
         get: operations["explain_item"];
@@ -2404,7 +2404,7 @@ export interface paths {
         get: operations["list_keys"];
         put?: never;
         /**
-         * Make an API key for a server
+         * Create an API key
          * @description The key is shown only once. It is the bearer token of the server's calls.
          *
          *     A caller gives only roles that the caller has; `tokens` needs the role `privacy`.
@@ -2498,7 +2498,7 @@ export interface paths {
         get: operations["list_outreach"];
         put?: never;
         /**
-         * Let an agent write to people
+         * Create an outreach
          * @description Each person is written to once, in a direct chat by text, at the pace of the line.
          *
          *     With `instruction`, the agent writes to each in its own words; with `text`, all get that text.
@@ -2520,7 +2520,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the pauses
+         * List active pauses
          * @description The pauses of the tenant and of the whole stack.
          */
         get: operations["get_pauses"];
@@ -2648,7 +2648,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the settings in force with their sources
+         * Get effective settings and their sources
          * @description The values are those of direct chats. Without an agent, they are the tenant's.
          */
         get: operations["get_effective_settings"];
@@ -2692,7 +2692,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List calls that wait for an operator, oldest first
+         * List tool calls awaiting approval, oldest first
          * @description Calls of tools with `approval: operator`. A call waits for seven days.
          */
         get: operations["list_approvals"];
@@ -2712,13 +2712,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List tools of your own, by name
+         * List custom tools by name
          * @description Built-in tools are not listed.
          */
         get: operations["list_tools"];
         put?: never;
         /**
-         * Create a tool of your own
+         * Create a custom tool
          * @description The secret is shown only once. It signs the context of each call.
          *
          *     Agents that list the tool's name in `enabled_tools` may call it.
@@ -2738,7 +2738,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the state of the system
+         * Get the system status
          * @description The state of the model, and the tenant's current runs, last error and usage today.
          */
         get: operations["get_system"];
@@ -2758,7 +2758,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the tenant's waiting work
+         * Get the tenant's backlog
          * @description Counts by kind: due later, due now and overdue. Only work of the tenant is counted.
          */
         get: operations["get_backlog"];
@@ -2853,7 +2853,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Explain why a person may see messages, or why not
+         * Explain whether a person can see messages
          * @description What decided for each message as of now: presence, consent or a rule, or what fails.
          *
          *     The answer has no words of the messages.
@@ -9619,7 +9619,7 @@ export interface components {
                  *       "type": "about:blank",
                  *       "title": "Forbidden",
                  *       "status": 403,
-                 *       "detail": "this call needs the scope 'admin'",
+                 *       "detail": "this call requires the scope 'admin'",
                  *       "code": "forbidden",
                  *       "details": {},
                  *       "request_id": "c6af9ac6-7b61-11e6-9a41"

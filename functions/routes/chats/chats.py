@@ -145,9 +145,7 @@ def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[
     return no_content()
 
 
-@members.patch(
-    "/v1/chats/<chat_id>/members/<kind>/<member_id>", "Make a member an owner, or no owner", 409
-)
+@members.patch("/v1/chats/<chat_id>/members/<kind>/<member_id>", "Change a member's role", 409)
 def change_member(
     chat_id: ChatId, kind: Kind, member_id: MemberId, change: RoleChange
 ) -> ChatMemberResource:

@@ -23,7 +23,7 @@ router = ApiRouter("messages", Unaudited(CONVERSATION))
 Token = Annotated[str, Path(min_length=1, max_length=200, description="The token of the link.")]
 
 
-@router.get("/v1/m/<token>", "Open a link to a picture or file", public=True, status=FOUND)
+@router.get("/v1/m/<token>", "Download an image or file from a link", public=True, status=FOUND)
 def open_link(token: Token) -> Response[None]:
     """The person to whom an agent sent the file gets it, for five minutes after it was sent.
 

@@ -97,7 +97,7 @@ def _shown(posted: PostedMessage) -> tuple[MessageResource, int]:
     return message, 201 if posted.created else 200
 
 
-@router.delete("/v1/chats/<chat_id>/messages/<seq>", "Delete an own message", audit="message")
+@router.delete("/v1/chats/<chat_id>/messages/<seq>", "Delete your own message", audit="message")
 def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
     """The message keeps its `seq`, with the kind `deleted` and an empty text (idempotent)."""
     caller = router.caller
@@ -114,7 +114,12 @@ def mark_read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
 
 
 @router.post(
-    "/v1/chats/<chat_id>/runs", "Ask agents to respond now", 409, status=202, keyed=True, tag="runs"
+    "/v1/chats/<chat_id>/runs",
+    "Request a response from agents",
+    409,
+    status=202,
+    keyed=True,
+    tag="runs",
 )
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """All agents respond in the order of their ids, each after the previous run has ended.
@@ -133,7 +138,7 @@ def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
 
 
 @router.delete(
-    "/v1/chats/<chat_id>/runs/<run_id>", "Stop an own run that waits", 409, tag="runs", audit="run"
+    "/v1/chats/<chat_id>/runs/<run_id>", "Stop your own waiting run", 409, tag="runs", audit="run"
 )
 def stop_waiting_run(chat_id: ChatId, run_id: RunId) -> Response[None]:
     """Only the person whose message the run answers can stop it. What it has sent stays."""

@@ -85,7 +85,7 @@ def read_transcript(
 
 @router.get(
     "/v1/transcripts/<chat_id>/media/<media_id>",
-    "Get a link to a picture or file as an operator, with a reason",
+    "Get a link to an image or file as an operator, with a reason",
     409,
     audit="message",
     instead="privacy",

@@ -52,7 +52,7 @@ def get_desk(chat_id: ChatId) -> DeskResource:
 
 @router.post(
     "/v1/chats/<chat_id>/desk",
-    "Put a chat on the desk",
+    "Add a chat to the desk",
     409,
     instead="privacy",
     repeated="The chat is on the desk already, and stays as it is.",
@@ -106,7 +106,7 @@ def hand_back(chat_id: ChatId, body: Return) -> Response[None]:
 
 @router.get(
     "/v1/chats/<chat_id>/desk/messages",
-    "List the messages of a chat that you hold",
+    "List messages of a chat that you have taken over",
     409,
     audit="message",
     instead="privacy",
@@ -132,7 +132,7 @@ def list_held_messages(
 
 @router.post(
     "/v1/chats/<chat_id>/desk/messages",
-    "Post a message of the team",
+    "Post a message as the team",
     409,
     audit="message",
     instead="privacy",

@@ -220,7 +220,7 @@ def _error(status: int, code: str, message: str, **details: Any) -> dict[str, An
 ERROR_EXAMPLES: dict[str, dict[str, Any]] = {
     "400": _error(400, "invalid", "the body is not valid JSON"),
     "401": _error(401, "unauthenticated", "the token has expired"),
-    "403": _error(403, "forbidden", "this call needs the scope 'admin'"),
+    "403": _error(403, "forbidden", "this call requires the scope 'admin'"),
     "404": _error(404, "not_found", "no such chat"),
     "409": _error(409, "conflict", "the chat is being discarded"),
     "413": _error(413, "too_large", "the body is larger than 262,144 bytes"),

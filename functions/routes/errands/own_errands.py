@@ -13,7 +13,7 @@ router = ApiRouter("errands", "errand")
 
 @router.get(
     "/v1/me/errands",
-    "List the errands that the caller has ordered, newest first",
+    "List the caller's errands, newest first",
     audit=Unaudited("the caller reads their own data"),
 )
 def list_own_errands(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ErrandPage:

@@ -62,7 +62,7 @@ def rotate_endpoint_secret(endpoint_id: EndpointId) -> EndpointWithSecret:
     return EndpointWithSecret.of(service(EventEndpoints).rotate(router.caller.tenant, endpoint_id))
 
 
-@router.get("/v1/event-endpoints/<endpoint_id>/parked", "List parked events, oldest first")
+@router.get("/v1/event-endpoints/<endpoint_id>/parked", "List failed events, oldest first")
 def list_parked_events(
     endpoint_id: EndpointId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> ParkedEventPage:
@@ -74,7 +74,7 @@ def list_parked_events(
     )
 
 
-@router.post("/v1/event-endpoints/<endpoint_id>/redeliver", "Send parked events again", status=200)
+@router.post("/v1/event-endpoints/<endpoint_id>/redeliver", "Resend failed events", status=200)
 def redeliver_events(endpoint_id: EndpointId, event_id: EventId = None) -> RedeliveredCount:
     """At most 50 events are sent again, oldest first, with the ids that they had.
 

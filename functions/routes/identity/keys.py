@@ -24,7 +24,7 @@ TOKEN_REASON = "A server made a token for this person."  # noqa: S105 - what the
 router = ApiRouter("keys", "key", role="owner")
 
 
-@router.post("/v1/keys", "Make an API key for a server", 409)
+@router.post("/v1/keys", "Create an API key", 409)
 def create_key(new: NewKey) -> NewKeyResource:
     """The key is shown only once. It is the bearer token of the server's calls.
 
@@ -56,7 +56,7 @@ def delete_key(key_id: KeyId) -> Response[None]:
 
 @router.post(
     "/v1/users/<user_id>/tokens",
-    "Make a token for a user",
+    "Issue a token for a user",
     role="tokens",
     audit=Audited("create", "token", scope="tokens", reason=TOKEN_REASON),
 )

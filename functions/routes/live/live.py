@@ -20,7 +20,7 @@ def open_live() -> TicketResource:
     """
     url = app().ports.settings.live_url
     if not url:
-        raise NotFound("this deployment has no live channel")
+        raise NotFound("live updates aren't set up in this deployment")
     caller = router.caller
     service(ReadLimits).admit(caller.tenant, caller.user_id, READS_OF_TICKET)
     issued = service(LiveTickets).issue(

@@ -11,7 +11,7 @@ from skein.models.chats.media import MediaFile
 router = ApiRouter("media", Unaudited(CONVERSATION))
 
 
-@router.post("/v1/media", "Announce an upload of a picture or file", 404, 409)
+@router.post("/v1/media", "Create an upload for an image or file", 404, 409)
 def begin_upload(new: NewMedia) -> UploadResource:
     """Upload the file to the URL, then post a message that names its id.
 
@@ -29,7 +29,7 @@ def begin_upload(new: NewMedia) -> UploadResource:
 
 
 @router.get(
-    "/v1/chats/<chat_id>/media/<media_id>", "Get a link to a picture or file of a message", 409
+    "/v1/chats/<chat_id>/media/<media_id>", "Get a link to an image or file in a message", 409
 )
 def get_media(chat_id: ChatId, media_id: MediaId) -> MediaLinkResource:
     """The URL works for five minutes. While the file is `pending`, the call answers 409.

@@ -94,7 +94,7 @@ def restore_memory(
 
 @router.post(
     "/v1/agents/<agent_id>/memories/<memory_id>/supersede",
-    "Replace a memory by one with other words",
+    "Replace a memory",
     409,
 )
 def supersede_memory(

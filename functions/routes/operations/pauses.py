@@ -15,7 +15,7 @@ router = ApiRouter("settings", "pause", role="support", writes="owner")
 Kind = Annotated[PauseKind, Path(description="The kind of work.")]
 
 
-@router.get("/v1/pauses", "Get the pauses")
+@router.get("/v1/pauses", "List active pauses")
 def get_pauses() -> PausesResource:
     """The pauses of the tenant and of the whole stack."""
     return _shown()
@@ -28,7 +28,7 @@ def begin_pause(kind: Kind) -> PausesResource:
     return _shown()
 
 
-@router.delete("/v1/pauses/<kind>", "End a pause of the tenant")
+@router.delete("/v1/pauses/<kind>", "Resume work of the tenant")
 def end_pause(kind: Kind) -> PausesResource:
     """The work continues within a minute, oldest first. A pause of the stack stays."""
     service(TenantPauses).switch(router.caller.tenant, kind, on=False)

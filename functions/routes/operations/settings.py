@@ -35,7 +35,7 @@ def change_settings(change: TenantOverridesChange) -> dict[str, Any]:
     return _shown(service(TenantSettingsService).change(router.caller.tenant, change))
 
 
-@router.get("/v1/settings/effective", "Get the settings in force with their sources", 404)
+@router.get("/v1/settings/effective", "Get effective settings and their sources", 404)
 def get_effective_settings(agent_id: OfAgent = None, line: OnLine = None) -> EffectiveSettingPage:
     """The values are those of direct chats. Without an agent, they are the tenant's."""
     found = service(SettingSources).show(router.caller.tenant, agent_id, line)

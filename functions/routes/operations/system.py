@@ -23,7 +23,7 @@ from skein.services.runs.current_work import WorkOverviews
 router = ApiRouter("service", "system", role="support")
 
 
-@router.get("/v1/system", "Get the state of the system")
+@router.get("/v1/system", "Get the system status")
 def get_system() -> SystemResource:
     """The state of the model, and the tenant's current runs, last error and usage today."""
     tenant, ports = router.caller.tenant, app().ports
@@ -39,7 +39,7 @@ def get_system() -> SystemResource:
     )
 
 
-@router.get("/v1/system/backlog", "Get the tenant's waiting work")
+@router.get("/v1/system/backlog", "Get the tenant's backlog")
 def get_backlog() -> BacklogResource:
     """Counts by kind: due later, due now and overdue. Only work of the tenant is counted."""
     backlogs = service(Backlogs).of_tenant(router.caller.tenant)

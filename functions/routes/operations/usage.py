@@ -45,7 +45,7 @@ def get_usage(
     if by is None and from_ is None and to is None:
         return UsageResource.of(service(UsageCounters).of_day(tenant, day))
     if day is not None:
-        raise Unprocessable("a report takes `from` and `to` instead of `day`")
+        raise Unprocessable("for a report, use `from` and `to` instead of `day`")
     return _report(service(UsageReports).report(tenant, by or "day", first=from_, last=to))
 
 

@@ -25,7 +25,7 @@ OutreachId = Annotated[EntityId, Path(description="The id of an outreach.")]
 router = ApiRouter("outreach", "outreach", role="support")
 
 
-@router.post("/v1/outreach", "Let an agent write to people", 409, keyed=True)
+@router.post("/v1/outreach", "Create an outreach", 409, keyed=True)
 def create_outreach(new: NewOutreach) -> OutreachResource:
     """Each person is written to once, in a direct chat by text, at the pace of the line.
 

@@ -17,20 +17,20 @@ router = ApiRouter("approvals", "approval", role="support")
 ApprovalId = Annotated[EntityId, Path(description="The id of an approval.")]
 
 
-@router.get("/v1/approvals", "List calls that wait for an operator, oldest first", polled=True)
+@router.get("/v1/approvals", "List tool calls awaiting approval, oldest first", polled=True)
 def list_approvals() -> ApprovalList:
     """Calls of tools with `approval: operator`. A call waits for seven days."""
     found = service(OperatorApprovals).list(router.caller.tenant)
     return ApprovalList(items=tuple(map(ApprovalResource.of, found)), next_cursor=None)
 
 
-@router.get("/v1/approvals/<approval_id>", "Get a call that waits for an operator")
+@router.get("/v1/approvals/<approval_id>", "Get a tool call awaiting approval")
 def get_approval(approval_id: ApprovalId, reason: WhyPrivate = None) -> WaitingCallResource:
     """Arguments from a private chat need the role `privacy` and a reason; else they are null."""
     return _shown(_read(approval_id, reason))
 
 
-@router.post("/v1/approvals/<approval_id>", "Decide on a call", 409, status=200)
+@router.post("/v1/approvals/<approval_id>", "Approve or reject a tool call", 409, status=200)
 def decide(
     approval_id: ApprovalId, body: ToolDecision, reason: WhyPrivate = None
 ) -> WaitingCallResource:

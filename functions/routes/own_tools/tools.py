@@ -34,7 +34,7 @@ Named = Annotated[OwnToolName, Path(description="The name of a tool.")]
 VersionNumber = Annotated[int, Path(ge=1, le=LAST_TOOL_VERSION, description="A version's number.")]
 
 
-@router.post("/v1/tools", "Create a tool of your own", 409)
+@router.post("/v1/tools", "Create a custom tool", 409)
 def create_tool(new: NewTool) -> ToolWithSecret:
     """The secret is shown only once. It signs the context of each call.
 
@@ -51,7 +51,7 @@ def create_tool(new: NewTool) -> ToolWithSecret:
     return ToolWithSecret.of(tool)
 
 
-@router.get("/v1/tools", "List tools of your own, by name")
+@router.get("/v1/tools", "List custom tools by name")
 def list_tools(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ToolPage:
     """Built-in tools are not listed."""
     return ToolPage.of(service(OwnTools).list(router.caller.tenant, limit=limit, cursor=cursor))
@@ -84,7 +84,7 @@ def rotate_tool_secret(name: Named) -> ToolWithSecret:
     return ToolWithSecret.of(service(OwnTools).rotate(router.caller.tenant, name))
 
 
-@router.post("/v1/tools/<name>/try", "Try a tool", status=200)
+@router.post("/v1/tools/<name>/try", "Test a tool", status=200)
 def try_tool(name: Named, body: ToolTrial) -> TrialResource:
     """Calls the service once with these arguments, as the operator. A write has its effect."""
     caller = router.caller
@@ -92,7 +92,7 @@ def try_tool(name: Named, body: ToolTrial) -> TrialResource:
     return TrialResource.of(made)
 
 
-@router.get("/v1/tools/<name>/offered", "List what an MCP server offers", role="owner")
+@router.get("/v1/tools/<name>/offered", "List the tools of an MCP server", role="owner")
 def list_offered_tools(name: Named) -> OfferedToolList:
     """Skein asks the server now. A tool that the server changed is not called until approved."""
     caller = router.caller

@@ -58,7 +58,7 @@ def list_choices() -> OpenChoicePage:
 
 @router.get(
     "/v1/me/consents",
-    "List the posts of agents' words to which the caller agreed, newest first",
+    "List posts that the caller approved, newest first",
     audit=Unaudited("the caller reads their own data"),
 )
 def list_consents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ConsentPage:
@@ -71,7 +71,7 @@ def list_consents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Con
 
 @router.get(
     "/v1/me/access",
-    "List operators' looks at the caller's private content, newest first",
+    "List operator access to the caller's private content, newest first",
     audit=Unaudited("the caller reads their own data"),
 )
 def list_accesses(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AccessPage:
@@ -131,7 +131,7 @@ def link_own_number(phone: OwnNumber, given: GivenCode) -> Myself:
 
 @router.get(
     "/v1/me/phones/<phone>/consents",
-    "List the caller's consents to texts on a phone number",
+    "List the caller's consents for a phone number",
     audit=Unaudited("the caller reads their own data"),
 )
 def list_own_text_consents(phone: OwnNumber) -> TextConsentPage:
@@ -143,7 +143,7 @@ def list_own_text_consents(phone: OwnNumber) -> TextConsentPage:
 
 @router.put(
     "/v1/me/phones/<phone>/consents/<channel>",
-    "Consent to texts that an agent begins",
+    "Consent to messages that an agent sends first",
     audit="number",
 )
 def give_text_consent(phone: OwnNumber, channel: TextChannelName) -> TextConsentResource:
@@ -157,7 +157,7 @@ def give_text_consent(phone: OwnNumber, channel: TextChannelName) -> TextConsent
 
 @router.delete(
     "/v1/me/phones/<phone>/consents/<channel>",
-    "Revoke the caller's consent to texts",
+    "Revoke the caller's consent to messages",
     audit="number",
 )
 def revoke_own_text_consent(phone: OwnNumber, channel: TextChannelName) -> Response[None]:

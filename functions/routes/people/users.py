@@ -150,7 +150,7 @@ def change_user(user_id: UserId, change: UserChange, reason: WhyPrivate = None) 
 
 @router.post(
     "/v1/users/<user_id>/profile-changes/<profile_change_id>/undo",
-    "Undo an agent's change of a user's profile",
+    "Undo an agent's change to a user's profile",
     409,
     status=200,
     audit="profile",
@@ -223,7 +223,7 @@ def link_number(user_id: UserId, phone: OwnNumber, given: GivenCode) -> UserDeta
 
 @router.get(
     "/v1/users/<user_id>/phones/<phone>/consents",
-    "List the consents to texts on a phone number",
+    "List consents for a phone number",
     audit="number",
     role="privacy",
 )
@@ -235,7 +235,7 @@ def list_text_consents(user_id: UserId, phone: OwnNumber) -> TextConsentPage:
 
 @router.put(
     "/v1/users/<user_id>/phones/<phone>/consents/<channel>",
-    "Record a person's consent to texts",
+    "Record a person's consent to messages",
     audit="number",
     role="privacy",
 )
@@ -251,7 +251,7 @@ def record_text_consent(
 
 @router.delete(
     "/v1/users/<user_id>/phones/<phone>/consents/<channel>",
-    "Revoke a person's consent to texts",
+    "Revoke a person's consent to messages",
     audit="number",
     role="privacy",
 )

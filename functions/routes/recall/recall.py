@@ -31,7 +31,7 @@ Tokens = Annotated[
 ]
 
 
-@router.get("/v1/agents/<agent_id>/recall", "Recall an agent's old messages")
+@router.get("/v1/agents/<agent_id>/recall", "Search an agent's older messages")
 def recall_messages(
     agent_id: AgentId,
     q: SearchText,

@@ -72,7 +72,7 @@ OF_AGENTS: dict[ItemKind, type[Gets]] = {
 }
 
 
-@router.get("/v1/sharing/why", "Explain why a person may see messages, or why not", 404)
+@router.get("/v1/sharing/why", "Explain whether a person can see messages", 404)
 def explain_messages(
     chat_id: InWhichChat,
     reader_id: Reader,
@@ -99,7 +99,7 @@ def explain_messages(
     return ExplainedMessages(items=tuple(map(ExplainedMessageResource.made, found)))
 
 
-@router.get("/v1/sharing/why/<kind>/<item_id>", "Explain why a person may see an item, or why not")
+@router.get("/v1/sharing/why/<kind>/<item_id>", "Explain whether a person can see an item")
 def explain_item(
     kind: Kind,
     item_id: ItemId,

@@ -13,7 +13,7 @@ router = ApiRouter("me", "sharing")
 
 @router.get(
     "/v1/me/sharing",
-    "Get what sharing rules tell of the caller's words, and tell the caller",
+    "Get how sharing rules affect the caller",
     audit=Unaudited("the caller reads their own data"),
 )
 def get_own_sharing() -> OwnSharingResource:
@@ -25,7 +25,7 @@ def get_own_sharing() -> OwnSharingResource:
     return OwnSharingResource.of(service(OwnSharing).view(caller.tenant, caller.person))
 
 
-@router.patch("/v1/me/sharing", "Change whether the caller is told what others said", 404)
+@router.patch("/v1/me/sharing", "Turn sharing with the caller on or off", 404)
 def change_own_sharing(change: OwnSharingChange) -> OwnSharingResource:
     """Without `receives`, no sharing rule tells the caller anything, in any of their chats."""
     caller = _changing()
@@ -34,7 +34,7 @@ def change_own_sharing(change: OwnSharingChange) -> OwnSharingResource:
 
 
 @router.post(
-    "/v1/chats/<chat_id>/sharing/keep", "Keep the newest talk from others", 409, status=200
+    "/v1/chats/<chat_id>/sharing/keep", "Keep the current conversation private", 409, status=200
 )
 def keep_talk(chat_id: ChatId) -> OwnTalk:
     """As the word PRIVATE does: all words since the last pause, and until the next one."""
@@ -44,7 +44,7 @@ def keep_talk(chat_id: ChatId) -> OwnTalk:
 
 
 @router.post(
-    "/v1/chats/<chat_id>/sharing/withdraw", "Keep earlier words from others", 409, status=200
+    "/v1/chats/<chat_id>/sharing/withdraw", "Stop sharing earlier messages", 409, status=200
 )
 def withdraw_words(chat_id: ChatId, given: Withdrawal) -> OwnTalk:
     """Nobody is told them from now on. What was told before stays said."""

@@ -46,7 +46,7 @@ def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
     return ThreadResource.of(thread, None)
 
 
-@router.get("/v1/agents/<agent_id>/threads", "List an agent's threads, open first")
+@router.get("/v1/agents/<agent_id>/threads", "List an agent's threads, open ones first")
 def list_threads(
     agent_id: AgentId,
     *,
@@ -131,7 +131,7 @@ def export_thread(
     return Response(200, JSON_LINES, f"{service(TrainingExport).unit(thread)}\n")
 
 
-@router.put("/v1/chats/<chat_id>/agents/<agent_id>", "Pin an agent's thread to a chat", 409)
+@router.put("/v1/chats/<chat_id>/agents/<agent_id>", "Set an agent's active thread in a chat", 409)
 def pin_thread(
     chat_id: ChatId, agent_id: AgentId, pinning: Pinning, reason: WhyPrivate = None
 ) -> AgentInChatResource:

@@ -178,7 +178,7 @@ def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> N
     if chat.discarded_at is not None:
         raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
     if chat.held:
-        raise Conflict("a person of the team holds the chat", reason=Reason.DESK)
+        raise Conflict("a team member has taken over the chat", reason=Reason.DESK)
     if not may_show(run.audience, chat.readers):
         raise Forbidden(
             "someone joined the chat who may not be shown the trigger",

@@ -77,7 +77,7 @@ class DeskQueue:
         """
         chat = read_chat(self.table, tenant, chat_id)
         if chat.holder is None or chat.holder.id != holder_id:
-            raise Conflict("you do not hold the chat", details=_newest_return(chat))
+            raise Conflict("you haven't taken over this chat", details=_newest_return(chat))
         return chat
 
 

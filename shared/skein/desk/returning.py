@@ -81,7 +81,7 @@ class Returns:
                 return _Return(snapshot.chat, None, [])
             holder = snapshot.chat.holder
             if holder is None or holder.id != holder_id:
-                raise Conflict("you do not hold the chat")
+                raise Conflict("you haven't taken over this chat")
             return self._return_once(snapshot, briefing, "handed_back")
 
         returned = optimistic(self.clock, attempt, finds_own_write=True)

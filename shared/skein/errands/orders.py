@@ -154,7 +154,7 @@ class ErrandOrders:
         chat, asker = self._home(run)
         people = tuple(member for member in chat.roster if member.kind == "user")
         if not 2 <= len(people) <= MAX_ASKED:  # noqa: PLR2004 - a meeting has at least two people
-            raise Unprocessable(f"a time is found for 2 to {MAX_ASKED} people of a chat")
+            raise Unprocessable(f"a meeting needs 2 to {MAX_ASKED} people of the chat")
         if not may_affect(run, chat.readers) or run.held is None or run.held.outsiders:
             raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
         topic, now = words_to_post(wish.topic), self.clock.now()
@@ -306,5 +306,5 @@ def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
     names = enumerated([plain_name(each) for each in asked])
     question = f"Ask {names}? {text} Yes sends exactly this."
     if len(question) > MAX_QUESTION:
-        raise Unprocessable("these are too many words and people for one question")
+        raise Unprocessable("the text and the names are too long for one question")
     return question

@@ -43,10 +43,10 @@ class ApiKeys:
         needed = {"privacy" if role == "tokens" else role for role in new.roles}
         lacking = sorted(needed - set(roles))
         if lacking:
-            raise Forbidden(f"this key needs a maker with the scope {' and '.join(lacking)}")
+            raise Forbidden(f"creating this key requires the scope {' and '.join(lacking)}")
         now = self.clock.now()
         if new.expires_at is not None and new.expires_at <= now:
-            raise Unprocessable("the key would have expired already")
+            raise Unprocessable("expires_at must be in the future")
         page = self.table.query(Query.under(keys_partition(tenant), ApiKey.PREFIX))
         if len(page.items) >= MAX_KEYS:
             raise Conflict(f"a tenant has at most {MAX_KEYS} API keys")

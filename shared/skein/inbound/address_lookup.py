@@ -94,7 +94,7 @@ def look_up_address(
     found = table.get_many([*keys, received.key] if received is not None else keys)
     before = found.get(received.key) if received is not None else None
     if received is not None and before is not None and received.is_from_another(before):
-        raise Forbidden("the id of the SMS came from another number", reason=Reason.REPEATED)
+        raise Forbidden("this SMS ID was already used by another number", reason=Reason.REPEATED)
     chat, agent = found.get(chat_key), found.get(agent_key)
     tenant = TenantSettings.from_optional(found.get(tenant_key))
     owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None

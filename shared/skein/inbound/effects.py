@@ -32,6 +32,6 @@ class NumberEffect(AnswerEffect):
         item = self.table.get(AddressOwner.key_of(given.tenant, number)) if number else None
         owner = AddressOwner.from_item(item) if item is not None else None
         if owner is None or owner.user_id != given.person_id or owner.reassigned:
-            raise Conflict("the number is not yours any more")
+            raise Conflict("the number no longer belongs to you")
         proven = owner.proven(recorded.answer.at.date())
         return Consequence([proven if recorded.agreed else owner.lost()])

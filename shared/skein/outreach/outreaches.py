@@ -203,7 +203,7 @@ def _team_name(overrides: Overrides) -> str:
     own = {name: value for name, value in overrides.items() if name == "team_name"}
     name = TenantOnlySettings.model_validate(own).team_name
     if name is None:
-        raise Unprocessable("asked_by must say for whom the agent writes: team_name is not set")
+        raise Unprocessable("asked_by is required because the setting team_name isn't set")
     return name
 
 

@@ -28,7 +28,7 @@ def check_address(url: str, field: str, settings: Settings) -> None:
     if parts.scheme != "https" and not settings.local:
         raise Unprocessable(f"{field}: it must begin with https")
     if settings.tool_hosts and parts.hostname not in settings.tool_hosts:
-        raise Unprocessable(f"{field}: this deployment does not allow this host")
+        raise Unprocessable(f"{field}: this deployment doesn't allow calls to this host")
 
 
 def request_of(call: HttpCall, arguments: Mapping[str, Any]) -> HttpRequest:

@@ -238,7 +238,9 @@ class OwnTools:
         """
         own = [name for name in names if not is_built_in(name)]
         if len(own) > MAX_OF_AGENT:
-            raise Unprocessable(f"enabled_tools: at most {MAX_OF_AGENT} may be the tenant's own")
+            raise Unprocessable(
+                f"enabled_tools: at most {MAX_OF_AGENT} of your own tools are allowed"
+            )
         known = {each.name for each in self._named(tenant, own)}
         unknown = next((name for name in own if name not in known), None)
         if unknown is not None:
@@ -257,7 +259,7 @@ class OwnTools:
         """
         tool = self.get(tenant, name)
         if tool.mcp is None:
-            raise Unprocessable("mcp: the tool is no MCP server")
+            raise Unprocessable("mcp: this tool isn't an MCP server")
         approved = {each.name: each for each in tool.approved}
         now = self._of_server(tool, by)
         gone = [each for each in tool.approved if each.name not in now]
@@ -379,7 +381,7 @@ class OwnTools:
         try:
             return self.servers().offered(tool, context, seconds=LISTING_SECONDS)
         except (ToolError, Transient) as error:
-            raise Unprocessable(f"mcp.url: the server cannot be asked: {error}") from None
+            raise Unprocessable(f"mcp.url: can't reach the server: {error}") from None
 
     # ------------------------------------------------------------------ what cannot work
 
@@ -392,15 +394,17 @@ class OwnTools:
         if is_built_in(tool.name):
             raise Unprocessable("name: a built-in tool has this name")
         if OF_SERVER in tool.name:
-            raise Unprocessable("name: two underscores stand between a server and its tool only")
+            raise Unprocessable(
+                "name: two underscores in a row are reserved for tools of an MCP server"
+            )
         if sum(each is not None for each in (tool.http, tool.python, tool.mcp)) != 1:
-            raise Unprocessable("http: a tool has one of http, python and mcp")
+            raise Unprocessable("http: give exactly one of http, python and mcp")
         if tool.parameters is not None:
             fault = fault_of_schema(tool.parameters)
             if fault is not None:
                 raise Unprocessable(fault)
         if tool.python is not None and tool.credentials is not None:
-            raise Unprocessable("credentials: a function gets none")
+            raise Unprocessable("credentials: not supported for functions")
         if tool.asks == "operator" and tool.from_private == "ask":
             raise Unprocessable(
                 "from_private: a call waits for one yes, of a person or an operator"
@@ -423,7 +427,7 @@ class OwnTools:
             return
         check_address(tool.http.url, "http.url", self.settings)
         if "{" in PLACEHOLDER.sub("", tool.http.url) or "}" in PLACEHOLDER.sub("", tool.http.url):
-            raise Unprocessable("http.url: a brace has no partner")
+            raise Unprocessable("http.url: unmatched brace")
         schema = tool.parameters or NO_PARAMETERS
         for name in tool.http.in_url:
             part = schema["properties"].get(name, {})
@@ -443,13 +447,16 @@ class OwnTools:
             return
         check_address(tool.mcp.url, "mcp.url", self.settings)
         if PLACEHOLDER.search(tool.mcp.url) is not None:
-            raise Unprocessable("mcp.url: no argument stands in it")
+            raise Unprocessable("mcp.url: must not contain {arguments}")
         if tool.parameters is not None or tool.description:
             field = "parameters" if tool.parameters is not None else "description"
-            raise Unprocessable(f"{field}: the server says this of each of its tools")
+            raise Unprocessable(
+                f"{field}: not allowed for an MCP server, because the server describes its "
+                "own tools"
+            )
         if tool.effect == "write" or tool.idempotent:
             field = "effect" if tool.effect == "write" else "idempotent"
-            raise Unprocessable(f"{field}: an approval says this of each tool of a server")
+            raise Unprocessable(f"{field}: set this when you approve each tool of the server")
 
     def _check_secret(self, tool: OwnTool) -> None:
         """Check that a secret is one of this tenant's, so that no tool sends another's away.

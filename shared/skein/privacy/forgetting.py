@@ -325,7 +325,7 @@ def _checked(run: Run, query: str) -> str:
     if asked is None:
         raise Failed("only a person who asks for it in a message can have messages forgotten")
     if not stems_of(query):
-        raise Unprocessable("query: name words of the messages that are to be forgotten")
+        raise Unprocessable("query: enter words from the messages to forget")
     return asked
 
 

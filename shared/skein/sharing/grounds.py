@@ -7,29 +7,38 @@ class SharingGround(StatedReason):
     """What decided whether a reader may see an item, where no sharing rule did."""
 
     # The reader may see it.
-    OPEN = "open", "Everybody may see it: it comes from an open chat, or from no chat."
-    PRESENCE = "presence", "All readers were present for all of it."
+    OPEN = (
+        "open",
+        "Everyone in the tenant can see it, because it comes from an open chat or from no chat.",
+    )
+    PRESENCE = "presence", "All readers were present when it was said."
     CONSENT = (
         "consent",
-        "Its author agreed by a choice or an errand to these words, for those who read this chat.",
+        "Its author approved this text for the readers of this chat, in a choice or an errand.",
     )
     MEMBERSHIP = (
         "membership",
-        "A reader joined later, and reads it in its chat only.",
+        "A reader joined later and can only read it in its own chat.",
     )
-    RULE = "rule", "A sharing rule lets agents tell it to all readers."
+    RULE = "rule", "A sharing rule lets agents share it with all readers."
 
     # The reader may not.
     GONE = "gone", "The message was deleted or erased."
-    RESET = "reset", "It was said before a reset, and agents show nothing from before it."
-    READERS_OPEN = "readers_open", "Everybody may read that chat, so no rule tells words there."
-    READER_GONE = "reader_gone", "A person of that chat has no record, or is being erased."
-    OTHER_AGENT = "other_agent", "No agent of that chat is in the chat of the words."
+    RESET = "reset", "It was said before a reset. Agents don't use anything from before a reset."
+    READERS_OPEN = (
+        "readers_open",
+        "That chat is open to everyone, so sharing rules don't apply there.",
+    )
+    READER_GONE = "reader_gone", "A member of that chat has no record or is being erased."
+    OTHER_AGENT = "other_agent", "No agent in that chat is also in the chat where this was said."
     OUTSIDERS = (
         "outsiders",
-        "The agent's private prompts hold no words of outsiders; so it is if its tools write.",
+        (
+            "The agent's private prompts exclude messages from outsiders, as with any agent "
+            "whose tools write."
+        ),
     )
     STAYS = (
         "stays_in_chat",
-        "An agent was shown words by a sharing rule for it, so it stays in its chat.",
+        "It is based on messages shared by a rule, so it stays in its chat.",
     )

@@ -154,7 +154,7 @@ class OwnSharing:
         def attempt() -> Chat:
             chat = read_chat(self.table, tenant, chat_id)
             if chat.sharing is None or not _covers(chat, user_id):
-                raise NotFound("this chat is covered by no sharing rule")
+                raise NotFound("no sharing rule applies to this chat")
             if chat.discarded_at is not None:
                 raise Conflict("the chat is discarded")
             if last_seq > chat.last_seq:

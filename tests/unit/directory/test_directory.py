@@ -301,7 +301,7 @@ def test_phone_of_a_person_is_no_line() -> None:
     world = World()
     new_user(world, ANNS)
     world.assign(ANNS)
-    assert refusal(world, TENANT, ANNS) == "409 this phone number is the phone of a person"
+    assert refusal(world, TENANT, ANNS) == "409 this phone number belongs to a person"
 
 
 def test_number_of_a_deleted_line_is_reserved_for_30_days() -> None:

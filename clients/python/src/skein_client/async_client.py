@@ -357,7 +357,7 @@ class AsyncMessages:
         return cast("MessageResource", await self._client.call("POST", path, new))
 
     async def delete(self, chat_id: str, seq: int) -> None:
-        """Delete an own message."""
+        """Delete your own message."""
         await self._client.call("DELETE", path_of(chat_id, "messages", str(seq)))
 
     async def mark_read(self, chat_id: str, seq: int) -> None:

@@ -356,7 +356,7 @@ class Messages:
         return cast("MessageResource", self._client.call("POST", path, new))
 
     def delete(self, chat_id: str, seq: int) -> None:
-        """Delete an own message."""
+        """Delete your own message."""
         self._client.call("DELETE", path_of(chat_id, "messages", str(seq)))
 
     def mark_read(self, chat_id: str, seq: int) -> None:

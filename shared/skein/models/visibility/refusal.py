@@ -9,35 +9,47 @@ class SharingRefusal(StatedReason):
     # No rule can tell the item.
     NOT_OWN_WORDS = (
         "not_own_words",
-        "Rules tell texts of people, not agents' words, summaries, memories or notes.",
+        (
+            "Sharing rules only apply to messages from people, not to agents' answers, "
+            "summaries, memories or notes."
+        ),
     )
-    AUTHOR_GONE = "author_gone", "The author has no record, or is being erased."
-    DISCARDED = "discarded", "The chat of the words is discarded."
-    NOT_ALONE = "not_alone", "The words were not said in a private chat of one person and an agent."
+    AUTHOR_GONE = "author_gone", "The author has no record or is being erased."
+    DISCARDED = "discarded", "The chat was discarded."
+    NOT_ALONE = "not_alone", "It wasn't said in a private chat between one person and an agent."
     FORMER_ACCOUNT = (
         "former_account",
-        "The words were said under an account that was merged into another one.",
+        "It was said under an account that was later merged into another one.",
     )
-    NO_NOTICE = "no_notice", "The author was told of no sharing rule in that chat."
-    PRIVATE = "private", "The author keeps the newest talk from others (PRIVATE)."
-    KEPT = "kept", "The author kept the talk from others (PRIVATE), or withdrew the words later."
-    TALK_NOT_OVER = "talk_not_over", "The talk is not over: the author was not quiet long enough."
-    NO_READER = "no_reader", "Nobody would read it."
-    READER_REFUSES = "reader_refuses", "A reader turned off being told what others said."
+    NO_NOTICE = "no_notice", "The author wasn't notified of a sharing rule in that chat."
+    PRIVATE = "private", "The author is keeping the current conversation private (PRIVATE)."
+    KEPT = (
+        "kept",
+        "The author kept the conversation private (PRIVATE) or withdrew the message later.",
+    )
+    TALK_NOT_OVER = (
+        "talk_not_over",
+        "The conversation isn't over yet: the author wrote too recently.",
+    )
+    NO_READER = "no_reader", "The chat has no readers."
+    READER_REFUSES = "reader_refuses", "A reader turned sharing off."
 
     # One rule does not tell them to one reader.
     OWN_WORDS = "own_words", "The reader is the author."
-    AUTHOR_ROLE = "author_role", "The rule does not name a role that the author had at that time."
-    READER_ROLE = "reader_role", "The rule does not name a role that the reader has now."
+    AUTHOR_ROLE = "author_role", "The author didn't have the rule's role at that time."
+    READER_ROLE = "reader_role", "The reader doesn't have the rule's role."
     SUBJECT = (
         "subject",
-        "The roles of author and reader must each have exactly one subject, and the same.",
+        (
+            "The author and the reader must each have exactly one subject in their roles, and it "
+            "must be the same one."
+        ),
     )
     RULE_NOT_BEGUN = "rule_not_begun", "The rule begins later."
     RULE_ENDED = "rule_ended", "The rule has ended."
     RULE_DELETED = "rule_deleted", "The rule was deleted."
-    BEFORE_RULE = "before_rule", "The words were said before the rule began."
-    BEFORE_NOTICE = "before_notice", "The words were said before the author was told of the rule."
+    BEFORE_RULE = "before_rule", "It was said before the rule began."
+    BEFORE_NOTICE = "before_notice", "It was said before the author was notified of the rule."
 
     # All rules.
-    NO_RULE = "no_rule", "No sharing rule tells these words to every reader."
+    NO_RULE = "no_rule", "No sharing rule shares this with every reader."

@@ -216,7 +216,7 @@ class ChatAdministration:
             chat = read_chat(self.table, tenant, chat_id)
             Actor(by, operator).check_owns(chat)
             if member.kind == "agent":
-                raise Unprocessable("only people own chats")
+                raise Unprocessable("only people can own chats")
             if not chat.has(member):
                 raise NotFound("member not found")
             _check_changeable(chat)

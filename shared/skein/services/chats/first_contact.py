@@ -254,7 +254,9 @@ class FirstContact:
             )
         ]
         if not answered:
-            raise Conflict("the line answers no such numbers", reason=Reason.NUMBER_NOT_ANSWERED)
+            raise Conflict(
+                "the line isn't allowed to send to this number", reason=Reason.NUMBER_NOT_ANSWERED
+            )
         theirs = (way for way in answered if way.known and way.known.agent_id == parties.agent.id)
         return next(theirs, answered[0])
 

@@ -112,7 +112,7 @@ def answered(
     if member and accept:
         return None
     if invitation is None or not invitation.open(now):
-        raise Conflict("the invitation is over")
+        raise Conflict("the invitation has ended")
     if not accept:
         return [withdrawn(chat, user_id)]
     item = table.get(User.key_of(tenant, user_id))

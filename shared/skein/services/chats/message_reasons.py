@@ -117,7 +117,7 @@ class ReasonViews:
         snapshot = read_snapshot(self.table, tenant, chat_id)
         item = self.table.get(Message.key_of(tenant, chat_id, seq))
         if item is None:
-            raise NotFound("there is no such message")
+            raise NotFound("message not found")
         message = Message.from_item(item)
         runs = self._runs(tenant, message.runs.values())
         merged = (run.merged_into for run in runs.values() if run.merged_into is not None)

@@ -42,8 +42,8 @@ class Actor(NamedTuple):
         if chat.role_of(self.ref) == "owner" or self.acts_for_owner(chat):
             return
         if chat.owned:
-            raise Forbidden("only an owner of the chat may do this")
-        raise Forbidden("the chat has no owner, so only an operator may do this")
+            raise Forbidden("only an owner of the chat can do this")
+        raise Forbidden("the chat has no owner, so only an operator can do this")
 
     def as_shown(self, chat: Chat) -> Chat:
         """Return a chat as the person may see it: an operator sees no title and no summary."""

@@ -255,13 +255,13 @@ class Chats:
             _log_repeated(earlier)
             return earlier
         if chat.discarded_at is None and "team" in {new.kind, new.sender.kind}:
-            raise Conflict("you do not hold the chat", reason=Reason.DESK)
+            raise Conflict("you haven't taken over this chat", reason=Reason.DESK)
         if sender is None:
             left = Reason.AGENT_LEFT if new.sender.kind == "agent" else Reason.PERSON_LEFT
             raise NotFound("chat not found", reason=left)
         if chat.discarded_at is not None:
             raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
-        raise Conflict("a person of the team holds the chat", reason=Reason.DESK)
+        raise Conflict("a team member has taken over the chat", reason=Reason.DESK)
 
     def _posted_before_end(self, new: NewMessage, sender: Membership) -> Message:
         """Find the same message, posted before a rule that told its run words ended.

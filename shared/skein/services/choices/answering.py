@@ -147,7 +147,7 @@ class Answering:
         if message is not None and message.choice is not None and message.choice.repeats:
             message = self._message(given, message.choice.repeats)
         if message is None or message.choice is None:
-            raise NotFound("there is no such question")
+            raise NotFound("question not found")
         if message.choice.addressee != given.person_id:
             snapshot = read_snapshot(self.table, given.tenant, given.chat_id)
             snapshot = snapshot.for_member(MemberRef(kind="user", id=given.person_id))

@@ -213,7 +213,7 @@ class Asking:
             number=new.number,
         )
         if new.invited_to is not None and invitation_to(choices, new.invited_to) is None:
-            raise Conflict("the invitation is over")
+            raise Conflict("the invitation has ended")
         if person.route is not None:
             _check_length(message.choice, asked, person.route)
         effect = self.effects.of(new.purpose, new.data)

@@ -74,7 +74,7 @@ def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
     named = [f'in "{destination_in(chat).title}" ({readers_of(chat, asked)})' for chat in chats]
     question = f"Post {enumerated(named)}: {in_quotes(words)}? Yes posts this in your name."
     if len(question) > MAX_QUESTION:
-        raise Unprocessable("these are too many chats for one question: ask for fewer at a time")
+        raise Unprocessable("too many chats for one question: ask for fewer at a time")
     return question
 
 
@@ -105,7 +105,9 @@ def question_to_call(
     try:
         call = call_shown(title, arguments)
     except ValueError:
-        raise Unprocessable("a number of the arguments cannot be shown: change it") from None
+        raise Unprocessable(
+            "a number in the arguments can't be displayed: use another value"
+        ) from None
     question = f"{call} Yes sends exactly this to {service}"
     if done_at:
         times = enumerated([minute_of(each) for each in done_at])
@@ -140,7 +142,7 @@ def question_of_service(name: str, text: str) -> str:
         Unprocessable: The service's question is too long.
     """
     if len(text) > MAX_PROPOSED:
-        raise Unprocessable(f"its question has more than {MAX_PROPOSED} characters")
+        raise Unprocessable(f"the question would have more than {MAX_PROPOSED} characters")
     return f"{name} asks: {in_quotes(text)} {name} gets your answer."
 
 

@@ -73,7 +73,7 @@ def named_members(
         if member.kind == "agent" and Agent.from_item(found[keys[member]]).operators_add
     ]
     if closed and not operator:
-        raise Forbidden("only operators may add this agent", details={"agent_ids": closed})
+        raise Forbidden("only operators can add this agent", details={"agent_ids": closed})
     unknown = [
         member.id
         for member in members

@@ -135,7 +135,9 @@ class KeyedCalls:
             token = joining.set(None)
             known = self._known(call)
             if known is None:  # its record has expired, or was erased
-                raise Conflict("the item of this idempotency key is gone; use a new key") from None
+                raise Conflict(
+                    "the item created with this idempotency key no longer exists; use a new key"
+                ) from None
             return again(known)
         finally:
             joining.reset(token)

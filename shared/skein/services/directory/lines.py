@@ -104,7 +104,7 @@ class Lines:
             return Conflict("this phone number is already a line")
         if AGENT_CHECK in failure.failed:
             return Unprocessable("agent not found")
-        return Conflict("this phone number is the phone of a person")
+        return Conflict("this phone number belongs to a person")
 
     def get(self, tenant: str, phone: str) -> Line:
         """Return a line.

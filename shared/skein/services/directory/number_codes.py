@@ -80,7 +80,7 @@ class NumberCodes:
         item = self.table.get(NumberCode.key_of(tenant, user_id, phone_address(phone)))
         code = NumberCode.from_item(item) if item is not None else None
         if code is None or code.id != code_id:
-            raise NotFound("the code of this request was used or replaced")
+            raise NotFound("this code was already used or replaced")
         if code.sent_at is None:
             self._queue(code, phone)
         return code
@@ -126,7 +126,7 @@ class NumberCodes:
         for line in chain(lines, self._all_lines(tenant)):
             if SMS.name in line.channels:
                 return line.address
-        raise Conflict("there is no line to send a code from")
+        raise Conflict("no line is available to send the code from")
 
     def _all_lines(self, tenant: str) -> Iterator[Line]:
         cursor: str | None = None

@@ -60,7 +60,7 @@ class TextConsents:
         """
         kind = channel_named(channel).kind
         if kind is None or kind.name != phone_address(phone).kind:
-            raise Unprocessable("the number is not reached on this channel")
+            raise Unprocessable("the number can't be reached on this channel")
         return self._change(
             tenant, user_id, phone, lambda owner: owner.with_consent(channel, consent)
         )

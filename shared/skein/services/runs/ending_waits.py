@@ -51,10 +51,10 @@ class EndingWaits:
             message = Message.from_item(found[keys[1]]) if keys[1] in found else None
             wait = member.wait if member is not None else None
             if member is None or wait is None or wait.run_id == claim.run.id:
-                raise NotFound("no other run of yours waits here")
+                raise NotFound("no other run of this agent is waiting in this chat")
             is_reply = message is not None and message.kind == "text" and seq > wait.seq
             if message is None or not is_reply or message.sender.ref == claim.agent:
-                raise NotFound("name a message that somebody else wrote after the question")
+                raise NotFound("give a message that someone else wrote after the question")
             now = self.clock.now()
             resumed = resumed_by(
                 self.table, member, message, changes={}, now=now, settings=self.settings
@@ -79,7 +79,7 @@ class EndingWaits:
         item = self.table.get(Run.key_of(tenant, run_id)) if RUN_ID.fullmatch(run_id) else None
         run = Run.from_item(item) if item is not None else None
         if run is None or run.chat_id != chat_id or run.trigger.user_id != user_id:
-            raise NotFound("you have asked for no such run here")
+            raise NotFound("run not found: you have no such run in this chat")
         if run.ended:
             return
         if run.status != "waiting":

@@ -478,5 +478,5 @@ def _why_pointless(found: Claim) -> tuple[Reason, str] | None:
     if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
         return Reason.CHAT_DISCARDED, "the chat is discarded"
     if found.chat is not None and found.chat.held:
-        return Reason.DESK, "a person of the team holds the chat"
+        return Reason.DESK, "a team member has taken over the chat"
     return None

@@ -68,7 +68,7 @@ class ManualTrigger:
         if snapshot.chat.discarded_at is not None:
             raise Conflict("the chat is discarded")
         if snapshot.chat.held:
-            raise Conflict("a person of the team holds the chat", reason=Reason.DESK)
+            raise Conflict("a team member has taken over the chat", reason=Reason.DESK)
         agents = sorted(snapshot.agents, key=lambda member: member.member.id)
         if agent_id is not None:
             agents = [member for member in agents if member.member.id == agent_id]
