@@ -232,7 +232,7 @@ def test_question_is_answered_once_and_posts_the_words_in_the_persons_name(
     driver.client.ok("POST", "/local/drain")
     page.goto(f"{driver.client.url}/console/#/chats/{team}")
     post = page.locator(".window .mine").last
-    expect(post).to_contain_text("You, by Coach")
+    expect(post).to_contain_text("You via Coach")
     expect(post.locator(".text")).to_have_text("Operator is late")
     page.get_by_text("Posts you approved").click()
     expect(page.locator(".master .items").last).to_contain_text("posted.")
