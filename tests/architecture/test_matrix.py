@@ -8,7 +8,7 @@ import pytest
 from skein.agent.tools import TOOLS
 from tests.matrix.arguments import OWN, SAMPLES, values_of
 from tests.matrix.calls import BODIES, PATHS, QUERIES, ROUTES
-from tests.matrix.households import Neighbours
+from tests.matrix.tenant_data import Neighbours
 
 
 def test_the_matrix_can_call_every_route() -> None:

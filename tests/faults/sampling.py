@@ -20,7 +20,7 @@ SHARES = (SAMPLE, *(pytest.param(part, marks=pytest.mark.slow) for part in range
 
 
 @dataclass(frozen=True)
-class Share:
+class FaultShare:
     """The faults that one test of a sweep tries.
 
     Attributes:
@@ -44,12 +44,12 @@ class Share:
         return [chance.choice(block) for block in blocks]
 
 
-def share_of(request: pytest.FixtureRequest) -> Share:
+def share_of(request: pytest.FixtureRequest) -> FaultShare:
     """Return the share of the test that asks."""
     if request.param != SAMPLE:
-        return Share(part=request.param, seed="")
+        return FaultShare(part=request.param, seed="")
     seed = request.config.getoption("randomly_seed", default=0)
-    return Share(part=None, seed=f"{seed} {request.node.nodeid}")
+    return FaultShare(part=None, seed=f"{seed} {request.node.nodeid}")
 
 
 def pairs(

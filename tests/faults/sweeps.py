@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from tests.faults.deployment import Deployment, Strike, main_deaths, named
-from tests.faults.sampling import Share, pairs
+from tests.faults.sampling import FaultShare, pairs
 from tests.support.fakes import Fuse
 
 World = TypeVar("World", bound=Deployment)
@@ -36,13 +36,15 @@ class Sweep(Generic[World]):
         """The calls of the story without any fault, recorded once."""
         return self.undisturbed().fuse
 
-    def one_death(self, share: Share, *, of: Deaths = main_deaths) -> None:
+    def one_death(self, share: FaultShare, *, of: Deaths = main_deaths) -> None:
         """Play the story once for each death that the share has."""
         for strike in share.of(of(self.fuse)):
             with named(strike, calls=self.fuse.calls):
                 assert self._played([strike]).deaths == 1
 
-    def two_deaths(self, share: Share, count: int, *, seed: str, of: Deaths = main_deaths) -> None:
+    def two_deaths(
+        self, share: FaultShare, count: int, *, seed: str, of: Deaths = main_deaths
+    ) -> None:
         """Play the story once for each random pair of deaths that the share has."""
         for both in share.of(pairs(of(self.fuse), count, seed=seed)):
             with named(*both, calls=self.fuse.calls):

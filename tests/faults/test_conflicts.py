@@ -11,7 +11,7 @@ import sms_webhook
 from skein.errors import Ambiguous, Contention, Throttled, Unavailable
 from tests.faults import team_story, texting_story
 from tests.faults.deployment import WRITES, Deployment, Strike, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 
 FAILURES = (Contention, Throttled, Unavailable, Ambiguous)
 
@@ -57,7 +57,9 @@ def stored(world: Deployment) -> int:
 
 
 @pytest.mark.parametrize("story", texting_story.STORIES)
-def test_sms_failed_write_delivers_one_answer(story: texting_story.Story, share: Share) -> None:
+def test_sms_failed_write_delivers_one_answer(
+    story: texting_story.Story, share: FaultShare
+) -> None:
     calls = texting_story.sweep(story).fuse.calls
     for strike in share.of(
         strikes(calls, of_every_kind if story is texting_story.first_sms else in_turn)
@@ -71,7 +73,9 @@ def test_sms_failed_write_delivers_one_answer(story: texting_story.Story, share:
 
 
 @pytest.mark.parametrize("story", team_story.STORIES)
-def test_tool_calls_failed_write_take_effect_once(story: team_story.Story, share: Share) -> None:
+def test_tool_calls_failed_write_take_effect_once(
+    story: team_story.Story, share: FaultShare
+) -> None:
     calls = team_story.sweep(story).fuse.calls
     for strike in share.of(strikes(calls, in_turn)):
         with named(strike, calls=calls):

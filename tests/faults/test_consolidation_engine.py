@@ -92,7 +92,7 @@ def test_whatever_is_said_and_asked_for_meanwhile_is_remembered_once(world: Riva
     assert sorted(seqs) == list(range(1, said + 1))
 
 
-def test_nobody_who_joins_meanwhile_is_counted_among_those_who_were_there(world: Rivals) -> None:
+def test_person_who_joins_during_consolidation_is_not_in_its_audience(world: Rivals) -> None:
     for number in range(3):
         world.say(f"Before {number}")
     world.known(ANN)

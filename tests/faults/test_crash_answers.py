@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.answer_story import STORIES, Retrying
 from tests.faults.deployment import every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.webhooks import Webhook
 
@@ -27,12 +27,14 @@ def sweep(story: Story) -> Sweep[Retrying]:
 
 
 @each_story
-def test_retried_answer_death_asks_once_more_and_posts_once(story: Story, share: Share) -> None:
+def test_retried_answer_death_asks_once_more_and_posts_once(
+    story: Story, share: FaultShare
+) -> None:
     sweep(story).one_death(share, of=every_death)
 
 
 @each_story
 def test_retried_answer_second_death_asks_once_more_and_posts_once(
-    story: Story, share: Share
+    story: Story, share: FaultShare
 ) -> None:
     sweep(story).two_deaths(share, PAIRS, seed=story.__name__)

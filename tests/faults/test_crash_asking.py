@@ -15,7 +15,7 @@ from skein.models.config.overrides import TenantSettings
 from skein.models.runs.completion import ModelRequest
 from tests.fakes.outbound_http import json_answer
 from tests.faults.deployment import Deployment, Phone
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.api_client import Answer, Client
 from tests.support.builders import NOON, TENANT, bot, person
@@ -151,6 +151,6 @@ SWEEPS = {
 
 @pytest.mark.parametrize("sweep", SWEEPS.values(), ids=SWEEPS)
 def test_request_for_a_person_death_leaves_one_stay_one_notice_and_one_event(
-    sweep: Sweep[Any], share: Share
+    sweep: Sweep[Any], share: FaultShare
 ) -> None:
     sweep.one_death(share)

@@ -5,7 +5,7 @@ from functools import cache
 import sms_webhook
 from skein.settings import Settings
 from tests.faults.deployment import every_death, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 from tests.support.fakes import Fuse
 
@@ -48,7 +48,7 @@ def undisturbed() -> Fuse:
     return world.fuse
 
 
-def test_burst_death_answers_both_messages(share: Share) -> None:
+def test_burst_death_answers_both_messages(share: FaultShare) -> None:
     fuse = undisturbed()
     for strike in share.of(every_death(fuse)):
         with named(strike, calls=fuse.calls):
@@ -59,7 +59,7 @@ def test_burst_death_answers_both_messages(share: Share) -> None:
             world.check_both()
 
 
-def test_burst_death_after_both_were_read_leaves_one_answer(share: Share) -> None:
+def test_burst_death_after_both_were_read_leaves_one_answer(share: FaultShare) -> None:
     fuse = undisturbed()
     answered = fuse.calls.index("model.complete") + 1
     deaths = [one for one in every_death(fuse) if one.after and one.call >= answered]

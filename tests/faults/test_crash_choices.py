@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes.table import MemoryTable
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.api_client import Client
 from tests.support.builders import World
 from tests.support.choices import COACH, HUSAM, ask, choice_in, choices_of
@@ -66,7 +66,7 @@ def test_choice_death_and_retry_count_once(
     story: Callable[[], Asked],
     act: Callable[[Asked], None],
     check: Callable[[Asked], None],
-    share: Share,
+    share: FaultShare,
 ) -> None:
     undisturbed = story()
     act(undisturbed)

@@ -7,7 +7,7 @@ import pytest
 from skein.models.chats.choice import YES
 from skein.models.runs.completion import ModelRequest
 from tests.faults.deployment import Deployment, Phone, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.builders import TENANT, bot, person
 from tests.support.erasure import lines_of
@@ -87,5 +87,5 @@ WITHDRAWING = Sweep(Withdrawing, play=Withdrawing.play, check=Withdrawing.check)
 
 
 @pytest.mark.parametrize("sweep", [AGREEING, WITHDRAWING], ids=["agreeing", "withdrawing"])
-def test_consent_death_posts_once_and_deletes_all(sweep: Sweep[Any], share: Share) -> None:
+def test_consent_death_posts_once_and_deletes_all(sweep: Sweep[Any], share: FaultShare) -> None:
     sweep.one_death(share, of=every_death)

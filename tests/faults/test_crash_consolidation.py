@@ -9,7 +9,7 @@ import background_finder
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.api_client import Answer, Client
 from tests.support.builders import bot, person
@@ -113,9 +113,9 @@ def test_consolidation_without_fault_asks_once_for_each_fact_and_agent() -> None
     assert SWEEP.undisturbed().asked == 2 * len(FACTS)
 
 
-def test_consolidation_death_makes_each_memory_once(share: Share) -> None:
+def test_consolidation_death_makes_each_memory_once(share: FaultShare) -> None:
     SWEEP.one_death(share)
 
 
-def test_consolidation_second_death_makes_each_memory_once(share: Share) -> None:
+def test_consolidation_second_death_makes_each_memory_once(share: FaultShare) -> None:
     SWEEP.two_deaths(share, PAIRS, seed="consolidation", of=every_death)

@@ -5,7 +5,7 @@ from functools import cache
 from skein.models.common.storage import Key
 from tests.faults.deployment import Strike, deaths, named
 from tests.faults.erasures import StruckWorld
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.agents import COACH, actor
 from tests.support.api_client import everything
 from tests.support.builders import TENANT
@@ -72,7 +72,7 @@ def test_deletion_without_fault_leaves_no_trace() -> None:
     assert len(strikes()) > 15
 
 
-def test_deletion_death_is_completed_by_another_worker(share: Share) -> None:
+def test_deletion_death_is_completed_by_another_worker(share: FaultShare) -> None:
     left = undisturbed().left()
     for strike in share.of(strikes()):
         world = Deleting()

@@ -13,7 +13,7 @@ from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.storage import Query
 from skein.models.outbox.due import DUE_SHARDS, due_partition
 from tests.faults.deployment import Deployment, Phone
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.test_crash_own_tools import Operator
 from tests.support.api_client import WHY
@@ -104,5 +104,5 @@ SWEEPS = {
 
 
 @pytest.mark.parametrize("sweep", SWEEPS.values(), ids=SWEEPS)
-def test_desk_death_leaves_one_holder_and_one_answer(sweep: Sweep[Any], share: Share) -> None:
+def test_desk_death_leaves_one_holder_and_one_answer(sweep: Sweep[Any], share: FaultShare) -> None:
     sweep.one_death(share)

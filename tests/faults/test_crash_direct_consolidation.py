@@ -5,7 +5,7 @@ import json
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.builders import bot, person
 from tests.support.fakes import ScriptedModel
@@ -60,9 +60,9 @@ def test_direct_consolidation_without_fault_asks_once_for_each_fact() -> None:
     assert SWEEP.undisturbed().asked == len(FACTS)
 
 
-def test_direct_consolidation_death_makes_each_memory_once(share: Share) -> None:
+def test_direct_consolidation_death_makes_each_memory_once(share: FaultShare) -> None:
     SWEEP.one_death(share)
 
 
-def test_direct_consolidation_second_death_makes_each_memory_once(share: Share) -> None:
+def test_direct_consolidation_second_death_makes_each_memory_once(share: FaultShare) -> None:
     SWEEP.two_deaths(share, PAIRS, seed="direct consolidation")

@@ -7,7 +7,7 @@ import re
 
 from skein.workspace.models.document import Document, DocumentReach, Folder, PinnedDocuments
 from tests.faults.deployment import Phone
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.team_story import START, Do, Team, send
 from tests.support.builders import TENANT
@@ -66,6 +66,6 @@ class Writing(Team):
         assert self.stored_chat().documents == (Document.id_of("agenda"),)
 
 
-def test_document_changes_death_are_made_once(share: Share) -> None:
+def test_document_changes_death_are_made_once(share: FaultShare) -> None:
     sweep = Sweep(Writing, Writing.play, check=lambda world: world.check(lost_answers=world.deaths))
     sweep.one_death(share)

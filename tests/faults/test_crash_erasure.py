@@ -10,7 +10,7 @@ from skein.privacy.erasure_register import ErasureRegister
 from skein.privacy.models.erasure import Erasure
 from tests.faults.deployment import Strike, deaths, named
 from tests.faults.erasures import StruckWorld
-from tests.faults.sampling import Share, pairs
+from tests.faults.sampling import FaultShare, pairs
 from tests.support.agents import COACH, actor
 from tests.support.api_client import everything
 from tests.support.builders import TENANT
@@ -106,7 +106,7 @@ def test_erasure_without_fault_leaves_no_trace() -> None:
     assert len(strikes()) > 50
 
 
-def test_erasure_death_is_completed_by_another_worker(share: Share) -> None:
+def test_erasure_death_is_completed_by_another_worker(share: FaultShare) -> None:
     left = undisturbed().left()
     for strike in share.of(strikes()):
         world = Erasing()
@@ -116,7 +116,7 @@ def test_erasure_death_is_completed_by_another_worker(share: Share) -> None:
             world.check(left)
 
 
-def test_erasure_second_death_during_recovery_is_completed(share: Share) -> None:
+def test_erasure_second_death_during_recovery_is_completed(share: FaultShare) -> None:
     left = undisturbed().left()
     again = [Strike(call, after) for call in range(1, 200) for after in (False, True)]
     for first, second in share.of(pairs(strikes(), PAIRS, seed="erasure", then=again)):

@@ -9,7 +9,7 @@ import sms_webhook
 from skein.models.chats.choice import YES
 from skein.models.runs.completion import ModelRequest
 from tests.faults.deployment import Phone, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import TEXT, SmsLine
 from tests.support.errands import ALICE, DAY, END, HOME, TO_ASK, Errands
@@ -72,5 +72,5 @@ STORIES = [Sweep(story, play=story.play, check=story.check_told) for story in (S
 
 
 @pytest.mark.parametrize("sweep", STORIES, ids=["answered", "silent"])
-def test_errand_death_asks_once_and_tells_once(sweep: Sweep[Any], share: Share) -> None:
+def test_errand_death_asks_once_and_tells_once(sweep: Sweep[Any], share: FaultShare) -> None:
     sweep.one_death(share, of=every_death)

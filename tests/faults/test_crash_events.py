@@ -15,7 +15,7 @@ from skein.events.queuing import CACHED_FOR
 from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, every_death, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.builders import TENANT, bot, person
 
@@ -90,15 +90,15 @@ def test_events_without_death_are_sent_once() -> None:
     world.check()
 
 
-def test_events_death_of_a_worker_loses_none_and_keeps_their_order(share: Share) -> None:
+def test_events_death_of_a_worker_loses_none_and_keeps_their_order(share: FaultShare) -> None:
     SWEEP.one_death(share, of=every_death)
 
 
-def test_events_two_deaths_lose_none_and_keep_their_order(share: Share) -> None:
+def test_events_two_deaths_lose_none_and_keep_their_order(share: FaultShare) -> None:
     SWEEP.two_deaths(share, 300, seed="events", of=every_death)
 
 
-def test_events_overtaken_worker_loses_none_and_keeps_their_order(share: Share) -> None:
+def test_events_overtaken_worker_loses_none_and_keeps_their_order(share: FaultShare) -> None:
     """The call is held up until the lease has ended and another worker has sent everything."""
     for strike in share.of(every_death(SWEEP.fuse)):
         delay = strike._replace(holds_up=True)
@@ -109,7 +109,7 @@ def test_events_overtaken_worker_loses_none_and_keeps_their_order(share: Share) 
             world.check()
 
 
-def test_events_of_messages_that_come_at_any_call_are_sent(share: Share) -> None:
+def test_events_of_messages_that_come_at_any_call_are_sent(share: FaultShare) -> None:
     """Other workers do all that is due at that time, and no time passes."""
     for strike in share.of(every_death(SWEEP.fuse)):
         with named(strike, calls=SWEEP.fuse.calls):

@@ -8,7 +8,7 @@ from skein.services.choices.answering import Answering
 from skein.services.choices.effect import GivenAnswer
 from tests.faults.deployment import Strike, deaths, named
 from tests.faults.erasures import StruckWorld
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.agents import COACH, actor
 from tests.support.builders import TENANT
 from tests.support.erasure import MARK, ZOE, indexed, lines_of, settle
@@ -72,7 +72,7 @@ def strikes() -> list[Strike]:
     return deaths(undisturbed().calls)
 
 
-def test_forgetting_death_is_completed_by_another_worker(share: Share) -> None:
+def test_forgetting_death_is_completed_by_another_worker(share: FaultShare) -> None:
     undisturbed().check()
     for strike in share.of(strikes()):
         world = Forgotten()

@@ -11,7 +11,7 @@ from skein.models.outbox.jobs import InvitationJob
 from skein.services.chats.views import ChatViews
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 from tests.fakes.table import MemoryTable
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.choices import answer, choice_in, choices_of
 from tests.support.fakes import Fuse, Killed
@@ -104,7 +104,7 @@ def deaths(world: Inviting, act: Callable[[], None]) -> list[tuple[int, bool]]:
     return [(strike, after) for strike in range(1, calls + 1) for after in (False, True)]
 
 
-def test_inviting_death_asks_once_without_another_call(share: Share) -> None:
+def test_inviting_death_asks_once_without_another_call(share: FaultShare) -> None:
     first = Inviting(invited=False)
     for strike, after in share.of(deaths(first, lambda: inviting(first))):
         world = Inviting(invited=False)
@@ -124,7 +124,7 @@ def test_inviting_death_asks_once_without_another_call(share: Share) -> None:
         assert world.tick() == 0
 
 
-def test_seeing_who_invites_death_and_retry_ask_by_name_once(share: Share) -> None:
+def test_seeing_who_invites_death_and_retry_ask_by_name_once(share: FaultShare) -> None:
     first = Inviting()
     for strike, after in share.of(deaths(first, lambda: see(first))):
         world = Inviting()
@@ -142,7 +142,7 @@ def test_seeing_who_invites_death_and_retry_ask_by_name_once(share: Share) -> No
 @pytest.mark.parametrize("option", [YES, NO])
 @pytest.mark.parametrize("answers", [by_route, by_sms])
 def test_answering_death_and_retry_join_once_or_not_at_all(
-    answers: Callable[[Inviting, str], None], option: str, share: Share
+    answers: Callable[[Inviting, str], None], option: str, share: FaultShare
 ) -> None:
     first = Inviting(named=True)
     for strike, after in share.of(deaths(first, lambda: answers(first, option))):

@@ -4,7 +4,7 @@ import sms_webhook
 from skein.models.quotas.limit import DAY, Allowance, Rate, owner_of_user
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 from tests.support.builders import TENANT
 
@@ -69,7 +69,7 @@ def refused_at_work() -> Limited:
     return world
 
 
-def test_rate_limit_death_of_webhook_sends_one_notice(share: Share) -> None:
+def test_rate_limit_death_of_webhook_sends_one_notice(share: FaultShare) -> None:
     world = refused_at_the_door()
     world.send(SECOND, "Second")
     world.live()
@@ -86,7 +86,7 @@ def test_rate_limit_death_of_webhook_sends_one_notice(share: Share) -> None:
 
 
 def test_rate_limit_death_of_worker_sends_one_notice(
-    share: Share,
+    share: FaultShare,
 ) -> None:
     world = refused_at_work()
     world.live()

@@ -9,7 +9,7 @@ from skein.models.common.base import NamedMember
 from skein.models.common.file import FileUpload
 from skein.models.common.storage import Query
 from tests.faults.deployment import Deployment, Phone, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import SmsLine
 from tests.support.builders import TENANT, bot, person
@@ -108,13 +108,13 @@ def test_picture_without_death_is_fetched_once() -> None:
     assert len(world.model.description_requests) == 1
 
 
-def test_texted_picture_arrives_after_a_death_at_each_call(share: Share) -> None:
+def test_texted_picture_arrives_after_a_death_at_each_call(share: FaultShare) -> None:
     TEXTED.one_death(share, of=every_death)
 
 
-def test_uploaded_picture_arrives_after_a_death_at_each_call(share: Share) -> None:
+def test_uploaded_picture_arrives_after_a_death_at_each_call(share: FaultShare) -> None:
     UPLOADED.one_death(share, of=every_death)
 
 
-def test_deleted_picture_leaves_nothing_after_a_death_at_each_call(share: Share) -> None:
+def test_deleted_picture_leaves_nothing_after_a_death_at_each_call(share: FaultShare) -> None:
     DELETED.one_death(share, of=every_death)

@@ -2,7 +2,7 @@
 
 import sms_webhook
 from tests.faults.deployment import every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 
@@ -40,9 +40,9 @@ class LongAnswer(SmsLine):
 SWEEP = Sweep(LongAnswer, play=LongAnswer.more, check=LongAnswer.check_rest)
 
 
-def test_more_with_a_death_sends_the_rest_once(share: Share) -> None:
+def test_more_with_a_death_sends_the_rest_once(share: FaultShare) -> None:
     SWEEP.one_death(share, of=every_death)
 
 
-def test_more_with_two_deaths_sends_the_rest_once(share: Share) -> None:
+def test_more_with_two_deaths_sends_the_rest_once(share: FaultShare) -> None:
     SWEEP.two_deaths(share, PAIRS, seed="more")

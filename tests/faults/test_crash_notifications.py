@@ -3,7 +3,7 @@
 from skein.live.devices import Devices
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.builders import LIVE_URL, TENANT, bot, person
 
@@ -55,5 +55,5 @@ def test_phones_without_death_ring_once_for_each_message() -> None:
     assert world.push.texts("fcm/dana") == ["Coach answered"]
 
 
-def test_phones_ring_after_a_death_at_each_call(share: Share) -> None:
+def test_phones_ring_after_a_death_at_each_call(share: FaultShare) -> None:
     SWEEP.one_death(share, of=every_death)

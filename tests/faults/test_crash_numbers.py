@@ -21,7 +21,7 @@ from skein.workspace.document_edits import Author
 from skein.workspace.models.document import DocumentReach, Folder
 from skein.workspace.thread_changes import ended
 from tests.fakes.table import MemoryTable
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed
 from tests.support.number_codes import link_number
@@ -133,7 +133,7 @@ def calls_of_a_link() -> list[str]:
     return list(world.fuse.calls)
 
 
-def test_linking_death_leaves_all_or_nothing_and_tick_does_the_rest(share: Share) -> None:
+def test_linking_death_leaves_all_or_nothing_and_tick_does_the_rest(share: FaultShare) -> None:
     calls = calls_of_a_link()
     commit = calls.index("table.transact") + 1
     for strike, after in share.of(before_and_after(len(calls))):
@@ -205,7 +205,7 @@ class TakingAway(World):
 
 
 def test_unlinking_of_many_numbers_death_sends_nothing_and_retry_clears_the_rest(
-    share: Share, monkeypatch: pytest.MonkeyPatch
+    share: FaultShare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(silence, "MAX_TRANSACTION_ITEMS", 6)
     undisturbed = TakingAway()
@@ -237,7 +237,7 @@ def linked_until_the_commit() -> Linking:
     return world
 
 
-def test_linking_death_of_tick_is_repaired_by_another(share: Share) -> None:
+def test_linking_death_of_tick_is_repaired_by_another(share: FaultShare) -> None:
     undisturbed = linked_until_the_commit()
     undisturbed.tick()
     calls = len(undisturbed.fuse.calls)

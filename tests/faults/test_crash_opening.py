@@ -6,7 +6,7 @@ import pytest
 
 from skein.models.chats.membership import Membership
 from tests.fakes.table import MemoryTable
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.choices import choices_of
@@ -59,7 +59,7 @@ def deaths(others: int) -> list[tuple[int, bool]]:
 
 
 @pytest.mark.parametrize("others", [FEW, FULL], ids=["few", "a full chat"])
-def test_opening_death_and_retry_open_one_chat(others: int, share: Share) -> None:
+def test_opening_death_and_retry_open_one_chat(others: int, share: FaultShare) -> None:
     for strike, after in share.of(deaths(others)):
         world = Opening(others)
         world.fuse.arm(strike, after=after)

@@ -13,7 +13,7 @@ from skein.outreach.models.outreach import Outreach, OutreachStatus
 from skein.outreach.outreaches import Outreaches
 from skein.outreach.reports import OutreachReports
 from tests.fakes.table import MemoryTable
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.builders import TENANT, World
 from tests.support.fakes import Fuse, Killed, ScriptedModel
 from tests.support.first_contact import reachable
@@ -124,7 +124,9 @@ class Reaching(World):
 @pytest.mark.parametrize(
     "given", [{"text": "When can you come?"}, {"instruction": "Ask when."}], ids=["text", "run"]
 )
-def test_crash_at_each_call_writes_to_each_person_once(given: dict[str, Any], share: Share) -> None:
+def test_crash_at_each_call_writes_to_each_person_once(
+    given: dict[str, Any], share: FaultShare
+) -> None:
     calls = Reaching().story(given)
     strikes = [(number, after) for number in range(1, calls + 1) for after in (False, True)]
     for number, after in share.of(strikes):
@@ -139,7 +141,7 @@ def test_crash_at_each_call_writes_to_each_person_once(given: dict[str, Any], sh
     "given", [{"text": "When can you come?"}, {"instruction": "Ask when."}], ids=["text", "run"]
 )
 def test_outreach_writes_nothing_once_it_is_paused_or_canceled(
-    given: dict[str, Any], status: OutreachStatus, share: Share
+    given: dict[str, Any], status: OutreachStatus, share: FaultShare
 ) -> None:
     undisturbed = Reaching()
     undisturbed.create(given)

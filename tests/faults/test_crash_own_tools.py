@@ -21,7 +21,7 @@ from skein.own_tools.api import NewTool
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.records import OwnTools
 from tests.faults.deployment import Deployment, Phone
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.agents import results_of
 from tests.support.api_client import Answer, Client
@@ -247,5 +247,5 @@ def _server() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("sweep", SWEEPS.values(), ids=SWEEPS)
-def test_calls_to_services_death_take_effect_once(sweep: Sweep[Any], share: Share) -> None:
+def test_calls_to_services_death_take_effect_once(sweep: Sweep[Any], share: FaultShare) -> None:
     sweep.one_death(share)

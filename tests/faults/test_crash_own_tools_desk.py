@@ -15,7 +15,7 @@ from skein.models.chats.desk import Holder
 from skein.models.runs.completion import ModelRequest
 from skein.own_tools.models.recorded_call import RecordedCall
 from tests.faults.deployment import CHANGING, Strike, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.test_crash_desk import DESK, Handed
 from tests.support.agents import results_of
@@ -153,13 +153,13 @@ DELAYS = {
 
 
 @pytest.mark.parametrize("sweep", DEATHS.values(), ids=DEATHS)
-def test_calls_and_the_desk_death_takes_effect_once(sweep: Sweep[Any], share: Share) -> None:
+def test_calls_and_the_desk_death_takes_effect_once(sweep: Sweep[Any], share: FaultShare) -> None:
     sweep.one_death(share)
 
 
 @pytest.mark.parametrize("sweep", DELAYS.values(), ids=DELAYS)
 def test_calls_take_over_and_return_at_each_point_take_effect_once(
-    sweep: Sweep[Any], share: Share
+    sweep: Sweep[Any], share: FaultShare
 ) -> None:
     calls = sweep.fuse.calls
     strikes = [

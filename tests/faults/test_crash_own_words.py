@@ -12,7 +12,7 @@ from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import RecallPassage
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.api_client import Client
 from tests.support.builders import TENANT
@@ -85,9 +85,9 @@ def test_own_words_without_fault_ask_once_for_each_talk() -> None:
     assert SWEEP.undisturbed().asked == len(FACTS)
 
 
-def test_own_words_death_makes_each_memory_once(share: Share) -> None:
+def test_own_words_death_makes_each_memory_once(share: FaultShare) -> None:
     SWEEP.one_death(share)
 
 
-def test_own_words_second_death_makes_each_memory_once(share: Share) -> None:
+def test_own_words_second_death_makes_each_memory_once(share: FaultShare) -> None:
     SWEEP.two_deaths(share, PAIRS, seed="own words")

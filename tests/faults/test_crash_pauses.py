@@ -1,7 +1,7 @@
 """A pause begins and ends, with a death at every call to the table on the way."""
 
 from tests.fakes.table import MemoryTable
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed, ScriptedModel
 
@@ -61,7 +61,7 @@ class Pausing(World):
         return calls
 
 
-def test_pause_crash_at_each_call_loses_no_run(share: Share) -> None:
+def test_pause_crash_at_each_call_loses_no_run(share: FaultShare) -> None:
     calls = Pausing().story()
     numbers = [n for n, call in enumerate(calls, 1) if not call.endswith("query_index")]
     for number in share.of(numbers):

@@ -4,7 +4,7 @@ from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.models.runs.run import Run
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, deaths, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.builders import TENANT, bot, person
 
 HUSAM, COACH = person(), bot()
@@ -40,7 +40,7 @@ class Crowded(Deployment):
         assert not [run for run in self.allowance.permits.waiting if run.until > now]
 
 
-def test_death_at_any_call_leaves_no_run_waiting_and_no_token_reserved(share: Share) -> None:
+def test_death_at_any_call_leaves_no_run_waiting_and_no_token_reserved(share: FaultShare) -> None:
     world = Crowded()
     world.live()
     world.check()

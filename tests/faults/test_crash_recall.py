@@ -11,7 +11,7 @@ from skein.models.common.storage import Delete
 from skein.models.outbox.jobs import RecallJob
 from tests.fakes.table import MemoryTable
 from tests.faults.deployment import Strike, deaths, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.api_client import everything
 from tests.support.builders import LONG_INVOCATION, TENANT
 from tests.support.fakes import Fuse, Killed
@@ -105,7 +105,7 @@ def undisturbed(name: str) -> Indexing:
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_recall_index_death_is_completed_by_another_worker(name: str, share: Share) -> None:
+def test_recall_index_death_is_completed_by_another_worker(name: str, share: FaultShare) -> None:
     calls, expected = undisturbed(name).calls, undisturbed(name).result()
     for strike in share.of(deaths(calls)):
         world = Indexing()
@@ -116,7 +116,7 @@ def test_recall_index_death_is_completed_by_another_worker(name: str, share: Sha
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_recall_index_failed_call_is_repeated(name: str, share: Share) -> None:
+def test_recall_index_failed_call_is_repeated(name: str, share: FaultShare) -> None:
     calls, expected = undisturbed(name).calls, undisturbed(name).result()
     errors = (Contention, Throttled, Ambiguous)
     strikes = [
@@ -140,7 +140,7 @@ def changed_again(world: Indexing) -> None:
     world.check_index()
 
 
-def test_recall_index_races_of_two_workers_end_with_the_newest_messages(share: Share) -> None:
+def test_recall_index_races_of_two_workers_end_with_the_newest_messages(share: FaultShare) -> None:
     """The second worker does all of its work within any one call of the first."""
     calls = undisturbed("growing").calls
     expected = Indexing()

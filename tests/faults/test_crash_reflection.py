@@ -10,7 +10,7 @@ from skein.models.visibility.audience import Audience
 from skein.models.visibility.ownership import Owner
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.builders import NOON, TENANT
 from tests.support.fakes import ScriptedModel
@@ -72,9 +72,9 @@ def test_reflection_without_fault_asks_once_for_each_scope() -> None:
     assert len(SWEEP.undisturbed().model.reflection_requests) == len(SCOPES)
 
 
-def test_reflection_death_keeps_each_entry_once_or_fades_it(share: Share) -> None:
+def test_reflection_death_keeps_each_entry_once_or_fades_it(share: FaultShare) -> None:
     SWEEP.one_death(share)
 
 
-def test_reflection_second_death_keeps_each_entry_once_or_fades_it(share: Share) -> None:
+def test_reflection_second_death_keeps_each_entry_once_or_fades_it(share: FaultShare) -> None:
     SWEEP.two_deaths(share, PAIRS, seed="reflection", of=every_death)

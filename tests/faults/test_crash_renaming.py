@@ -4,7 +4,7 @@ from typing import Any
 
 import admin_api
 from tests.faults.deployment import Deployment, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, bot, person
@@ -48,5 +48,5 @@ class RenamedDocument(Deployment):
 SWEEP = Sweep(RenamedDocument, RenamedDocument.play, RenamedDocument.check)
 
 
-def test_renaming_death_gives_rosters_the_new_name(share: Share) -> None:
+def test_renaming_death_gives_rosters_the_new_name(share: FaultShare) -> None:
     SWEEP.one_death(share, of=every_death)

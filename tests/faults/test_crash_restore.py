@@ -5,7 +5,7 @@ from functools import cache
 from skein.models.common.storage import Item, Key, Put
 from tests.faults.deployment import Strike, deaths, named
 from tests.faults.erasures import METHODS
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.test_crash_erasure import Erasing
 from tests.support.api_client import everything
 from tests.support.builders import World
@@ -80,7 +80,7 @@ def test_register_applied_without_fault_leaves_no_trace() -> None:
     undisturbed().check()
 
 
-def test_register_application_that_dies_is_completed_by_the_next_one(share: Share) -> None:
+def test_register_application_that_dies_is_completed_by_the_next_one(share: FaultShare) -> None:
     for strike in share.of(deaths(undisturbed().calls)):
         world = Restoring()
         with named(strike, calls=undisturbed().calls):

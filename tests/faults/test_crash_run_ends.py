@@ -7,7 +7,7 @@ import pytest
 from skein.models.runs.completion import ModelRequest
 from skein.models.visibility.ownership import Reach
 from tests.faults.deployment import every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import COACH, TEXT, SmsLine
 from tests.support.builders import TENANT, live
@@ -63,7 +63,7 @@ class SendsAndSaves(SavesBesideText):
 
 @pytest.mark.parametrize("story", [SavesBesideText, SendsAndSaves])
 def test_answer_that_ends_its_run_takes_effect_once(
-    story: type[SavesBesideText], share: Share
+    story: type[SavesBesideText], share: FaultShare
 ) -> None:
     sweep = Sweep(
         story,

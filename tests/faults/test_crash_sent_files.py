@@ -7,7 +7,7 @@ from skein.models.chats.media import MediaFile
 from skein.models.delivery.media_link import MediaLink
 from skein.services.delivery.media_links import OpenedLinks
 from tests.faults.deployment import every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.test_crash_media import MMS, PICTURE, files_in
 from tests.faults.texting_story import TEXT, SmsLine
@@ -63,5 +63,5 @@ class SentBack(SmsLine):
 SWEEP = Sweep(SentBack, play=lambda world: world.tell(TEXT), check=SentBack.check_sent)
 
 
-def test_picture_is_sent_back_once_after_a_death_at_each_call(share: Share) -> None:
+def test_picture_is_sent_back_once_after_a_death_at_each_call(share: FaultShare) -> None:
     SWEEP.one_death(share, of=every_death)

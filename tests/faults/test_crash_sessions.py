@@ -3,7 +3,7 @@
 from skein.models.runs.step import FIXED_ANSWER
 from skein.prompts import render
 from tests.faults.deployment import every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import COACH, TEXT, SmsLine
 
@@ -39,6 +39,6 @@ def check(world: SmsLine) -> None:
     assert world.at_rest
 
 
-def test_reset_death_is_answered_once_without_the_model(share: Share) -> None:
+def test_reset_death_is_answered_once_without_the_model(share: FaultShare) -> None:
     sweep = Sweep(story, play=lambda world: world.tell(RESET), check=check)
     sweep.one_death(share, of=every_death)

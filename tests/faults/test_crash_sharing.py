@@ -2,7 +2,7 @@
 
 from skein.models.runs.completion import ModelRequest
 from tests.fakes.table import MemoryTable
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.support.fakes import Fuse, ScriptedModel
 from tests.support.family import EMMA, TOM, Family, chat_of
 
@@ -55,7 +55,7 @@ def asking() -> Asking:
     return family
 
 
-def test_rule_that_ends_at_any_call_is_in_no_later_answer(share: Share) -> None:
+def test_rule_that_ends_at_any_call_is_in_no_later_answer(share: FaultShare) -> None:
     undisturbed = asking()
     undisturbed.drain()
     calls = len(undisturbed.fuse.calls)

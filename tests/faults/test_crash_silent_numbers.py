@@ -10,7 +10,7 @@ import sms_webhook
 from skein.models.common.address import phone_address
 from skein.models.directory.address_index import AddressOwner
 from skein.services.chat_state.person_choices import read_choices
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 from tests.support.builders import PHONE, TENANT
@@ -91,6 +91,6 @@ def sweep(story: Callable[[], Silent]) -> Sweep[Silent]:
 
 @pytest.mark.parametrize("story", [Silent, Lost])
 def test_question_whose_number_this_is_death_asks_and_answers_once(
-    story: Callable[[], Silent], share: Share
+    story: Callable[[], Silent], share: FaultShare
 ) -> None:
     sweep(story).one_death(share)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.deployment import every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.texting_story import STORIES, Story, known_phone, sweep
 
 PAIRS = 30
@@ -25,10 +25,10 @@ def test_sms_without_fault_calls_every_function() -> None:
 
 
 @each_story
-def test_sms_death_delivers_one_answer(story: Story, share: Share) -> None:
+def test_sms_death_delivers_one_answer(story: Story, share: FaultShare) -> None:
     sweep(story).one_death(share, of=every_death)
 
 
 @each_story
-def test_sms_second_death_delivers_one_answer(story: Story, share: Share) -> None:
+def test_sms_second_death_delivers_one_answer(story: Story, share: FaultShare) -> None:
     sweep(story).two_deaths(share, PAIRS, seed=story.__name__)

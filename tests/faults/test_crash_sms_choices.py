@@ -15,7 +15,7 @@ from skein.prompts import render
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.choices.asking import Asking, NewChoice
 from tests.faults.deployment import every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import COACH, TEXT, SmsLine
 from tests.support.builders import LINE, TENANT
@@ -154,5 +154,5 @@ def sweep(story: Story) -> Sweep[Asked]:
 
 
 @pytest.mark.parametrize("story", CHECKS)
-def test_choice_by_sms_death_answers_once(story: Story, share: Share) -> None:
+def test_choice_by_sms_death_answers_once(story: Story, share: FaultShare) -> None:
     sweep(story).one_death(share, of=every_death)

@@ -4,7 +4,7 @@ from typing import Any
 
 from skein.models.runs.completion import ModelRequest
 from tests.faults.deployment import Deployment, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.builders import bot, person
 from tests.support.fakes import Killed
@@ -88,11 +88,11 @@ def test_streamed_answer_without_death_is_shown_word_by_word() -> None:
     assert [len(client.drafts) > 3 for client in world.clients()] == [True, True]
 
 
-def test_streamed_answer_death_leaves_no_words(share: Share) -> None:
+def test_streamed_answer_death_leaves_no_words(share: FaultShare) -> None:
     SWEEP.one_death(share, of=every_death)
 
 
-def test_streamed_answer_second_death_leaves_no_words(share: Share) -> None:
+def test_streamed_answer_second_death_leaves_no_words(share: FaultShare) -> None:
     SWEEP.two_deaths(share, PAIRS, seed="streaming", of=every_death)
 
 

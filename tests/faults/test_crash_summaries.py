@@ -15,7 +15,7 @@ from skein.models.common.storage import Item
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.builders import TENANT, bot, person
 from tests.support.fakes import Said, ScriptedModel, calls
@@ -208,12 +208,14 @@ def test_summaries_without_fault_are_made_at_once_and_again_later() -> None:
 
 
 @each_story
-def test_summaries_death_leads_to_the_same_end(story: Callable[[], Story], share: Share) -> None:
+def test_summaries_death_leads_to_the_same_end(
+    story: Callable[[], Story], share: FaultShare
+) -> None:
     sweep(story).one_death(share)
 
 
 @each_story
 def test_summaries_second_death_leads_to_the_same_end(
-    story: Callable[[], Story], share: Share
+    story: Callable[[], Story], share: FaultShare
 ) -> None:
     sweep(story).two_deaths(share, PAIRS, seed=story.__name__)

@@ -9,7 +9,7 @@ from skein.settings import Settings
 from skein.workspace.models.document import DocumentReach, Folder
 from skein.workspace.models.thread import Thread, ThreadRunLink
 from tests.faults.deployment import Deployment, Phone, every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.builders import TENANT, bot, live, person
 from tests.support.fakes import Calls, ScriptedModel, calls
@@ -85,9 +85,9 @@ class AtWork(Deployment):
 SWEEP = Sweep(AtWork, AtWork.play, AtWork.check)
 
 
-def test_thread_changes_death_are_made_once(share: Share) -> None:
+def test_thread_changes_death_are_made_once(share: FaultShare) -> None:
     SWEEP.one_death(share)
 
 
-def test_thread_changes_second_death_are_made_once(share: Share) -> None:
+def test_thread_changes_second_death_are_made_once(share: FaultShare) -> None:
     SWEEP.two_deaths(share, PAIRS, seed="threads", of=every_death)

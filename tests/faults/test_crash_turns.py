@@ -1,7 +1,7 @@
 """An answer that waits for its turn on a busy line, with a death at every call: sent once."""
 
 from tests.faults.deployment import every_death
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 
@@ -33,9 +33,9 @@ class BusyLine(SmsLine):
 SWEEP = Sweep(BusyLine, play=lambda world: world.tell(), check=BusyLine.check_sent)
 
 
-def test_waiting_answer_with_a_death_is_sent_once_at_its_turn(share: Share) -> None:
+def test_waiting_answer_with_a_death_is_sent_once_at_its_turn(share: FaultShare) -> None:
     SWEEP.one_death(share, of=every_death)
 
 
-def test_waiting_answer_with_two_deaths_is_sent_once_at_its_turn(share: Share) -> None:
+def test_waiting_answer_with_two_deaths_is_sent_once_at_its_turn(share: FaultShare) -> None:
     SWEEP.two_deaths(share, PAIRS, seed="turns")

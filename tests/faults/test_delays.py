@@ -4,7 +4,7 @@ import pytest
 
 from tests.faults import team_story, texting_story
 from tests.faults.deployment import CHANGING, Strike, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 
 
 def delays(calls: list[str]) -> list[Strike]:
@@ -18,7 +18,9 @@ def delays(calls: list[str]) -> list[Strike]:
 
 
 @pytest.mark.parametrize("story", texting_story.STORIES)
-def test_sms_delayed_call_delivers_one_answer(story: texting_story.Story, share: Share) -> None:
+def test_sms_delayed_call_delivers_one_answer(
+    story: texting_story.Story, share: FaultShare
+) -> None:
     calls = texting_story.sweep(story).fuse.calls
     for strike in share.of(delays(calls)):
         with named(strike, calls=calls):
@@ -29,7 +31,9 @@ def test_sms_delayed_call_delivers_one_answer(story: texting_story.Story, share:
 
 
 @pytest.mark.parametrize("story", team_story.STORIES)
-def test_tool_calls_delayed_call_take_effect_once(story: team_story.Story, share: Share) -> None:
+def test_tool_calls_delayed_call_take_effect_once(
+    story: team_story.Story, share: FaultShare
+) -> None:
     calls = team_story.sweep(story).fuse.calls
     for strike in share.of(delays(calls)):
         with named(strike, calls=calls):

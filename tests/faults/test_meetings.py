@@ -6,7 +6,7 @@ import pytest
 
 from skein.errands.models.errand import MAX_ASKED
 from tests.faults.deployment import Strike, main_deaths
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.fakes import Fuse
 from tests.support.meetings import UNCLEAR, Gathering, MeetingStory, gatherings
@@ -72,6 +72,6 @@ SWEEPS = {people: _sweep(people) for people in range(2, MAX_ASKED + 1)}
 @pytest.mark.parametrize(
     "people", [2, *(pytest.param(size, marks=pytest.mark.slow) for size in SWEEPS if size > 2)]
 )
-def test_meeting_death_tells_and_asks_once(people: int, share: Share) -> None:
+def test_meeting_death_tells_and_asks_once(people: int, share: FaultShare) -> None:
     """A death in groups of 2 to 10 people, 225 times in `make test-slow`."""
     SWEEPS[people].one_death(share, of=_spread)

@@ -23,7 +23,7 @@ from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY, Apolog
 from skein.services.runs import policy
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
-from tests.faults.sampling import Share
+from tests.faults.sampling import FaultShare
 from tests.faults.texting_story import SmsLine
 from tests.support.agents import job_of
 from tests.support.builders import INVOCATION, LINE, PHONE, World, bot, person, statuses
@@ -399,7 +399,7 @@ class Outage(SmsLine):
         assert self.at_rest
 
 
-def test_wherever_a_function_dies_the_person_hears_of_it_once(share: Share) -> None:
+def test_wherever_a_function_dies_the_person_hears_of_it_once(share: FaultShare) -> None:
     text = Webhook.recorded("sms_webhook")
     world = Outage()
     world.tell(text)

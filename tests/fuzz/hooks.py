@@ -12,7 +12,7 @@ from typing import Any
 import schemathesis
 
 from tests.matrix.calls import PATHS
-from tests.matrix.households import Neighbours
+from tests.matrix.tenant_data import Neighbours
 
 
 @cache

@@ -15,7 +15,7 @@ from local.web.gateway import Gateway
 from local.web.token_signer import TokenSigner
 from skein import bootstrap
 from tests.fakes.system import FixedClock
-from tests.matrix.households import Neighbours
+from tests.matrix.tenant_data import Neighbours
 from tests.support.builders import NOON
 from tests.support.template import deployed_template
 

@@ -93,7 +93,7 @@ def test_users_with_a_phone_number_are_its_owner_alone(admin: Client, spelled: s
     assert (answer.status, answer.body) == (200, {"items": [listed], "next_cursor": None})
 
 
-def test_users_with_a_phone_number_that_nobody_has_are_none(world: World, admin: Client) -> None:
+def test_search_by_unknown_phone_number_returns_empty_list(world: World, admin: Client) -> None:
     nobody: dict[str, Any] = {"items": [], "next_cursor": None}
     assert admin.get("/v1/users", phone="+15005550101").body == nobody
     admin.post("/v1/users", {"id": "usr_ann", "name": "Ann", "phones": ["+15005550101"]})

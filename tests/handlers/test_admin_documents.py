@@ -95,7 +95,7 @@ def test_a_text_is_brought_in_parts_up_to_256_kib(admin: Client) -> None:
         {"text": "x"},
     ],
 )
-def test_a_change_that_does_not_fit_changes_nothing(admin: Client, change: dict[str, Any]) -> None:
+def test_invalid_document_change_is_rejected(admin: Client, change: dict[str, Any]) -> None:
     admin.post(OF_AGENT, {"name": "plan", "text": "None, not one"})
     assert admin.patch(f"{OF_AGENT}/plan", change).status == 422
     assert admin.get(f"{OF_AGENT}/plan").body["version"] == 1

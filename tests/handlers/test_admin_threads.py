@@ -84,7 +84,7 @@ def test_unknown_documents_and_skills_are_refused(admin: Client, body: Any, stat
         {"concern": ""},
     ],
 )
-def test_a_change_that_says_nothing_sensible_changes_nothing(admin: Client, change: Any) -> None:
+def test_invalid_thread_change_is_rejected(admin: Client, change: Any) -> None:
     made = begin(admin)
     path = f"{THREADS}/{made['id']}"
     assert admin.patch(path, change).status == 422
@@ -99,7 +99,7 @@ def test_ended_thread_can_be_opened_again(admin: Client) -> None:
     assert (again["status"], again["concern"], again["archived_at"]) == ("open", "Other", None)
 
 
-def test_operators_can_let_the_agent_be_at_nothing(admin: Client) -> None:
+def test_operator_clears_the_active_thread(admin: Client) -> None:
     path = f"{THREADS}/{begin(admin)['id']}"
     admin.patch(path, {"active": True})
     assert admin.patch(path, {"active": False}).body["active"] is False
@@ -173,7 +173,7 @@ def test_only_an_open_thread_that_may_be_shown_there_is_pinned(world: World, adm
     assert admin.call("PUT", path, {"pinned_thread_id": hers.id}, query=why).status == 200
 
 
-def test_nothing_is_pinned_where_the_agent_is_not(world: World, admin: Client) -> None:
+def test_thread_is_not_pinned_in_chat_without_the_agent(world: World, admin: Client) -> None:
     made = begin(admin)
     for path in ("/v1/chats/chat_1/agents/agt_b", "/v1/chats/chat_9/agents/agt_a"):
         assert admin.put(path, {"pinned_thread_id": made["id"]}).status == 404

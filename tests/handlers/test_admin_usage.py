@@ -41,7 +41,7 @@ def test_days_and_tenants_are_counted_apart() -> None:
     assert (yesterday["day"], yesterday["input_tokens"]) == ("2026-02-18", 1)
 
 
-def test_a_day_that_is_none_is_refused() -> None:
+def test_invalid_day_is_rejected() -> None:
     answer = operator(World()).get("/v1/usage", day="yesterday")
     assert answer.status == 422
 

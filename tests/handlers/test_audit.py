@@ -193,7 +193,7 @@ def failing(
     return written
 
 
-def test_nothing_is_shown_that_could_not_be_written_down(
+def test_read_whose_audit_entry_fails_returns_503(
     world: World, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing(world, monkeypatch, Unavailable("the table is gone"), stored=False)

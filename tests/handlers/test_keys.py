@@ -138,7 +138,7 @@ def test_token_is_valid_for_a_minute_to_a_day(world: World, seconds: Any) -> Non
     assert server(world, "tokens").post(TOKENS, {"expires_in_seconds": seconds}).status == 422
 
 
-def test_token_for_nobody_is_refused(world: World) -> None:
+def test_token_for_unknown_or_erased_user_is_rejected(world: World) -> None:
     client = server(world, "tokens")
     assert client.post("/v1/users/usr_nobody/tokens", {}).status == 404
     erased = operator(world).delete(f"/v1/users/{HUSAM.id}")

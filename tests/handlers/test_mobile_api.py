@@ -366,7 +366,9 @@ def test_a_wish_for_an_answer_counts_as_a_message(world: World, husam: Client) -
     assert answers == [202] * 20 + [429]
 
 
-def test_one_persons_limit_holds_up_nobody_else(world: World, husam: Client, ahmad: Client) -> None:
+def test_rate_limit_of_one_person_does_not_affect_others(
+    world: World, husam: Client, ahmad: Client
+) -> None:
     for n in range(21):
         husam.post(MESSAGES, {"text": "Hi", "client_id": str(n)})
     assert ahmad.post(MESSAGES, {"text": "Hi", "client_id": "1"}).status == 201

@@ -25,7 +25,7 @@ def world() -> World:
 
 
 @pytest.mark.parametrize("scope", ["admin", "", "chats", "CHAT", None, 7, {"chat": True}])
-def test_without_the_scope_nothing_is_done(world: World, scope: Any) -> None:
+def test_call_without_scope_is_rejected(world: World, scope: Any) -> None:
     answer = Client(world, scope=scope).post(MESSAGES, {"bad": "body"})
     assert (answer.status, answer.code) == (403, "forbidden")
     assert world.texts() == []
@@ -56,7 +56,7 @@ def test_odd_claims_are_no_sign_in(world: World, claims: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("authorizer", [None, {}, {"jwt": None}, {"jwt": {"claims": None}}])
-def test_without_claims_nobody_is_signed_in(world: World, authorizer: Any) -> None:
+def test_call_without_claims_is_rejected(world: World, authorizer: Any) -> None:
     event = recorded("mobile_api")
     event["requestContext"]["authorizer"] = authorizer
     assert Client(world).send(event).status == 401
@@ -77,7 +77,7 @@ def test_claims_of_the_gateway_of_an_earlier_release_still_count(world: World) -
 
 
 @pytest.mark.parametrize("name", [None, "", "   ", 42, "N" * 500])
-def test_an_odd_name_keeps_nobody_out(world: World, name: Any) -> None:
+def test_token_with_unusual_name_is_accepted(world: World, name: Any) -> None:
     answer = Client(world, sub="usr_new", claims={"name": name}).get("/v1/me")
     assert answer.status == 200
     assert 1 <= len(answer.body["name"]) <= 200

@@ -214,7 +214,7 @@ def test_outreach_in_quiet_hours_is_written_at_their_end_in_turn(club: Club) -> 
     assert club.texted == {}
 
 
-def test_paused_outreach_writes_to_nobody_until_it_is_resumed(club: Club) -> None:
+def test_paused_outreach_contacts_no_one_until_resumed(club: Club) -> None:
     outreach_id = club.begin().body["id"]
     assert club.change(outreach_id, "paused").status == 200
     club.minutes_pass(7)
@@ -224,7 +224,7 @@ def test_paused_outreach_writes_to_nobody_until_it_is_resumed(club: Club) -> Non
     assert len(club.texted) == len(PHONES)
 
 
-def test_canceled_outreach_writes_to_nobody_else(club: Club) -> None:
+def test_canceled_outreach_contacts_no_more_people(club: Club) -> None:
     outreach_id = club.begin(not_before="2026-02-18T13:00:00Z").body["id"]
     assert club.change(outreach_id, "canceled").body["status"] == "canceled"
     assert club.change(outreach_id, "active").status == 409
@@ -304,7 +304,7 @@ def test_answer_of_a_person_is_heard_after_the_outreach_is_canceled() -> None:
     assert club.texted["ann"][1:] == ["Thank you."]
 
 
-def test_nobody_is_written_to_after_the_end(club: Club) -> None:
+def test_outreach_after_not_after_contacts_no_one(club: Club) -> None:
     outreach_id = club.begin(not_after="2026-02-18T12:30:00Z").body["id"]
     club.change(outreach_id, "paused")
     club.minutes_pass(31)

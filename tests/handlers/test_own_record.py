@@ -163,7 +163,7 @@ def test_name_of_the_token_like_a_tag_is_not_used(world: World) -> None:
     assert mira.get("/v1/me").body["name"] == "usr_mira"
 
 
-def test_new_name_raises_nobodys_rank(world: World, husam: Client) -> None:
+def test_renaming_does_not_change_the_name_rank(world: World, husam: Client) -> None:
     """A chosen name, even another member's given name, changes how a person is called only."""
     was, place = stored(world, HUSAM.id), world.membership(HUSAM)
     husam.patch("/v1/me", {"name": AHMAD.name})

@@ -328,7 +328,7 @@ def test_a_repeated_request_creates_another_resource_or_is_refused(
 
 
 @pytest.mark.parametrize("name", ["agent", "goal", "line", "service", "thread"])
-def test_a_change_of_no_field_changes_nothing(admin: Client, name: str) -> None:
+def test_empty_patch_changes_nothing(admin: Client, name: str) -> None:
     kind = KINDS[name]
     made = admin.post(kind.path, kind.new)
     path = f"{kind.path}/{made.body[kind.id_field]}"

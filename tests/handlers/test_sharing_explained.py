@@ -191,7 +191,7 @@ def test_words_to_which_a_person_agreed_are_explained_by_consent(family: Family)
     assert (shown["may_see"], shown["decided_by"]) == (True, "consent")
 
 
-def test_reader_who_turned_it_off_is_told_nothing(family: Family) -> None:
+def test_reader_who_turned_sharing_off_sees_no_shared_words(family: Family) -> None:
     family.quiet()
     Client(family, sub=TOM.id).patch("/v1/me/sharing", {"receives": False})
     assert why(family, TOM.id)["decided_by"] == "reader_refuses"

@@ -210,7 +210,7 @@ def test_call_is_given_only_the_words_that_rules_tell(consolidating: Family) -> 
         assert other not in shown
 
 
-def test_memories_of_the_usual_call_are_told_to_nobody(consolidating: Family) -> None:
+def test_memories_of_regular_consolidation_are_never_shared(consolidating: Family) -> None:
     consolidating.model.memories.append(json.dumps({"journal": [], "core": [NOTED]}))
     consolidated(consolidating)
     assert len(consolidating.memories(COACH.id, f"user:{EMMA.id}")) == 1

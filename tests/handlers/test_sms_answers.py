@@ -174,7 +174,7 @@ def test_number_and_words_answer_in_words(phone: Phone) -> None:
     assert len(phone.runs) == before + 1
 
 
-def test_number_without_its_words_is_told_so(phone: Phone) -> None:
+def test_number_without_free_text_gets_a_hint(phone: Phone) -> None:
     codes = phone.ask(question="Which color?", options=())
     seq, before = len(phone.messages), len(phone.runs)
     phone.text(codes[WORDS])
@@ -348,7 +348,7 @@ def test_right_number_that_was_matched_before_the_fifth_wrong_one_does_not_count
     assert phone.messages[-1].text == CLOSED
 
 
-def test_late_number_is_told_so(phone: Phone) -> None:
+def test_number_of_expired_question_gets_expiry_notice(phone: Phone) -> None:
     codes = phone.ask()
     phone.world.clock.advance(DAY.total_seconds() - 1)
     phone.world.clock.advance(2)

@@ -254,7 +254,7 @@ def test_a_signature_for_the_url_without_its_stage_does_not_pass(world: World) -
 
 
 @pytest.mark.parametrize("secrets", [{}, {"twilio": {}}, {"twilio": {"auth_token": ""}}])
-def test_without_a_secret_nothing_passes(secrets: dict[str, dict[str, str]]) -> None:
+def test_webhook_without_configured_secret_is_rejected(secrets: dict[str, dict[str, str]]) -> None:
     verifier = TwilioSignature(MemorySecrets(secrets), SETTINGS)
     world = World(SETTINGS, overrides={"verifier": verifier})
     event = replace(SMS, token="").signed()

@@ -6,7 +6,7 @@ from typing import Any
 
 from skein.agent.tools import TOOLS
 from tests.matrix.calls import Lacking
-from tests.matrix.households import Ids
+from tests.matrix.tenant_data import Ids
 
 WHERE = "tests/matrix/arguments.py"
 

@@ -12,14 +12,14 @@ from typing import Any
 import admin_api
 import mobile_api
 from routes.audited import Requires
-from tests.matrix.households import NEW_LINE, Ids
+from tests.matrix.tenant_data import NEW_LINE, Ids
 from tests.support.api_client import Answer, Client
 from tests.support.number_codes import CODE
 from tests.support.own_tools import SING
 
 WHERE = "tests/matrix/calls.py"
 
-# Parameters of paths that are something else than the id of the same name in `Household.own`.
+# Parameters of paths that are something else than the id of the same name in `TenantData.own`.
 PATHS: dict[str, dict[str, str]] = {
     "/v1/agents/{agent_id}/versions/{version}/restore": {"version": "=1"},
     "/v1/agents/{agent_id}/threads/{thread_id}/export": {"thread_id": "done_thread_id"},
@@ -82,7 +82,7 @@ QUERIES: dict[str, str] = {
     "user_id": "user_id",
 }
 
-# Bodies, by their models; `{name}` is an id of `Household.own`.
+# Bodies, by their models; `{name}` is an id of `TenantData.own`.
 BODIES: dict[str, dict[str, Any]] = {
     "AgentChange": {"system_prompt": "Be brief."},
     "ChatChange": {"title": "Changed"},
@@ -289,8 +289,8 @@ class _Used:
             return what[1:]
         if what not in self._ids:
             raise Lacking(
-                f"{where} names a {what!r}: let `Household.own` (tests/matrix/households.py) have "
-                f"the id of one, or say in PATHS of {WHERE} what it is"
+                f"{where} names a {what!r}: let `TenantData.own` (tests/matrix/tenant_data.py) "
+                f"have the id of one, or say in PATHS of {WHERE} what it is"
             )
         self.names.add(what)
         return self._ids[what]

@@ -9,7 +9,7 @@ from routes.router import TakesKey
 from skein.models.common.storage import Key, Write
 from skein.models.directory.keyed_call import KeyedCall
 from tests.matrix.calls import ROUTES, Request, Route
-from tests.matrix.households import Neighbours
+from tests.matrix.tenant_data import Neighbours
 from tests.matrix.test_routes import _caller
 from tests.support.api_client import Answer, tells_who_looked
 
@@ -57,7 +57,7 @@ KEYED = {
 every_keyed_route = pytest.mark.parametrize("name", sorted(KEYED))
 KEY = {"Idempotency-Key": "5f0c"}
 VERSIONS = "#VERSIONS"  # a rotated secret is a new version of a tool
-# The chat of the household has a queued run, which takes the wish up: nothing is created.
+# The chat of the tenant has a queued run, which takes the wish up: nothing is created.
 JOINS = "POST /v1/chats/{chat_id}/runs"
 
 

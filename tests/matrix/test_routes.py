@@ -14,13 +14,13 @@ from skein.models.outbox.jobs import RecallJob
 from skein.privacy.models.audit import AuditEntry
 from tests.matrix.calls import ROUTES as ALL_ROUTES
 from tests.matrix.calls import Request, Route
-from tests.matrix.households import NEW_LINE, STRANGER, TWIN, Household, Neighbours
+from tests.matrix.tenant_data import NEW_LINE, STRANGER, TWIN, Neighbours, TenantData
 from tests.support.api_client import Answer, Client, tells_who_looked
 from tests.support.number_codes import prove
 
 # The token of a link is the whole right, whoever calls: tests/unit/delivery/test_media_links.py.
 ROUTES = [route for route in ALL_ROUTES if str(route) != "GET /v1/m/{token}"]
-# Answers in which nothing of a household can be recognised; of all others the tests below know.
+# Answers in which nothing of a tenant can be recognised; of all others the tests below know.
 PLAIN = {
     "GET /v1/system",
     "GET /v1/system/backlog",
@@ -130,21 +130,21 @@ def _caller(world: Neighbours, route: Route, **changes: Any) -> Client:
         "scope": route.scope,
         "claims": {"name": "Ann"},
     }
-    if route.role == "tokens":  # of an API key, which has the operator's id in each household
+    if route.role == "tokens":  # of an API key, which has the operator's id in each tenant
         values |= {"source": "key", "scope": "tokens"}
     return Client(world, **(values | changes))
 
 
-def _told(answer: Answer, home: Household, request: Request) -> list[str]:
-    """Which marks of a household an answer tells, but for those that were asked with."""
+def _told(answer: Answer, home: TenantData, request: Request) -> list[str]:
+    """Which marks of a tenant an answer tells, but for those that were asked with."""
     text = json.dumps([answer.body, dict(answer.raw.get("headers") or {})], ensure_ascii=False)
     for given in request.given:
         text = text.replace(given, "")
     return [mark for mark in sorted(home.marks) if mark in text]
 
 
-def _owned_changes(world: Neighbours, home: Household) -> list[str]:
-    """What was changed of a household's things, but for who looked and how often."""
+def _owned_changes(world: Neighbours, home: TenantData) -> list[str]:
+    """What was changed of a tenant's things, but for who looked and how often."""
     return [
         f"{key.pk} {key.sk}"
         for key, item in world.changed()
@@ -173,7 +173,7 @@ def _audited(world: Neighbours) -> list[AuditEntry]:
     return [AuditEntry.from_item(item) for item in page.items]
 
 
-def _assert_untouched(world: Neighbours, *homes: Household) -> None:
+def _assert_untouched(world: Neighbours, *homes: TenantData) -> None:
     for home in homes:
         assert _owned_changes(world, home) == []
 
@@ -297,7 +297,7 @@ def test_naming_things_of_another_tenant_gets_nowhere(route: Route, neighbour: i
 
 
 def _naming(
-    route: Route, world: Neighbours, theirs: Household, name: str, queries: tuple[str, ...]
+    route: Route, world: Neighbours, theirs: TenantData, name: str, queries: tuple[str, ...]
 ) -> Request:
     """A request of ours that names one thing of theirs: in its query, if it is asked for there."""
     if not queries:
@@ -324,7 +324,7 @@ def test_an_id_that_looks_like_a_key_is_nobodys(route: Route) -> None:
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if "cursor" in r.query_names], ids=str)
 def test_a_cursor_of_anywhere_else_shows_nothing_of_there(route: Route) -> None:
-    """We ask with the cursors of all: the households are alike, so the reverse is the same."""
+    """We ask with the cursors of all: the tenants are alike, so the reverse is the same."""
     world = Neighbours()
     plain = route.request(world.ours.own)
     for cursor in _cursors():
@@ -337,13 +337,13 @@ def test_a_cursor_of_anywhere_else_shows_nothing_of_there(route: Route) -> None:
             assert _told(answer, other, request) == []
 
 
-def _ann_or_operator(home: Household, route: Route) -> str:
+def _ann_or_operator(home: TenantData, route: Route) -> str:
     return home.people["ann"].id if route.scope == "chat" else "usr_op"
 
 
 @cache
 def _cursors() -> tuple[str, ...]:
-    """A real cursor of every list, in each household."""
+    """A real cursor of every list, in each tenant."""
     found = []
     for route in ROUTES:
         if "cursor" not in route.query_names:

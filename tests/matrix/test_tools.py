@@ -20,7 +20,7 @@ from skein.models.runs.step import ToolResult
 from skein.models.visibility.ownership import owned_partition
 from skein.recall.models.stored import Posting
 from tests.matrix.arguments import CASES, arguments_of, refs_of, spelled
-from tests.matrix.households import Neighbours, Place
+from tests.matrix.tenant_data import Neighbours, Place
 from tests.support.agents import results_of, settle
 from tests.support.builders import TENANT
 from tests.support.fakes import calls
@@ -248,7 +248,7 @@ def test_tool_changes_or_shows_something_in_some_chat(tool: str) -> None:
     given = arguments_of(tool, Neighbours().ours.places[WITHIN_REACH].ids)
     assert any(_work_of(home, tool, given) for home in HOMES), (
         f"{tool} changes no item and shows none in any of {HOMES}: add what it needs to the "
-        f"households in tests/matrix/households.py, or say in OWN of tests/matrix/arguments.py how "
+        f"tenants in tests/matrix/tenant_data.py, or say in OWN of tests/matrix/arguments.py how "
         f"to call it"
     )
 

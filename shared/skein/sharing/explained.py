@@ -27,7 +27,7 @@ from skein.services.directory.users import Users
 from skein.services.visibility.audience import audience_of
 from skein.services.visibility.sharing_rules import Decision, ReaderRules, SaidMessage
 from skein.settings import Settings
-from skein.sharing.grounds import SharingGround
+from skein.sharing.access_reasons import AccessReason
 from skein.sharing.rules import read_rules
 
 MAX_EXPLAINED = 50  # messages in an answer
@@ -44,7 +44,7 @@ class Explanation:
     """
 
     may_see: bool
-    decided_by: SharingGround | SharingRefusal
+    decided_by: AccessReason | SharingRefusal
     decision: Decision = NO_DECISION
 
     @property
@@ -151,7 +151,7 @@ class Explanations:
         """Explain an item that an agent made, or an operator for it."""
         where = readers.chat.id if readers.chat is not None else thing.home
         if thing.authors.by_rule and thing.home != where:
-            return Explanation(may_see=False, decided_by=SharingGround.STAYS)
+            return Explanation(may_see=False, decided_by=AccessReason.STAYS)
         to_readers = Readers(readers=readers.audience, chat_id=where)
         of_prompt = to_readers.model_copy(update={"insiders": self._insiders(agent, readers)})
         return _of_made(
@@ -176,16 +176,16 @@ class Explanations:
             raise NotFound("the chat has no such memory")
         sources = self.of_messages(agent.tenant, chat_id, memory.seqs, readers)
         if len(sources) < len(memory.seqs):
-            return Explanation(may_see=False, decided_by=SharingGround.GONE)
+            return Explanation(may_see=False, decided_by=AccessReason.GONE)
         reasons = [each.explanation for each in sources]
         refused = next((each for each in reasons if not each.may_see), None)
         if refused is not None:
             return refused
-        if any(each.decided_by is not SharingGround.RULE for each in reasons):
+        if any(each.decided_by is not AccessReason.RULE for each in reasons):
             return Explanation(may_see=False, decided_by=SharingRefusal.OWN_WORDS)
         rules = dict.fromkeys(rule for each in reasons for rule in each.decision.rules)
         decision = Decision(rules=tuple(rules))
-        return Explanation(may_see=True, decided_by=SharingGround.RULE, decision=decision)
+        return Explanation(may_see=True, decided_by=AccessReason.RULE, decision=decision)
 
     def of_summary(
         self, agent: Agent, chat_id: str, readers: AskedReaders, *, by_agent: bool
@@ -207,7 +207,7 @@ class Explanations:
         if summary is None:
             raise NotFound("the chat has no such summary")
         if summary.authors.by_rule and readers.elsewhere(chat):
-            return Explanation(may_see=False, decided_by=SharingGround.STAYS)
+            return Explanation(may_see=False, decided_by=AccessReason.STAYS)
         insiders = self._insiders(agent, readers)
         shown = may_show(summary.audience, readers.audience)
         admitted = insiders.admit(summary.authors)
@@ -217,22 +217,22 @@ class Explanations:
         """Return the insiders of the agent's prompt in the readers' chat; nobody without a chat."""
         return insiders_for(self.table, agent, readers.chat) if readers.chat else NO_INSIDERS
 
-    def _hindrance(self, chat: Chat, readers: AskedReaders) -> SharingGround | None:
+    def _hindrance(self, chat: Chat, readers: AskedReaders) -> AccessReason | None:
         """Return why no agent can tell the readers words of a chat by rule; None if one can."""
         if readers.audience.open:
-            return SharingGround.READERS_OPEN
+            return AccessReason.READERS_OPEN
         if not readers.known:
-            return SharingGround.READER_GONE
+            return AccessReason.READER_GONE
         agents = [
             self._agent(chat.tenant, member.id)
             for member in chat.roster
             if member.kind == "agent" and (readers.chat is None or readers.chat.has(member.ref))
         ]
         if not agents:
-            return SharingGround.OTHER_AGENT
+            return AccessReason.OTHER_AGENT
         where = readers.chat or chat
         alone = all(insiders_for(self.table, agent, where).alone for agent in agents)
-        return SharingGround.OUTSIDERS if alone else None
+        return AccessReason.OUTSIDERS if alone else None
 
     def _agent(self, tenant: str, agent_id: str) -> Agent:
         item = self.table.get(Agent.key_of(tenant, agent_id))
@@ -241,11 +241,11 @@ class Explanations:
         return Agent.from_item(item)
 
 
-def _by_rule(decision: Decision, hindrance: SharingGround | None) -> Explanation:
+def _by_rule(decision: Decision, hindrance: AccessReason | None) -> Explanation:
     """Explain what the rules say, and why no agent can follow them."""
     refused = decision.refusal or hindrance
     if refused is None:
-        return Explanation(may_see=True, decided_by=SharingGround.RULE, decision=decision)
+        return Explanation(may_see=True, decided_by=AccessReason.RULE, decision=decision)
     said = decision if decision.refusal is not None else NO_DECISION
     return Explanation(may_see=False, decided_by=refused, decision=said)
 
@@ -261,8 +261,8 @@ def _of_made(audience: Audience, *, shown: bool, admitted: bool) -> Explanation:
     if not shown:
         return Explanation(may_see=False, decided_by=SharingRefusal.NOT_OWN_WORDS)
     if not admitted:
-        return Explanation(may_see=False, decided_by=SharingGround.OUTSIDERS)
-    ground = SharingGround.OPEN if audience.open else SharingGround.PRESENCE
+        return Explanation(may_see=False, decided_by=AccessReason.OUTSIDERS)
+    ground = AccessReason.OPEN if audience.open else AccessReason.PRESENCE
     return Explanation(may_see=True, decided_by=ground)
 
 
@@ -272,32 +272,30 @@ def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explana
     audience = audience_of(chat, since_seq=message.seq)
     if hidden is None and may_show(audience, readers.audience):
         agreed = message.via is not None or message.errand_id is not None
-        present = SharingGround.CONSENT if agreed else SharingGround.PRESENCE
-        return Explanation(
-            may_see=True, decided_by=SharingGround.OPEN if audience.open else present
-        )
+        present = AccessReason.CONSENT if agreed else AccessReason.PRESENCE
+        return Explanation(may_see=True, decided_by=AccessReason.OPEN if audience.open else present)
     here = not readers.elsewhere(chat)
     if hidden is None and here and may_show(chat.readers, readers.audience):
-        return Explanation(may_see=True, decided_by=SharingGround.MEMBERSHIP)
+        return Explanation(may_see=True, decided_by=AccessReason.MEMBERSHIP)
     if hidden is None and chat.hides(message.seq, message.created_at, here=readers.chat):
-        hidden = SharingGround.RESET
+        hidden = AccessReason.RESET
     return Explanation(may_see=False, decided_by=hidden) if hidden is not None else None
 
 
 def _hidden(
     chat: Chat, message: Message, readers: AskedReaders
-) -> SharingGround | SharingRefusal | None:
+) -> AccessReason | SharingRefusal | None:
     """Return why a message is shown to nobody, or to nobody in another chat; None if it may be."""
     if message.kind in {"deleted", "erased"}:
-        return SharingGround.GONE
+        return AccessReason.GONE
     if not readers.elsewhere(chat):
         return None
     if chat.discarded_at is not None:
         return SharingRefusal.DISCARDED
     if message.words.by_rule:
-        return SharingGround.STAYS
+        return AccessReason.STAYS
     reset = chat.hides(message.seq, message.created_at, here=readers.chat)
-    return SharingGround.RESET if reset else None
+    return AccessReason.RESET if reset else None
 
 
 def _expired(message: Message, now: float) -> bool:

@@ -162,7 +162,7 @@ def test_progress_note_stays_until_it_is_replaced() -> None:
     assert after.version == 3
 
 
-def test_a_change_that_does_not_fit_changes_nothing() -> None:
+def test_invalid_thread_change_is_rejected() -> None:
     world = World()
     thread = begin(world)
     with pytest.raises(Unprocessable):

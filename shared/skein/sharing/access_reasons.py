@@ -3,7 +3,7 @@
 from skein.models.common.reason import StatedReason
 
 
-class SharingGround(StatedReason):
+class AccessReason(StatedReason):
     """What decided whether a reader may see an item, where no sharing rule did."""
 
     # The reader may see it.

@@ -1,6 +1,6 @@
 """Tenants with one of everything, each place with a word of its own by which a leak is known.
 
-A `Household` is one tenant's items and the ids by which calls name them. Several of them share a
+A `TenantData` is one tenant's items and the ids by which calls name them. Several of them share a
 table in `Neighbours`: one's own, a stranger's with other ids, and a twin's with the very same ids.
 """
 
@@ -86,7 +86,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Household:
+class TenantData:
     """One tenant.
 
     Attributes:
@@ -118,7 +118,7 @@ class Household:
         """Whether something that is stored is this tenant's."""
         return item.get("tenant") == self.tenant or key.pk.startswith(f"{self.tenant}#")
 
-    def moved(self, tenant: str, change: Mapping[str, str]) -> "Household":
+    def moved(self, tenant: str, change: Mapping[str, str]) -> "TenantData":
         """The same under another tenant, with some texts in its ids replaced.
 
         Recorded prompts are packed and stay as they are, so words cannot be replaced this way.
@@ -147,7 +147,7 @@ def _replaced(value: Any, texts: Mapping[str, str]) -> Any:
 
 
 class _Furnisher:
-    """Makes a household by living in it.
+    """Makes a tenant by living in it.
 
     Args:
         mark: Stands in its ids.
@@ -181,7 +181,7 @@ class _Furnisher:
         devices = self.world.app.get(Devices)
         return devices.register(TENANT, self.ann.id, "fcm", f"{self.mark:_<16}").id
 
-    def household(self) -> Household:
+    def data(self) -> TenantData:
         world = self.world
         actor(world, self.coach, system_prompt=f"Grow citron{self.words}")
         actor(world, self.designer)
@@ -221,7 +221,7 @@ class _Furnisher:
         team = self.places["team"].ids
         own = self._kept() | team | {"run_id": team["done_run_id"]}
         items = [world.table.get(key) for key in world.table.all_keys()]
-        return Household(
+        return TenantData(
             tenant=TENANT,
             own=own,
             places=self.places,
@@ -564,7 +564,7 @@ class _Furnisher:
 
 
 class Neighbours(World):
-    """A world in which three households live, with all queues empty.
+    """A world in which three tenants live, with all queues empty.
 
     Attributes:
         ours: Whose people and agents act.
@@ -605,10 +605,10 @@ STRANGER, TWIN = "zenith", "geminy"
 
 
 @cache
-def _street() -> tuple[Household, Household, Household]:
-    ours = _Furnisher("q", words="q", digit=1).household()
-    stranger = _Furnisher("z", words="z", digit=3, first_id=100_000).household()
-    twin = _Furnisher("q", words="y", digit=2).household()
+def _street() -> tuple[TenantData, TenantData, TenantData]:
+    ours = _Furnisher("q", words="q", digit=1).data()
+    stranger = _Furnisher("z", words="z", digit=3, first_id=100_000).data()
+    twin = _Furnisher("q", words="y", digit=2).data()
     return ours, stranger.moved(STRANGER, {}), twin.moved(TWIN, {"svc_000": "svc_999"})
 
 
