@@ -26,7 +26,7 @@ function choice(setting, options, parse) {
 
 function numeric({ value, minimum, maximum, type }) {
   const control = el("input", { type: "number", required: true, min: minimum, max: maximum, step: type === "integer" ? 1 : "any", value: value ?? "" });
-  const bounds = [minimum === null ? null : said.from(minimum), maximum === null ? null : said.to(maximum)].filter(Boolean).join(" ");
+  const bounds = [minimum === null ? null : said.from(minimum), maximum === null ? null : said.to(maximum)].filter(Boolean).join(", ");
   return { node: field(said.value, control, bounds || null), read: () => Number(control.value) };
 }
 

@@ -167,7 +167,7 @@ def explains_an_item(driver: Driver) -> None:
     card.get_by_label("Item ID").fill(memory["id"])
     card.get_by_label("Person").select_option(label="Tom")
     card.get_by_role("button", name="Check", exact=True).click()
-    expect(card).to_contain_text("Yes. Everybody may see it")
+    expect(card).to_contain_text("Yes. Everyone in the tenant can see it")
     card.get_by_label("Item ID").fill("mem_unknown")
     card.get_by_role("button", name="Check", exact=True).click()
     expect(card).to_contain_text("memory not found")

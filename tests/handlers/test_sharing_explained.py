@@ -55,7 +55,7 @@ def test_message_is_explained_by_presence_rule_or_lack_of_a_rule(family: Family)
     assert (refused["may_see"], refused["decided_by"]) == (False, "no_rule")
     assert refused["refused_reader"] == RINA.id
     assert [rule["fails"] for rule in refused["refused_rules"]] == ["reader_role"]
-    assert "does not name a role that the reader has now" in refused["why"]
+    assert "doesn't have the rule's role" in refused["why"]
     assert SECRET not in str((own, told, refused))
 
 

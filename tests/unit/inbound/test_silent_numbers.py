@@ -133,7 +133,7 @@ def test_answer_of_a_person_without_the_number_is_refused() -> None:
     with running("AdminApi"):
         here.app.phone_links.unlink(TENANT, ann.id, PHONE)
     answer = given(listed.seq or 0, ann, chat_id=before.message.chat_id)
-    with pytest.raises(Conflict, match="not yours any more"):
+    with pytest.raises(Conflict, match="no longer belongs to you"):
         here.app.get(Answering).answer(answer)
 
 

@@ -211,11 +211,11 @@ def test_change_of_other_fields_approves_nothing(server: Shop) -> None:
     [
         ({"mcp": {"url": URL, "tools": ["sing"]}}, "mcp.tools: the server has no tool 'sing'"),
         ({"mcp": {"url": "http://shop.example/mcp"}}, "mcp.url: it must begin with https"),
-        ({"mcp": {"url": URL + "/{day}"}}, "mcp.url: no argument"),
-        ({"effect": "write"}, "effect: an approval says"),
+        ({"mcp": {"url": URL + "/{day}"}}, "mcp.url: must not contain"),
+        ({"effect": "write"}, "effect: set this when"),
         ({"name": "my__shop"}, "name: two underscores"),
         ({"name": "s" * 60}, "mcp.tools: order_status: its name"),
-        ({"http": {"url": URL}}, "http: a tool has one of"),
+        ({"http": {"url": URL}}, "http: give exactly one of"),
     ],
 )
 def test_server_that_cannot_work_is_refused(

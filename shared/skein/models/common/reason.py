@@ -18,10 +18,10 @@ MAX_REASONS = 8  # that one run keeps
 
 
 class StatedReason(StrEnum):
-    """A reason that says in one sentence what it means: `NAME = "value", "Meaning."`.
+    """A reason that says what it means: `NAME = "value", "Meaning."`.
 
     Attributes:
-        meaning: The sentence, for documents and clients.
+        meaning: One or two sentences, for documents and clients.
     """
 
     meaning: str
