@@ -6365,7 +6365,7 @@ export interface components {
             reply_mode?: components["schemas"]["ReplyMode"] | null;
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
             history_format?: components["schemas"]["HistoryFormat"] | null;
-            /** @description The tools that the agent may call. Default: `["send_message", "enter_chat", "read_messages", "get_my_runs", "save_memory", "search_memories", "recall", "end_run"]`. */
+            /** @description The tools that the agent may call. Default: `["send_message", "read_messages", "recall", "save_memory", "set_plan", "cancel_plan", "ask_choice", "ask_a_person", "end_run"]`. */
             enabled_tools?: (components["schemas"]["ToolName"] | string)[];
             /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
             outsiders?: components["schemas"]["Outsiders"] | null;
