@@ -40,7 +40,7 @@ PLAN = re.compile(
     rf"^TRIGGER:\n  Your plan {QUOTED}[^\n]* was due at [^\n]+\n  instruction: (?P<text>{QUOTED})",
     re.MULTILINE,
 )
-NO_CHAT = "\nACTIVE CHAT: none "
+NO_CHAT = "\nACTIVE CHAT: none"
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 155,
+    "admin_api": 163,
     "api_docs": 435,
     "authorizer": 80,
     "console": 60,

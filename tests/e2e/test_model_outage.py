@@ -4,6 +4,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def wait_for(holds: Callable[[], object], what: str) -> None:
 def test_unusable_model_is_reported_and_answers_when_it_is_back(
     failure: Answer | None, advice: str, tmp_path: Path, stopped: list[LocalProcess]
 ) -> None:
-    port = free_port()
+    port, begun = free_port(), datetime.now(UTC)
     server = ScriptedOpenAI(default=failure, port=port)
     server.models = ("another",)
     with ExitStack() as serving:
@@ -87,7 +88,8 @@ def test_unusable_model_is_reported_and_answers_when_it_is_back(
         assert client.texts(PHONE) == [SORRY]
 
         client.turn(300)
-        runs = client.ok("GET", f"/v1/agents/{agent['id']}/runs", token=token)["items"]
+        listed = f"/v1/agents/{agent['id']}/runs?day={begun:%Y-%m-%d}"
+        runs = client.ok("GET", listed, token=token)["items"]
         assert {run["status"] for run in runs} == {"running"}
 
         server.default = "Here I am."

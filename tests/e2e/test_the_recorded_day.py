@@ -30,7 +30,7 @@ class Played(NamedTuple):
         return next(str(person["id"]) for person in people if person["name"] == NORA.name)
 
     def second_day(self) -> str:
-        return self.step("Who saw").path.removeprefix("audit/")
+        return self.step("Who accessed").path.removeprefix("audit/")
 
 
 def words_of(run: Any) -> str:
@@ -57,7 +57,7 @@ def why_a_plan(day: Played) -> None:
 
 
 def why_a_silence(day: Played) -> None:
-    _, chat, seq = day.step("A text without").path.split("/")
+    _, chat, seq = day.step("An SMS that is not").path.split("/")
     found = day.get(f"/v1/chats/{chat}/messages/{seq}/reasons")
     assert [agent["reason"] for agent in found["agents"]] == ["opted_out"]
 

@@ -11,7 +11,6 @@ import admin_api
 from skein.models.chats.chat import chat_partition
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.common.storage import Query
-from skein.models.outbox.due import DUE_SHARDS, due_partition
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
@@ -38,27 +37,13 @@ class Handed(Deployment):
         self.phone = Phone(self, sub=ALICE.id)
         self.mia = Operator(self, api=admin_api, sub="mia", scope="admin", claims={"name": "Mia"})
 
-    def rest(self) -> None:
-        """Let time pass until only the desk is due, an hour later."""
-        self.live(until=lambda: not self.queued and not self._other_work())
-
-    def _other_work(self) -> bool:
-        stays = {
-            item["gsi2sk"]
-            for shard in range(DUE_SHARDS)
-            for item in self.table.query(
-                Query(due_partition("desk", shard), index="gsi2", limit=9)
-            ).items
-        }
-        return any(item["gsi2sk"] not in stays for item in self.due)
-
     def held(self) -> None:
         self.phone.say("Help")
         self.mia.call("PUT", DESK, {"holder": "me"}, query=REASON)
-        self.rest()
+        self.live_beside_the_desk()
         self.mia.post(f"{DESK}/messages", {"text": "I am Mia", "client_id": "1"})
         self.phone.say("And my parcel?")
-        self.rest()
+        self.live_beside_the_desk()
 
     def play(self) -> None:
         self.held()

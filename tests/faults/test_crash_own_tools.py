@@ -225,7 +225,7 @@ class Deciding(Calling):
 
     def play(self) -> None:
         self.phone.say("Book Tuesday")
-        self.live()
+        self.live_beside_the_desk()
         waiting = self.app.get(OperatorApprovals).list(TENANT)
         for each in waiting:
             path = f"/v1/approvals/{each.id}"

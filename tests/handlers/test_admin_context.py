@@ -67,7 +67,7 @@ def test_preview_equals_the_prompt_of_a_run_started_now(world: World, admin: Cli
 def test_without_a_chat_it_shows_a_run_without_one(admin: Client) -> None:
     shown = _texts(admin.get(CONTEXT))
     assert "CHAT HISTORY" not in shown
-    assert shown["ACTIVE CHAT"] == "ACTIVE CHAT: none (call enter_chat to enter a chat first)"
+    assert shown["ACTIVE CHAT"] == "ACTIVE CHAT: none"
     assert '"Project Alpha" (id: chat_1)' in shown["YOUR CHATS"]
 
 

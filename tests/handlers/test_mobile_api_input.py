@@ -63,7 +63,7 @@ def test_values_that_do_not_fit_are_422_and_store_nothing(
 
 def test_reason_of_a_value_that_is_no_list_names_a_list(husam: Client) -> None:
     answer = husam.post("/v1/chats", {"title": "A", "members": "usr_ahmad"})
-    reasons = answer.body["error"]["details"]["reasons"]
+    reasons = answer.body["details"]["reasons"]
     assert {"where": ["body", "members"], "why": "Input should be a valid list"} in reasons
 
 

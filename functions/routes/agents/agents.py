@@ -23,6 +23,9 @@ from skein.models.api.directory import (
 from skein.models.common.base import EntityId
 from skein.models.directory.agent import LAST_VERSION, Agent, is_built_in
 from skein.own_tools.records import OwnTools
+from skein.planning.api import NewPlan
+from skein.planning.plan_chats import PlanChats
+from skein.planning.plans import Plans
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.directory.agent_templates import agent_template, agent_templates
@@ -145,11 +148,6 @@ def delete_agent(agent_id: AgentId) -> Response[None]:
 
 def _set_plan(agent: Agent, plan: TemplatePlan) -> None:
     """Give an agent an open plan; one of the same name is replaced."""
-    # Only calls that name a template with plans pay for these imports.
-    from skein.planning.api import NewPlan  # noqa: PLC0415
-    from skein.planning.plan_chats import PlanChats  # noqa: PLC0415
-    from skein.planning.plans import Plans  # noqa: PLC0415
-
     new = NewPlan(**plan.model_dump(), time_zone=agent.time_zone)
     values = new.model_dump(exclude={"chat_id", "user_id"})
     service(Plans).set(service(PlanChats).owner(agent), **values)

@@ -157,7 +157,7 @@ def test_agent_asked_elsewhere_cannot_post_in_a_chat_that_is_held() -> None:
     world.post("Tell sales", HUSAM)
     settle(world)
     assert [message.text for message in world.messages("chat_2")] == []
-    assert "holds the chat" in str(world.model.requests[-1].messages[-1])
+    assert "a team member has taken over the chat" in str(world.model.requests[-1].messages[-1])
 
 
 def by_service(world: World) -> Run:

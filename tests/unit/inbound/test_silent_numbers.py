@@ -141,7 +141,7 @@ def test_answer_of_a_person_without_the_number_is_refused() -> None:
     ("tool", "arguments", "refused"),
     [
         ("save_memory", {"text": "Ann is away", "kind": "core"}, True),
-        ("search_memories", {"query": "HIV"}, True),
+        ("recall", {"query": "HIV"}, True),
         ("read_messages", {}, True),
         ("send_message", {"text": "Hi", "chat_id": "chat_elsewhere"}, True),
         ("send_message", {"text": "Hi"}, False),

@@ -14,6 +14,7 @@ from tests.support.function_services import FUNCTIONS, services_in
 # Services of the API that tools do not get, and why.
 NOT_FOR_TOOLS = {
     "ApiKeys": "operators make API keys",
+    "KeyedCalls": "clients repeat requests with an Idempotency-Key",
     "UserTokens": "servers make tokens for people",
     "LiveTickets": "people open the live channel",
     "MessageSearch": "people search the messages of their chats",

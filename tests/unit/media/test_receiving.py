@@ -209,9 +209,8 @@ def test_file_is_deleted_with_its_item_when_its_time_is_over(
     world = world_of(picture())
     chat_id = text(world)
     world.drain()
-    chat = world.stored_chat(chat_id)
-    stored = retention.model_dump() if retention is not None else None
-    world.table.write(Update(chat.key, set={"retention": stored}))
+    kept = retention.model_dump(exclude_none=True) if retention is not None else {}
+    world.app.tenant_settings.change(TENANT, TenantOverridesChange.model_validate(kept))
     text(world, sid="SM2")
     world.drain()
     first, second = files_in(world, chat_id)

@@ -44,7 +44,10 @@ def test_agent_reads_on_in_a_file_of_the_active_chat() -> None:
     status, text = _read(_sent(offset=2))
     assert status == "done"
     head, note, first, *_, cut = text.splitlines()
-    assert (head, note) == ("=== med_1 (application/pdf) ===", "[from character 2 on]")
+    assert (head, note) == (
+        "=== med_1 (application/pdf) ===",
+        "[from character 2 on, within a line]",
+    )
     assert first == "| e"
     assert cut.startswith("[cut: 19,998 of 30,000 characters are missing; read on with")
 

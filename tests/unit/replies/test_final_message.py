@@ -44,8 +44,8 @@ def test_the_answer_its_words_and_the_end_are_written_together() -> None:
     assert world.texts() == ["Hello", "Hi!"]
     assert [step.text for step in steps_of(world, run)] == ["Hi!"]
     transactions = [call for call in world.table.log if call.method == "transact"][written:]
-    # The claim, all the rest of the run, and its tokens' counters and charges.
-    assert [call.items for call in transactions] == [2, 6, 5]
+    # The claim with the permit, all the rest of the run, and its tokens' counters and charges.
+    assert [call.items for call in transactions] == [3, 6, 5]
 
 
 def test_a_silent_answer_is_recorded_with_the_end() -> None:

@@ -115,6 +115,7 @@ def test_the_schemas_of_every_tool_are_charged_once() -> None:
     asked = conversation("direct", SYSTEM_PROMPT, tokens(), tools=EVERY_TOOL, turns=8)
     offered = {tool.name for tool in asked[0].request.tools}
     alone = {"enter_chat", "borrow_context", "end_run", "resume_run"}
+    alone |= {"cancel_plan", "find_time"}  # with a plan, and in a group
     assert offered == {*EVERY_TOOL} - alone
     assert all(one.request.tools == asked[0].request.tools for one in asked)
     assert shares(asked, tokens())["openai"] >= 0.9

@@ -71,7 +71,7 @@ LIFECYCLE: tuple[Event, ...] = (
         "fencing token + 1, lease; slots; the person's permit; the merged run as `canceled`",
         "lease.RunLeases._take",
         frozenset({"fence", "attempts", "lease_until"}),
-        together=("MEMBER", "META", "RUN"),
+        together=("MEMBER", META, "RUN"),
     ),
     Event(
         "no permit",
