@@ -7,6 +7,7 @@ SIGTERM.
 
 import logging
 import os
+import random
 import runpy
 import signal
 import socket
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from local.config import LOOPBACK
@@ -25,6 +27,7 @@ START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.02
 LAST_LINE_CHARACTERS = 300
+LISTENING_PORTS = range(20_000, 30_000)  # below those of outgoing connections
 
 logger = logging.getLogger(__name__)
 
@@ -121,10 +124,15 @@ def end_process(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 
 def free_port() -> int:
-    """Return a TCP port that is free at the moment."""
-    with socket.create_server((LOOPBACK, 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a TCP port that is free at the moment, and that systems give no outgoing connection.
+
+    Raises:
+        OSError: None of those that were tried is free.
+    """
+    for port in random.sample(LISTENING_PORTS, 100):
+        with suppress(OSError), socket.create_server((LOOPBACK, port)):
+            return port
+    raise OSError("no TCP port is free")
 
 
 def _end_with_parent() -> None:
