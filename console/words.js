@@ -256,7 +256,7 @@ export const words = {
     toRun: "this run",
     since: "Waiting since",
     private: "Private",
-    why: "Why do you read this call?",
+    why: "Why do you need to read this call?",
     arguments: "Arguments",
     erased: "The arguments were erased.",
     approve: "Approve",
@@ -264,10 +264,10 @@ export const words = {
     decided: { approved: "Approved", refused: "Refused" },
     then: {
       approved: (agent) => `${agent} makes exactly this call now.`,
-      refused: (agent) => `${agent} does not make the call, and tells the people in the chat.`,
+      refused: (agent) => `${agent} doesn't make the call, and tells the people in the chat.`,
     },
     gone: "No longer waiting",
-    goneHint: "Somebody has decided on this call, or it has expired.",
+    goneHint: "This call was already decided, or it has expired.",
   },
   newAgent: {
     template: "Template",
@@ -286,7 +286,7 @@ export const words = {
     create: "Create agent",
     created: (name) => `${name} is ready.`,
     withoutLine: (name, reason) => `${name} is ready, but the phone number couldn't be added: ${reason}`,
-    text: "Send it an SMS",
+    text: "Send an SMS",
     open: (name) => `Open ${name}`,
   },
   newChat: {

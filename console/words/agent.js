@@ -296,7 +296,7 @@ export const tools = {
   descriptionHint: "When to call it, and what it returns.",
   parameters: "Arguments, as JSON Schema",
   parametersHint: "Describe each property: the model reads that, too.",
-  effect: "What a call does",
+  effect: "Effect of a call",
   reads: "It only reads",
   writes: "It writes: each call must happen once",
   approval: "Who must agree",

@@ -337,7 +337,7 @@ def test_words_that_are_not_saved_are_guarded(driver: Driver) -> None:
     page.on("dialog", lambda shown: shown.accept() if answers.pop(0) else shown.dismiss())
     prompt = page.get_by_label("System prompt", exact=True)
     prompt.fill("You are new.")
-    tab = page.get_by_role("navigation", name="Parts").get_by_role("link", name="Tools")
+    tab = page.get_by_role("navigation", name="Agent sections").get_by_role("link", name="Tools")
     tab.click()
     expect(prompt).to_have_value("You are new.")
     assert page.url.endswith("/prompt")

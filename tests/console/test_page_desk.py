@@ -180,7 +180,7 @@ def test_call_that_waits_for_an_operator_is_counted_read_and_refused(
     driver.check_looks()
     driver.check_inert()
     page.get_by_role("button", name="Refuse").click()
-    expect(page.get_by_role("status").filter(has_text="Booker does not make")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Booker doesn't make")).to_be_visible()
     client.drain()
     driver.go("Desk")
     expect(page.get_by_role("link", name=name)).to_have_count(0)

@@ -284,7 +284,7 @@ def test_unlisted_agent_is_greyed_until_it_is_listed(driver: Driver) -> None:
 
 
 def test_address_with_a_line_opens_the_texts_with_it(driver: Driver) -> None:
-    token, line = driver.operator(), "+15005550177"
+    token, line = driver.operator(), "+15005559177"
     body = {"name": "Mira", "system_prompt": "You are Mira."}
     agent = driver.client.ok("POST", "/v1/agents", body, token=token)["id"]
     driver.client.ok("POST", "/v1/lines", {"phone": line, "agent_id": agent}, token=token)

@@ -134,7 +134,7 @@ def test_text_beside_calls_that_only_save_is_the_answer(text: str) -> None:
 def test_argument_continue_is_explained_where_tools_show_it(*, in_text: bool) -> None:
     world = told(END) if in_text else asked(END, HUSAM, ANN)
     request, shown = world.model.requests[0], not in_text
-    offered = [tool for tool in request.tools if CONTINUE in tool.parameters["properties"]]
+    offered = [tool for tool in request.tools if CONTINUE in str(tool.parameters["properties"])]
     assert bool(offered) == shown
     assert (f"{CONTINUE}: true" in request.messages[0].content) == shown
 
