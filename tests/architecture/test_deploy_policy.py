@@ -12,7 +12,7 @@ from tools.deployment.expansion import expand
 
 NESTED = ("domains", "backups")
 ALL_PARTS = {"Edge": "on", "KeyArn": "arn:aws:kms:us-east-1:1:key/1", "TracePercent": "5",
-             "Size": "large-provisioned"}  # fmt: skip
+             "Size": "provisioned"}  # fmt: skip
 
 
 def test_policy_covers_each_type_of_resource_in_all_templates() -> None:

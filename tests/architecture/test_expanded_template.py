@@ -199,7 +199,7 @@ def test_nested_stack_gets_exactly_its_parameters(name: str) -> None:
 
 
 def test_provisioned_capacity_scales_the_table_and_each_index() -> None:
-    made = deployed_stack(Size="large-provisioned")["Resources"]
+    made = deployed_stack(Size="provisioned")["Resources"]
     table = made["Table"]["Properties"]
     indexes = [each["IndexName"] for each in table["GlobalSecondaryIndexes"]]
     assert table["BillingMode"] == "PROVISIONED"
@@ -225,7 +225,7 @@ def test_provisioned_capacity_scales_the_table_and_each_index() -> None:
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"Size": "large"}, {"Size": "large-provisioned", "ExistingTable": "arn/stream"}]
+    "parameters", [{"Size": "large"}, {"Size": "provisioned", "ExistingTable": "arn/stream"}]
 )
 def test_table_on_demand_or_of_another_stack_is_not_scaled(parameters: Mapping[str, str]) -> None:
     made = deployed_stack(**parameters)["Resources"]

@@ -48,7 +48,7 @@ PROCEDURES: Mapping[str, tuple[Mapping[str, str], Mapping[str, str], set[str]]] 
     "backups": ({}, {"BackupVaultArn": "arn:aws:backup:eu-west-1:2:backup-vault:a"}, set()),
     "SnapStart": ({}, {"SnapStart": "on"}, set()),
     "CloudFront": ({}, {"Edge": "on"}, set()),
-    "provisioned capacity": ({"Size": "large"}, {"Size": "large-provisioned"}, set()),
+    "provisioned capacity": ({"Size": "large"}, {"Size": "provisioned"}, set()),
     "no vector index": ({}, {"Recall": "words"}, set()),
     "small to default": (deploy.PROFILES["small"], {}, set()),
     "default to small": (

@@ -29,7 +29,7 @@ OTHER = {
     "FcmApplicationArn": "arn:aws:sns:us-east-1:000000000000:app/GCM/skein",
     "Recall": "off",
     "Services": "off",
-    "Size": "large-provisioned",
+    "Size": "provisioned",
     "Edge": "arn:aws:wafv2:us-east-1:1:global/webacl/skein/1",
     "WebhookReserve": "5",
     "LogLevel": "DEBUG",

@@ -51,7 +51,7 @@ WORKERS = {
         "Pushes": 10,
     },
     "large": _LARGE,
-    "large-provisioned": _LARGE,
+    "provisioned": _LARGE,
 }
 WEBHOOKS = 3  # each has the executions of the parameter WebhookReserve
 CONCURRENCY_QUOTA = "L-B99A9384"

@@ -97,7 +97,7 @@ twice what the bench has seen in use.
 PROVISIONED = """
 ## Provisioned capacity
 
-With `Size=large-provisioned`, the table and its indexes have provisioned capacity, which auto
+With `Size=provisioned`, the table and its indexes have provisioned capacity, which auto
 scaling sets so that {target:g}% of it is used, or to the least of the template. The busiest minutes
 of an hour are assumed to have {busiest:g} times the messages of its average minute, so half of the
 capacity is used on average. The busiest hour of a day has {peak:.1f} times the messages of the
