@@ -110,7 +110,7 @@ def test_typescript_client_is_packed_with_types_and_without_dependencies(tmp_pat
     assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     packed = generators.run(["npm", "pack", "--json", "--offline"], package)
     [report] = json.loads(packed.stdout)
-    modules = ("backoff", "client", "index", "live", "node", "outbox", "schema")
+    modules = ("backoff", "client", "index", "live", "node", "outbox", "schema", "signatures")
     assert {each["path"] for each in report["files"]} == {
         *("LICENSE", "README.md", "package.json"),
         *(f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")),

@@ -125,7 +125,8 @@ export class Client {
   /** Make a call; return the JSON of its response. Throws ApiError or Unreachable. */
   async call<T>(method: string, path: string, body?: unknown, query: Query = {}): Promise<T> {
     const repeatable = REPEATABLE.has(method) && !RUNS_AGAIN.some((end) => path.endsWith(end));
-    const key = method === "POST" ? { "Idempotency-Key": crypto.randomUUID() } : {};
+    const key: Record<string, string> =
+      method === "POST" ? { "Idempotency-Key": crypto.randomUUID() } : {};
     const backoff = new Backoff();
     for (let left = repeatable ? this.retries : 0; ; left -= 1) {
       try {
