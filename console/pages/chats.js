@@ -77,7 +77,6 @@ class ChatList {
   #cursor = null;
   #chats = new Map(); // by id
   #entries = new Map(); // the nodes, by id
-  #connected = false;
 
   /**
    * @param {string} me The id of the person.
@@ -113,14 +112,12 @@ class ChatList {
     else if (frame.type === "resync" || frame.type === "changed") this.#read(frame.chat_id);
   }
 
-  /** After a lost connection, read what was missed. */
+  /** With each connection, read what was missed before: after a lost one, or since the page was read. */
   async stateChanged(state) {
-    if (state === "connected" && this.#connected) {
-      const page = await this.#page(null).catch(() => ({ items: [] })); // the next connection reads again
-      for (const chat of page.items.reverse()) this.#put(chat, this.list.firstChild);
-      this.#count();
-    }
-    this.#connected ||= state === "connected";
+    if (state !== "connected") return;
+    const page = await this.#page(null).catch(() => ({ items: [] })); // the next connection reads again
+    for (const chat of page.items.reverse()) this.#put(chat, this.list.firstChild);
+    this.#count();
   }
 
   #page(cursor) { return this.#api.get(withQuery("/v1/chats", { limit: PAGE, cursor })); }
