@@ -92,3 +92,15 @@ def test_agent_from_a_template_has_its_fields_and_plans_unless_the_request_sets_
     own = {"name": "Mira", "template": "coach", "system_prompt": "Be Mira.", "outsiders": None}
     assert admin.post("/v1/agents", own).body["system_prompt"] == "Be Mira."
     assert admin.post("/v1/agents", {"name": "Mira", "template": "none"}).status == 422
+
+
+def test_repeated_call_does_not_set_the_plans_of_a_template_again() -> None:
+    admin = Client(World(), admin_api, sub="usr_op", scope="admin")
+    new, key = {"name": "Mira", "template": "coach"}, {"Idempotency-Key": "5f0c"}
+    agent = admin.call("POST", "/v1/agents", new, headers=key).body["id"]
+    [plan] = admin.get(f"/v1/agents/{agent}/plans").body["items"]
+    path = f"/v1/agents/{agent}/plans/{plan['id']}"
+    assert admin.call("DELETE", path).status == 204
+    [canceled] = admin.get(f"/v1/agents/{agent}/plans").body["items"]
+    assert admin.call("POST", "/v1/agents", new, headers=key).body["id"] == agent
+    assert admin.get(f"/v1/agents/{agent}/plans").body["items"] == [canceled]

@@ -147,10 +147,11 @@ def delete_agent(agent_id: AgentId) -> Response[None]:
 
 
 def _set_plan(agent: Agent, plan: TemplatePlan) -> None:
-    """Give an agent an open plan; one of the same name is replaced."""
+    """Give a new agent an open plan of its template (idempotent by the name of the plan)."""
     new = NewPlan(**plan.model_dump(), time_zone=agent.time_zone)
     values = new.model_dump(exclude={"chat_id", "user_id"})
-    service(Plans).set(service(PlanChats).owner(agent), **values)
+    owner, effect = service(PlanChats).owner(agent), f"template:{plan.name}"
+    service(Plans).set(owner, **values, effect=effect)
 
 
 def _check_tools(names: Sequence[str]) -> None:
