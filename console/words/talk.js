@@ -129,7 +129,7 @@ export const desk = {
   back: "All chats on the desk",
   oneChat: "Chat on the desk",
   request: "Request",
-  summary: "Summary by the agent (visible only to whoever takes over)",
+  summary: "Summary by the agent (visible only to the team member who takes over)",
   notHere: "Not on the desk",
   notHereHint: "Agents answer in this chat.",
   taken: (name) => `${name} has taken over this chat. Only one team member can hold a chat at a time.`,

@@ -46,7 +46,7 @@ GROUPS = {
 # Calls without a token that the OpenAPI document leaves out: what calls them, and what they do.
 OTHERS = {
     "GET /openapi.json": ("anybody", "Get the OpenAPI document"),
-    "GET /v1/m/{token}": ("whoever has the link", "Download an image or file from a link"),
+    "GET /v1/m/{token}": ("anyone with the link", "Download an image or file from a link"),
     "GET /asyncapi.json": ("anybody", "Get the AsyncAPI document of the live channel"),
     "GET /docs": ("anybody", "Read the OpenAPI document as a page"),
     "GET /": ("anybody", "Redirect to the console"),

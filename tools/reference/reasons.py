@@ -190,7 +190,7 @@ GROUPS = (
             Entry(
                 Reason.OWN_LINE,
                 ("log", "metric"),
-                "Find the line that forwards its SMS, or whoever forges them.",
+                "Find the line that forwards its SMS, or the sender who forges them.",
             ),
             Entry(
                 Reason.REPEATED,
