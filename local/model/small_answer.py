@@ -26,8 +26,9 @@ MY_RULE = "My instructions for this: {rule}"
 CAN_DO = "Ask me something short! With OPENAI_API_KEY set, I also remember, plan and use tools."
 SEES_NOTHING = (
     "Thanks for the picture! The small model of this demo can't see it: set OPENAI_API_KEY for one "
-    "that can. Write SEND IT BACK, and it comes back."
+    "that can."
 )
+SENDS_BACK = "Write SEND IT BACK, and it comes back."
 READS_NOTHING = "Thanks for the file! The small model of this demo can't read it."
 PICTURE_BACK = "Here is your picture."
 NO_PICTURE = "Send me a picture first, and I send it back."

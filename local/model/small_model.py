@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.model.small_answer import (
+    DEMO_AGENT,
     DESK_TOOL,
     GYM_TOOL,
     NO_PICTURE,
     PICTURE_BACK,
     READS_NOTHING,
     SEES_NOTHING,
+    SENDS_BACK,
     emergency_rule,
     gym_day,
     known_answer,
@@ -23,9 +25,9 @@ from local.model.small_answer import (
     wants_picture,
 )
 from local.model.small_prompt import Conversation, conversation_of
+from local.model.tutorial_script import NO_REPLY, ScriptedCall, scripted
 
 SEND = "send_message"  # the tool by which an agent reaches people
-NO_REPLY = "[silence]"
 ASKED = "They want to talk to a person"
 DUE = "A plan of mine is due:"  # the model cannot follow the instruction of a plan
 GYM_ANSWER = re.compile(rf"{GYM_TOOL} answered\.[^\n]*\n\| (?P<text>[^\n]+)")
@@ -72,21 +74,47 @@ class SmallModel:
             return self._completion({"content": _dumps(_emptiest(schema))}, None)
         messages = list(request["messages"])
         conversation = conversation_of(messages)
-        question = conversation.question
-        acted = bool(messages) and messages[-1].get("role") == "tool"
-        due = conversation.instruction
-        looked_up = GYM_ANSWER.match(str(messages[-1].get("content"))) if acted else None
-        call = _call_for(request, conversation) if question is not None and not acted else None
-        if call is not None:
-            return self._completion({"content": None, "tool_calls": [call]}, None)
-        if looked_up is not None:
-            return self._spoken(request, conversation, looked_up["text"], None)
-        if acted or (question is None and due is None):
+        if bool(messages) and messages[-1].get("role") == "tool":
+            return self._after_call(request, conversation, str(messages[-1].get("content")))
+        asked = conversation.instruction or conversation.question
+        if asked is None:
             return self._completion({"content": NO_REPLY}, None)
-        text, used = (
-            (f"{DUE} {due}", None) if due else self._said(request, conversation, question or "")
+        return self._answered(request, conversation, asked)
+
+    def _after_call(
+        self, request: Mapping[str, Any], conversation: Conversation, result: str
+    ) -> dict[str, Any]:
+        """Tell what the demo's tool has found; end the run after any other call."""
+        found = GYM_ANSWER.match(result)
+        if found is None:
+            return self._completion({"content": NO_REPLY}, None)
+        return self._spoken(request, conversation, found["text"], None)
+
+    def _answered(
+        self, request: Mapping[str, Any], conversation: Conversation, asked: str
+    ) -> dict[str, Any]:
+        """Answer a message or a due plan: by the agent's own rule, the script, a call or words."""
+        due = conversation.instruction is not None
+        rule = None if due else emergency_rule(asked, conversation.character)
+        known = rule or scripted(
+            asked,
+            name=conversation.name,
+            character=conversation.character,
+            prompt=str(request["messages"]),
         )
-        return self._spoken(request, conversation, text, used)
+        if isinstance(known, str):
+            return self._spoken(request, conversation, known, None)
+        if isinstance(known, ScriptedCall):
+            return self._called(_call(known.tool, **known.arguments))
+        if due:
+            return self._spoken(request, conversation, f"{DUE} {asked}", None)
+        call = _call_for(request, conversation)
+        if call is not None:
+            return self._called(call)
+        return self._spoken(request, conversation, *self._said(request, conversation, asked))
+
+    def _called(self, call: dict[str, Any]) -> dict[str, Any]:
+        return self._completion({"content": None, "tool_calls": [call]}, None)
 
     def _spoken(
         self,
@@ -95,20 +123,15 @@ class SmallModel:
         text: str,
         used: Continuation | None,
     ) -> dict[str, Any]:
-        if conversation.by_tool and _offers(request, SEND):
+        if text != NO_REPLY and conversation.by_tool and _offers(request, SEND):
             return self._completion({"content": None, "tool_calls": [_call(SEND, text=text)]}, used)
         return self._completion({"content": text}, used)
 
     def _said(
         self, request: Mapping[str, Any], conversation: Conversation, question: str
     ) -> tuple[str, Continuation | None]:
-        last = conversation.last
-        if wants_picture(question):
-            return NO_PICTURE, None
-        if last is not None and (last.pictures or last.file):
-            return SEES_NOTHING if last.pictures else READS_NOTHING, None
         known = (
-            emergency_rule(question, conversation.character)
+            _said_of_files(question, conversation)
             or refusal(question, _offered(request))
             or known_answer(question, name=conversation.name)
         )
@@ -161,10 +184,23 @@ def chunks_of(completion: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def _said_of_files(question: str, conversation: Conversation) -> str | None:
+    """Return what the model says about files, which it can't see; None if there are none."""
+    demo, last = conversation.name == DEMO_AGENT, conversation.last
+    if demo and wants_picture(question):
+        return NO_PICTURE
+    if last is None or not (last.pictures or last.file):
+        return None
+    if not last.pictures:
+        return READS_NOTHING
+    return f"{SEES_NOTHING} {SENDS_BACK}" if demo else SEES_NOTHING
+
+
 def _call_for(request: Mapping[str, Any], conversation: Conversation) -> dict[str, Any] | None:
     """Return the call of a tool that the last message needs; None for none."""
     question = conversation.question or ""
-    if conversation.picture is not None and _offers(request, SEND) and wants_picture(question):
+    sends_back = conversation.name == DEMO_AGENT and _offers(request, SEND)
+    if conversation.picture is not None and sends_back and wants_picture(question):
         return _call(SEND, text=PICTURE_BACK, media=[conversation.picture])
     day = gym_day(question) if _offers(request, GYM_TOOL) else None
     if day is not None:

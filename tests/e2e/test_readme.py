@@ -1,17 +1,23 @@
 """The commands of the README and of other pages do what the pages say, against a running stack."""
 
 import json
-import re
 import shutil
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
 
 import pytest
 
+from local.config import Config
+from local.model.server import MODEL_NAME, SETTINGS, make_server
+from local.model.small_model import Continuation, SmallModel
+from local.stack import Stack
+from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
-from tests.support.scripted_openai import Answer, ScriptedOpenAI
+from tests.support.scripted_openai import ScriptedOpenAI
 from tests.support.shell_pages import matches, run_page
+from tests.support.template import deployed_template
 
 NIGHT = 23  # in people's quiet hours
 
@@ -25,41 +31,42 @@ def test_commands_of_readme_print_what_it_shows(start: StartStack, model: Script
     assert "What is a good exercise for my back?" in model.prompts()[0][-1]["content"]
 
 
-def tells_the_group(request: Mapping[str, Any]) -> Answer:
-    """Send a message to the group that the prompt lists."""
-    found = re.search(r'"Our run" \(id: (chat_\w+)\)', str(request["messages"]))
-    assert found is not None
-    told = {"chat_id": found[1], "text": "I come ten minutes late."}
-    return Answer("", tool_calls=(("send_message", told),))
-
-
 def seconds_until(hour: int) -> int:
     """The seconds until a full hour in UTC."""
     now = datetime.now(UTC)
     return int(((hour - now.hour) % 24) * 3_600) or 24 * 3_600
 
 
-def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: ScriptedOpenAI) -> None:
-    client = start()
+@pytest.fixture
+def keyless(tmp_path: Path) -> Iterator[tuple[Client, list[str]]]:
+    """A stack without a key, and the prompts that the small model's weights were to continue."""
+    asked: list[str] = []
+
+    def continued(prompt: str) -> Continuation:
+        asked.append(prompt)
+        return Continuation("", whole=True)
+
+    server = make_server(SmallModel(MODEL_NAME, continued).complete)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    config = Config(port=0, data_dir=tmp_path / "data", openai_base_url=url, settings=SETTINGS)
+    try:
+        with Stack(config, template=deployed_template()) as stack:
+            yield Client(stack.url), asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_commands_of_tutorial_print_what_it_shows_without_a_key(
+    keyless: tuple[Client, list[str]],
+) -> None:
+    client, asked = keyless
     client.ok("POST", "/local/clock", {"advance_seconds": seconds_until(NIGHT)})
-    model.say("Let us start slowly. Your knee stays between us.")
-    model.say("At the lake at 9. Ask Maya about last week.")
-    model.then(tells_the_group).say("[silence]").say("[silence]")
-    water = {"person": "Ben", "question": "Do you bring water?", "until": "1 day"}
-    model.call_tools(("ask_someone", water)).say("[silence]")
-    model.say("Hello, Emma!").say("Good luck!").say("That happens to many.")
-    model.say("She runs there on 9 May.")
-    model.say("How was your training, Maya?")
-    asked = {"reason": "She wants one", "summary": "Maya wants to talk to a person"}
-    model.call_tools(("ask_a_person", asked)).say("[silence]")
     run_page("docs/tutorial.md", client.url)
-    direct, group, *_, father, plan, _, _ = (str(prompt) for prompt in model.prompts())
-    assert "knee" in direct
-    assert "knee" not in group
-    assert "lake" in group
-    assert "on 9 May" in father
-    assert "exam" not in father
-    assert "Ask Maya how her training goes." in plan
+    assert asked == []
 
 
 def test_commands_of_local_page_are_accepted(start: StartStack, model: ScriptedOpenAI) -> None:

@@ -10,9 +10,20 @@ from typing import Any
 
 import pytest
 
+from local.model import tutorial_script
 from local.model.server import MAX_WAITING, MODEL_NAME, SLOTS, make_server
-from local.model.small_answer import NO_PICTURE, READS_NOTHING, SEES_NOTHING
-from local.model.small_model import DUE, NO_REPLY, Continuation, SmallModel
+from local.model.small_answer import (
+    BE_KIND,
+    DEMO_AGENT,
+    MY_RULE,
+    NO_PICTURE,
+    READS_NOTHING,
+    SEE_A_DOCTOR,
+    SEES_NOTHING,
+    SENDS_BACK,
+)
+from local.model.small_model import DUE, Continuation, SmallModel
+from local.model.tutorial_script import NO_REPLY
 from skein.adapters.openai.model import OpenAIModel
 from skein.memory.extraction import SCHEMA as MEMORY_SCHEMA
 from skein.models.runs.completion import ModelMessage, ModelRequest
@@ -31,6 +42,19 @@ def model(text: str = "Walk a little. Then", *, whole: bool = False) -> SmallMod
     return SmallModel(MODEL_NAME, continued)
 
 
+def identity(name: str, character: str) -> dict[str, str]:
+    """The beginning of Skein's prompt for an agent."""
+    text = f'IDENTITY:\n  name: "{name}"\n\n{character}\n\nINSTRUCTIONS:\n'
+    return {"role": "system", "content": text}
+
+
+def offering(*tools: str) -> list[dict[str, Any]]:
+    return [{"type": "function", "function": {"name": name}} for name in tools]
+
+
+COACH = identity(DEMO_AGENT, "You are Coach.")
+
+
 def message_of(answer: dict[str, Any]) -> dict[str, Any]:
     [choice] = answer["choices"]
     return dict(choice["message"])
@@ -45,23 +69,85 @@ def test_question_is_continued_and_shaped() -> None:
 
 
 def test_fixed_answer_asks_no_model() -> None:
-    coach = 'IDENTITY:\n  name: "Coach"\n\nYou are Coach.\n\nINSTRUCTIONS:\n'
-    messages = [
-        {"role": "system", "content": coach},
-        {"role": "user", "content": "What time is it?"},
-    ]
+    messages = [COACH, {"role": "user", "content": "What time is it?"}]
     answer = model().complete({"messages": messages})
     assert "set OPENAI_API_KEY" in message_of(answer)["content"]
     assert not PROMPTS
 
 
-def test_rule_of_an_agent_comes_before_the_model() -> None:
-    rule = "In an emergency, say that they must call 112."
+RULE = "In an emergency, say that they must call 112."
+
+
+@pytest.mark.parametrize("name", ["Mira", DEMO_AGENT, tutorial_script.NAME])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "I have chest pain",
+        "I have chest pain, I want to talk to a human",
+        "I am ill, is the gym open on Monday?",
+        "My knee hurts, send me a picture",
+        "My knee hurts, send it back [picture 3.1, not shown]",
+        "I'm bleeding [file 3.1: text/plain, 12 characters]",
+        "I feel sick and sad",
+    ],
+)
+def test_rule_of_an_agent_comes_before_calls_fixed_answers_and_the_model(
+    name: str, question: str
+) -> None:
     messages = [
-        {"role": "system", "content": f"You are Mira. {rule} Be kind."},
-        {"role": "user", "content": "I have chest pain"},
+        identity(name, f"You are {name}. {RULE} Be kind."),
+        {"role": "user", "content": question},
     ]
-    assert rule in message_of(model().complete({"messages": messages}))["content"]
+    tools = offering("ask_a_person", "gym_hours")
+    said = message_of(model().complete({"messages": messages, "tools": tools}))
+    assert said["content"] == MY_RULE.format(rule=RULE)
+    assert not PROMPTS
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "I have chest pain",
+        "I feel sad",
+        "Hello",
+        "Thanks!",
+        "Who are you?",
+        "What can you do?",
+        "What time is it?",
+        "Did Tom write?",
+        "Show me a picture",
+        "Wo ist der Bahnhof?",
+        "\u0414\u043e\u0431\u0440\u044b\u0439 \u0434\u0435\u043d\u044c",
+        *tutorial_script.ANSWERS,
+    ],
+)
+def test_agent_other_than_the_demos_gets_no_fixed_answer(question: str) -> None:
+    messages = [identity("Mira", "You are Mira."), {"role": "user", "content": question}]
+    said = message_of(model().complete({"messages": messages, "tools": offering("send_message")}))
+    assert said["content"] == "Walk a little."
+    assert len(PROMPTS) == 1
+
+
+def test_demos_agent_is_kind_and_sends_to_a_doctor() -> None:
+    for question, answer in (("I have chest pain", SEE_A_DOCTOR), ("I feel sad", BE_KIND)):
+        messages = [COACH, {"role": "user", "content": question}]
+        assert message_of(model().complete({"messages": messages}))["content"] == answer
+
+
+@pytest.mark.parametrize(
+    ("name", "character"),
+    [
+        (tutorial_script.NAME, "You are Pace, a walking coach."),
+        ("Mira", tutorial_script.SYSTEM_PROMPT),
+        (DEMO_AGENT, tutorial_script.SYSTEM_PROMPT),
+    ],
+)
+def test_script_of_the_tutorial_is_of_its_agent_only(name: str, character: str) -> None:
+    question = "My race in Utrecht is on 9 May."
+    messages = [identity(name, character), {"role": "user", "content": question}]
+    assert message_of(model().complete({"messages": messages}))["content"] == "Walk a little."
+    messages[0] = identity(tutorial_script.NAME, tutorial_script.SYSTEM_PROMPT)
+    assert message_of(model().complete({"messages": messages}))["content"] == "Good luck!"
     assert not PROMPTS
 
 
@@ -104,6 +190,7 @@ def test_picture_is_acknowledged_and_comes_back_on_request(
     text: str, media: list[str] | None
 ) -> None:
     messages = [
+        COACH,
         {"role": "user", "content": "Two [picture 1.1, not shown] [picture 1.2, not shown]"},
         {"role": "assistant", "content": "Thanks!"},
         {"role": "user", "content": text},
@@ -111,7 +198,7 @@ def test_picture_is_acknowledged_and_comes_back_on_request(
     tools = [{"type": "function", "function": {"name": "send_message"}}]
     said = message_of(model().complete({"messages": messages, "tools": tools}))
     if media is None:
-        assert said["content"] == SEES_NOTHING
+        assert said["content"] == f"{SEES_NOTHING} {SENDS_BACK}"
     else:
         [call] = said["tool_calls"]
         assert json.loads(call["function"]["arguments"])["media"] == media
@@ -127,8 +214,14 @@ def test_picture_is_acknowledged_and_comes_back_on_request(
     ],
 )
 def test_what_cannot_be_shown_gets_a_fixed_answer(text: str, answer: str) -> None:
-    said = message_of(model().complete({"messages": [{"role": "user", "content": text}]}))
-    assert said["content"] == answer
+    messages = [COACH, {"role": "user", "content": text}]
+    assert message_of(model().complete({"messages": messages}))["content"] == answer
+
+
+def test_picture_for_another_agent_is_not_seen_and_not_offered_back() -> None:
+    picture = {"role": "user", "content": "Look [picture 3.1, not shown]"}
+    messages = [identity("Mira", "You are Mira."), picture]
+    assert message_of(model().complete({"messages": messages}))["content"] == SEES_NOTHING
 
 
 def test_request_for_a_person_is_a_call_and_then_silence() -> None:
