@@ -6,9 +6,13 @@ model of a server on this machine.
 
 import signal
 
+from local.steps import Steps
+
 if __name__ == "__main__":
     # Exit without a traceback on Ctrl-C during the slow imports below.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    steps = Steps("skein")
+    steps.begin("loading the code; the first start also compiles it")
 
 import argparse
 import ipaddress
@@ -37,8 +41,12 @@ FAILED = 1
 IPV6 = 6
 
 
-def main() -> int:
-    """Serve the stack until SIGINT, SIGTERM or SIGHUP; return the exit status."""
+def main(steps: Steps) -> int:
+    """Serve the stack until SIGINT, SIGTERM or SIGHUP; return the exit status.
+
+    Args:
+        steps: Names the steps of the start.
+    """
     console = sys.stdout
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # set by `nohup`
@@ -49,7 +57,8 @@ def main() -> int:
         with log_in(config.data_dir) as log:
             set_up_logs(console, log)
             # As on Lambda, the functions' standard output is their log.
-            with redirect_stdout(log), Stack(config) as stack:
+            with redirect_stdout(log), Stack(config, step=steps.begin) as stack:
+                steps.end()
                 console.write(greeting(stack, servers))
                 console.flush()
                 stack.check_model()
@@ -57,6 +66,7 @@ def main() -> int:
                 console.write("\nstopping\n")
                 console.flush()
     except (LocalError, SkeinError, OSError) as error:
+        steps.end()
         print(f"skein: {error}", file=sys.stderr)
         return FAILED
     return 0
@@ -144,4 +154,4 @@ def network_lines(host: str, port: int | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(steps))

