@@ -1,6 +1,7 @@
 """The commands of the README and of other pages do what the pages say, against a running stack."""
 
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ from local.config import Config
 from local.model.server import MODEL_NAME, SETTINGS, make_server
 from local.model.small_model import Continuation, SmallModel
 from local.stack import Stack
+from local.template import ROOT
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
+from tests.support.identity_provider import AUDIENCE, Provider, running_provider
 from tests.support.scripted_openai import ScriptedOpenAI
 from tests.support.shell_pages import matches, run_page
 from tests.support.template import deployed_template
@@ -86,6 +89,55 @@ def test_commands_of_how_to_guides_print_what_the_page_shows(
     run_page("docs/how-to.md", client.url)
     assert "You plan meals for athletes." in str(model.prompts()[0])
     assert client.texts() == []
+
+
+def test_commands_of_receptionist_guide_print_what_the_page_shows(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    client = start()
+    model.call_tools(("read_document", {"name": "hours.md"}))
+    model.say("No, we are closed on weekends. We open again on Monday at 8.")
+    model.call_tools(("free_times", {"day": "wednesday"}))
+    model.say("On Wednesday, 10:00 and 16:30 are free. Which one suits you?")
+    asked = {"reason": "A question about a bill", "summary": "The caller asks about a bill"}
+    model.call_tools(("ask_a_person", asked)).say("[silence]")
+    run_page("docs/receptionist.md", client.url)
+    found = str(model.prompts())
+    assert "Closed on weekends and holidays." in found
+    assert "Free on Wednesday: 10:00 and 16:30." in found
+    assert "call 112" in str(model.prompts()[0])
+
+
+def test_commands_of_sign_in_guide_print_what_the_page_shows(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    client = start()
+    model.say("Hello Ann!")
+    run_page("docs/sign-in.md", client.url)
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with running_provider() as running:
+        yield running
+
+
+@pytest.mark.parametrize("left_out", [None, "iss", "aud", "exp", "sub", "tenant", "scope"])
+def test_claims_of_sign_in_guide_are_those_that_a_providers_token_needs(
+    start: StartStack, provider: Provider, left_out: str | None
+) -> None:
+    page = (ROOT / "docs" / "sign-in.md").read_text(encoding="utf-8")
+    if left_out is not None:
+        assert re.search(rf"^\| `{left_out}`.* \| yes(?:, unless .*)? \|$", page, re.MULTILINE)
+    issuer = {"console_issuer": provider.url, "console_audience": AUDIENCE}
+    client = start(**issuer, console_client_id="console-of-skein")
+    claims: dict[str, object] = {"tenant": "my-app", "sub": "ann-4711", "name": "Ann Bell"}
+    token = provider.token(**{**claims, **({left_out: None} if left_out else {})})
+    answer = client.call("GET", "/v1/me", token=token)
+    if left_out is not None:
+        assert answer.status in {401, 403}
+        return
+    assert (answer.json["id"], answer.json["name"]) == ("ann-4711", "Ann Bell")
 
 
 @pytest.mark.parametrize(
