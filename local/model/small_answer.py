@@ -107,6 +107,12 @@ HEALTH = _patterns(
     rf"\b{SYMPTOM}\b",
     r"\bkill myself\b",
 )
+# Other emergencies, for which an agent may have a rule of its own.
+DANGER = _patterns(
+    r"\b(?:emergency|ambulance|heart attack|unconscious|overdos\w*|chok(?:es|ing)|on fire)\b",
+    r"\b(?:112|911|999)\b",
+    r"\b(?:can't|cannot|can not|hard to) breathe\b",
+)
 # Bad feelings without a question. The model is not asked.
 FEELINGS = _patterns(rf"^(?!.*\?).*\b(?:feel|feeling|i'm|i am) (?:\w+ )?{MOOD}\b")
 # Questions about what the model cannot know. The model is not asked.
@@ -229,7 +235,7 @@ def emergency_rule(question: str, character: str) -> str | None:
         character: The agent's system prompt, on one line.
     """
     text = question.translate(PLAIN)
-    if not any(pattern.search(text) for pattern in HEALTH):
+    if not any(pattern.search(text) for pattern in (*HEALTH, *DANGER)):
         return None
     rules = filter(EMERGENCY_RULE.search, _sentences(character, whole=True))
     found = next(rules, None)

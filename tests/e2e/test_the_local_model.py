@@ -18,6 +18,7 @@ from local.model.server import MODEL_NAME, LocalModel, model_file
 from local.stack import Stack
 from skein.channels.segments import segment_count
 from skein.models.config.desk import DeskSettings
+from tests.support.shell_pages import run_page
 
 pytestmark = pytest.mark.slow
 
@@ -100,6 +101,11 @@ def test_five_people_at_once_get_short_whole_answers_within_a_minute(stack: Stac
 def test_person_who_asks_for_a_human_by_sms_is_told_that_one_comes(stack: Stack) -> None:
     told = text(stack.url, "+15005552009", "I want to talk to a human")
     assert told["body"] == DeskSettings().desk_notice
+
+
+@pytest.mark.timeout(300)
+def test_commands_of_tutorial_print_what_it_shows(stack: Stack) -> None:
+    run_page("docs/tutorial.md", stack.url)
 
 
 def test_group_in_app_gets_an_answer_of_an_agent_that_speaks_by_tools(stack: Stack) -> None:

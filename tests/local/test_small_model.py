@@ -89,6 +89,8 @@ RULE = "In an emergency, say that they must call 112."
         "My knee hurts, send it back [picture 3.1, not shown]",
         "I'm bleeding [file 3.1: text/plain, 12 characters]",
         "I feel sick and sad",
+        "I can\u2019t breathe, I need a human",
+        "This is an emergency, can you call somebody?",
     ],
 )
 def test_rule_of_an_agent_comes_before_calls_fixed_answers_and_the_model(
