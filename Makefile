@@ -196,8 +196,8 @@ proofs: $(DEVELOPMENT) $(FILES) $(SAM) ## Prove without an account what AWS woul
 	@$(BIN)/python -m pytest -m slow $(or $(ARGS),-n 2 tests/architecture/test_expanded_template.py tests/architecture/test_build.py)
 
 .PHONY: runtime
-runtime: $(DEVELOPMENT) $(FILES) ## Run each function under AWS's runtime client with its memory and CPU (root; ten minutes)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.lambda_runtime $(ARGS)
+runtime: $(DEVELOPMENT) $(FILES) ## Run each function under AWS's runtime client with its memory and CPU (root; ten minutes; MEMORY=1 measures RunWorker)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(MEMORY),tools.run_memory,tools.lambda_runtime) $(ARGS)
 
 .PHONY: size
 size: $(DEVELOPMENT) ## Print the built sizes; fail for a layer above 110 MB, a function above 135 MB or a wrong binary

@@ -18,12 +18,12 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import boto3
 
@@ -61,27 +61,61 @@ class RuntimeCheckError(packages.InstallError):
     """A function did not answer its event; the message says why."""
 
 
-@dataclass
-class RuntimeApi:
-    """Lambda's Runtime API for one event.
+class Seconds(NamedTuple):
+    """A moment, or the time between two.
 
     Attributes:
-        event: What the function gets.
-        seconds: How long the function may take, in seconds.
-        answer: What the function answered.
-        error: What failed at the start or at the event.
-        started_at: When the function asked for its event.
-        ended_at: When it answered.
+        wall: Seconds of the machine's clock.
+        cpu: Seconds of CPU time that the function has used; 0 if the kernel does not say.
     """
 
-    event: Mapping[str, Any]
+    wall: float
+    cpu: float
+
+    def since(self, begun: "Seconds") -> "Seconds":
+        """Return the time from another moment until this one."""
+        return Seconds(self.wall - begun.wall, self.cpu - begun.cpu)
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a function took.
+
+    Attributes:
+        start: From the start of the process until it asked for its first event.
+        events: From the hand-over of each event until its answer.
+        memory: The most that was used at a time, in MiB; 0 if the kernel does not say.
+    """
+
+    start: Seconds
+    events: Sequence[Seconds]
+    memory: int
+
+
+@dataclass
+class RuntimeApi:
+    """Lambda's Runtime API for some events, one after the other.
+
+    Attributes:
+        events: Each makes an event, at the moment at which the function asks for it.
+        seconds: How long the function may take for each, in seconds.
+        answers: What the function answered to each.
+        error: What failed at the start or at an event.
+        now: Returns the moment.
+        asked_at: When the function asked for each event.
+        given_at: When it got each event.
+        ended_at: When it answered each.
+    """
+
+    events: Sequence[Callable[[], Mapping[str, Any]]]
     seconds: int
-    answer: Any = None
+    now: Callable[[], Seconds]
+    answers: list[Any] = field(default_factory=list)
     error: str = ""
-    started_at: float = 0.0
-    ended_at: float = 0.0
+    asked_at: list[Seconds] = field(default_factory=list)
+    given_at: list[Seconds] = field(default_factory=list)
+    ended_at: list[Seconds] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
-    _given: bool = False
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[str]:
@@ -99,20 +133,28 @@ class RuntimeApi:
             server.server_close()
 
     def next(self) -> Mapping[str, Any] | None:
-        """Return the event, and None once it was given."""
-        if self._given:
+        """Return the next event, and None after the last."""
+        if len(self.asked_at) == len(self.events):
             return None
-        self._given, self.started_at = True, time.monotonic()
-        return self.event
+        self.asked_at.append(self.now())
+        event = self.events[len(self.asked_at) - 1]()
+        self.given_at.append(self.now())
+        return event
 
     def end(self, kind: str, body: bytes) -> None:
         """Take the answer or the error of the function."""
-        self.ended_at = time.monotonic()
+        self.ended_at.append(self.now())
         if kind == "response":
-            self.answer = json.loads(body or b"null")
+            self.answers.append(json.loads(body or b"null"))
         else:
             self.error = body.decode()
-        self.ended.set()
+        if self.error or len(self.answers) == len(self.events):
+            self.ended.set()
+
+    def took(self) -> Sequence[Seconds]:
+        """Return what each event took that was answered."""
+        pairs = zip(self.given_at, self.ended_at, strict=True)
+        return [ended.since(given) for given, ended in pairs]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -174,7 +216,7 @@ class Bounds:
     @property
     def folders(self) -> list[Path]:
         """The control groups; none on a machine that lets nobody make one."""
-        found = [CGROUPS / kind / self.name for kind in ("memory", "cpu")]
+        found = [CGROUPS / kind / self.name for kind in ("memory", "cpu", "cpuacct")]
         return found if os.access(CGROUPS / "memory", os.W_OK) else []
 
     @contextlib.contextmanager
@@ -197,12 +239,18 @@ class Bounds:
             for folder in folders:
                 folder.rmdir()
 
-    def used(self) -> str:
-        """Return how much memory was used at most, in MiB."""
-        if not self.folders:
-            return "?"
-        text = (self.folders[0] / "memory.max_usage_in_bytes").read_text()
-        return str(int(text) // MIB)
+    def used(self) -> int:
+        """Return how much memory was used at most, in MiB; 0 without control groups."""
+        return self._read("memory.max_usage_in_bytes") // MIB
+
+    def now(self) -> Seconds:
+        """Return the moment."""
+        return Seconds(time.monotonic(), self._read("cpuacct.usage") / 1e9)
+
+    def _read(self, name: str) -> int:
+        kind = name.split(".", maxsplit=1)[0]
+        found = [folder / name for folder in self.folders if folder.parent.name == kind]
+        return int(found[0].read_text()) if found else 0
 
 
 @dataclass(frozen=True)
@@ -220,13 +268,22 @@ class Runtime:
     folder: Path
     variables: Mapping[str, str]
 
-    def answer(self, function: Function, event: Mapping[str, Any]) -> str:
-        """Start a function, hand over its event, and return what it took.
+    def answer(
+        self,
+        function: Function,
+        *events: Callable[[], Mapping[str, Any]],
+        memory: int | None = None,
+    ) -> Took:
+        """Start a function and hand over the events one after the other.
+
+        Args:
+            memory: MiB in place of those of the template.
 
         Raises:
-            RuntimeCheckError: It did not start, failed, refused the event or took too long.
+            RuntimeCheckError: It did not start, failed, refused an event or took too long.
         """
-        api, bounds = RuntimeApi(event, function.timeout), Bounds(function.memory)
+        bounds = Bounds(memory or function.memory)
+        api = RuntimeApi(events, function.timeout, bounds.now)
         with (
             api.serving() as address,
             bounds.made() as groups,
@@ -234,31 +291,38 @@ class Runtime:
         ):
             Path(scratch).chmod(0o777)
             log = Path(scratch) / "log"
-            begun = time.monotonic()
-            process = self._start(function, address, groups, scratch, log)
+            begun = bounds.now()
+            process = self._start(function, bounds.memory, address, groups, scratch, log)
             try:
-                api.ended.wait(START_SECONDS + function.timeout)
+                api.ended.wait(START_SECONDS + function.timeout * len(events))
             finally:
                 process.kill()
                 process.wait()
-            start, took = api.started_at - begun, api.ended_at - api.started_at
-            if not api.answer and (api.error or not api.ended_at):
+            if len(api.answers) < len(events):
                 tail = log.read_text(errors="replace")[-1_500:]
                 raise RuntimeCheckError(f"{function.logical_id}: {api.error or tail}")
-            if took > function.timeout:
-                raise RuntimeCheckError(f"{function.logical_id} took too long: {took:.1f} s")
-            used = bounds.used()
-        check(api.answer or {})
-        return f"start {start:.1f} s, event {took:.1f} s, {used} of {function.memory} MiB"
+            took = Took(api.asked_at[0].since(begun), api.took(), bounds.used())
+        slowest = max(each.wall for each in took.events)
+        if slowest > function.timeout:
+            raise RuntimeCheckError(f"{function.logical_id} took too long: {slowest:.1f} s")
+        for answer in api.answers:
+            check(answer or {})
+        return took
 
     def _start(
-        self, function: Function, address: str, groups: Sequence[Path], scratch: str, log: Path
+        self,
+        function: Function,
+        memory: int,
+        address: str,
+        groups: Sequence[Path],
+        scratch: str,
+        log: Path,
     ) -> subprocess.Popen[bytes]:
         environment = {
             **self.variables,
             "AWS_LAMBDA_RUNTIME_API": address,
             "AWS_LAMBDA_FUNCTION_NAME": function.logical_id,
-            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory),
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(memory),
             "AWS_LAMBDA_FUNCTION_VERSION": "1",
             "AWS_LAMBDA_LOG_FORMAT": "JSON",
             "LAMBDA_TASK_ROOT": "/var/task",
@@ -361,11 +425,28 @@ def _key_table(template: Template, name: str) -> dict[str, Any]:
     return {each: properties[each] for each in wanted}
 
 
-def run(chosen: Sequence[str]) -> None:
-    """Check the named functions, or all.
+@dataclass(frozen=True)
+class Deployment:
+    """The functions of the template with what they call: an emulator of AWS and two stand-ins."""
+
+    template: Template
+    runtime: Runtime
+    stand: Stand
+    model: ScriptedOpenAI
+    twilio: ScriptedTwilio
+
+    def events(self, function: Function, count: int = 1) -> Sequence[Callable[[], Any]]:
+        """Return what makes the events of a function, each with a story of its own."""
+        module = function.handler.removesuffix(".handler")
+        return [lambda: self.stand.event(module)] * count
+
+
+@contextlib.contextmanager
+def deployment() -> Iterator[Deployment]:
+    """Build the functions, and start what they call.
 
     Raises:
-        RuntimeCheckError: A function did not answer its event.
+        RuntimeCheckError: This machine lets nobody mount the code read-only.
     """
     if os.geteuid() or sys.platform != "linux":
         raise RuntimeCheckError("mounting code read-only needs root on Linux")
@@ -393,13 +474,23 @@ def run(chosen: Sequence[str]) -> None:
             "SKEIN_TWILIO_API_URL": twilio.url,
             "no_proxy": LOOPBACK,
         }
-        runtime = Runtime(python, folder, variables)
-        for function in template.functions:
+        yield Deployment(template, Runtime(python, folder, variables), stand, model, twilio)
+
+
+def run(chosen: Sequence[str]) -> None:
+    """Check the named functions, or all.
+
+    Raises:
+        RuntimeCheckError: A function did not answer its event.
+    """
+    with deployment() as deployed:
+        for function in deployed.template.functions:
             if not chosen or function.logical_id in chosen:
-                module = function.handler.removesuffix(".handler")
-                took = runtime.answer(function, stand.event(module))
-                print(f"ok  {function.logical_id:<20}{took}", flush=True)
-        effects = {"RunWorker": model.calls, "SmsDelivery": twilio.taken}
+                took = deployed.runtime.answer(function, *deployed.events(function))
+                told = f"start {took.start.wall:.1f} s, event {took.events[0].wall:.1f} s"
+                memory = f"{took.memory or '?'} of {function.memory} MiB"
+                print(f"ok  {function.logical_id:<20}{told}, {memory}", flush=True)
+        effects = {"RunWorker": deployed.model.calls, "SmsDelivery": deployed.twilio.taken}
         for name, seen in effects.items():
             if (not chosen or name in chosen) and not seen:
                 raise RuntimeCheckError(f"{name} took its job and called nothing outside")

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -27,12 +28,11 @@ PRICES = tomllib.loads((Path(__file__).parent / "prices.toml").read_text(encodin
 COMPUTE, TABLE, QUEUES, OPERATIONS = (PRICES[part] for part in PRICES)
 MONTH_MINUTES = 30 * 24 * 60
 RECEIVES_A_MONTH = 5 * MONTH_MINUTES * 60 // 20  # Lambda polls a queue with 5 long polls of 20 s
-MEMORY_SIZES = (256, 512, 1_024, 1_769)
-CPU_MIB = 1_769  # of memory, with which a function has one CPU
 WRITES = frozenset({"write", "transact"})
 VOLUMES = (1_000, 100_000, 10_000_000)
 
 MODEL_SECONDS, CALL_SECONDS, WORK_SECONDS = 3.0, 0.05, 0.1
+COLD = 0.01  # of the turns start a worker
 FRAMES, LOG_KB, STORED_KB, PROMPT_KB = 4, 15.0, 3.8, 20.0
 REQUESTS = {"app": 3.0, "sms": 3.0}  # a message, a list and a receipt; or an SMS and two statuses
 AUTHORIZED, CONNECTED_MINUTES = 1.0, 10.0  # for each message of the app
@@ -44,9 +44,9 @@ USUAL_METRICS = 12  # of Skein's own, which have data in each hour with a messag
 # The metrics that a query of Metrics Insights reads, by the dimension besides the table.
 QUERIED = {"Operation": 8, "GlobalSecondaryIndexName": 2}
 VECTOR_KB, SEARCHED_KB = 1.5, 100 * 1.5
-ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. A request takes {CALL_SECONDS:g} s,
-  as does `Feed` for each commit, and a job {WORK_SECONDS:g} s. `Feed` asks for event endpoints each
-  time, and the tenant has none.
+ASSUMED = f"""- The model answers within {MODEL_SECONDS:g} s. One turn in {1 / COLD:g} starts
+  a worker. A request takes {CALL_SECONDS:g} s, as does `Feed` for each commit, and a job
+  {WORK_SECONDS:g} s. `Feed` asks for event endpoints each time, and the tenant has none.
 - An answer of the app is streamed in {FRAMES} frames. For each message, the app makes
   {REQUESTS["app"]:g} requests: it posts the message, lists the chat's messages and sets a read
   receipt. The authorizer is asked once, and the app is connected for {CONNECTED_MINUTES:g} minutes.
@@ -88,9 +88,14 @@ A tenant without such services pays for `Feed` alone, which is in the table abov
 RUNS = """
 ## Memory of RunWorker
 
-A run mostly waits for the model, and Lambda bills memory while it waits. The CPU time is that of
-`bench/results.md`, and less memory has less CPU. RunWorker has the cheapest memory that is at least
-twice what the bench has seen in use.
+A run mostly waits for the model, and Lambda bills memory while it waits. Less memory also has less
+CPU, which makes a cold turn slow: it starts the worker, and then answers. `make runtime MEMORY=1`
+measures both kinds of turns under AWS's runtime client and writes `bench/run-memory.md`. Here,
+{model:g} s are added in which the worker waits for the model. RunWorker has the cheapest memory
+that is at least twice what was in use ({used} MiB).
+
+If people notice the start, more memory shortens it for the price in the last column, and
+`SnapStart=on` avoids most of it.
 
 """
 
@@ -212,31 +217,55 @@ SMS = {
 }
 
 
-def seconds_of_answer(memory: int) -> float:
-    """Return the billed seconds of a run: the model's, and its own CPU time at that memory."""
-    return MODEL_SECONDS + _benched(r"but that of calls, median \| ([\d.]+)") / 1_000 * (
-        CPU_MIB / memory
-    )
+@dataclass(frozen=True)
+class RunMemory:
+    """What `bench/run-memory.md` found for a memory of RunWorker.
 
-
-def _benched(pattern: str) -> float:
-    """Return a figure of bench/results.md.
-
-    Raises:
-        LookupError: The results have no such figure.
+    Attributes:
+        size: MiB.
+        cold: Seconds of CPU at that memory's share of a core: the start and the first answer.
+        warm: The same of a further answer.
+        used: MiB in use at most.
     """
-    text = (ROOT / "bench" / "results.md").read_text(encoding="utf-8")
-    found = re.search(pattern, text)
-    if found is None:
-        raise LookupError(f"bench/results.md has no {pattern}")
-    return float(found[1])
+
+    size: int
+    cold: float
+    warm: float
+    used: int
+
+    @property
+    def turns(self) -> tuple[float, float]:
+        """The billed seconds of a cold and of a warm turn, with the model's."""
+        return MODEL_SECONDS + self.cold, MODEL_SECONDS + self.warm
+
+    @property
+    def seconds(self) -> float:
+        """The billed seconds of a usual turn, some of which are cold."""
+        cold, warm = self.turns
+        return COLD * cold + (1 - COLD) * warm
+
+    def dollars(self, seconds: float) -> float:
+        """Return what a million turns of some seconds cost."""
+        return float(1e6 * seconds * self.size / 1_024 * COMPUTE["lambda_gb_second"])
+
+
+@cache
+def run_memories() -> Mapping[int, RunMemory]:
+    """Return what was measured, by MiB of memory."""
+    text = (ROOT / "bench" / "run-memory.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d,]+) \|(.*)\|$", text, re.MULTILINE)
+    found = []
+    for size, cells in rows:
+        *_, cold, warm, used = cells.split("|")
+        if "fails" not in cells:
+            found.append(RunMemory(int(size.replace(",", "")), float(cold), float(warm), int(used)))
+    return {each.size: each for each in found}
 
 
 def cheapest_memory() -> int:
-    """Return the cheapest memory of RunWorker that is twice what the bench has seen in use."""
-    used = _benched(r"bound \d+ MiB; (\d+) MiB in all")
-    fitting = [size for size in MEMORY_SIZES if size >= 2 * used]
-    return min(fitting, key=lambda size: size * seconds_of_answer(size))
+    """Return the cheapest memory of RunWorker that is twice what was in use."""
+    fitting = [each for each in run_memories().values() if each.size >= 2 * each.used]
+    return min(fitting, key=lambda each: each.dollars(each.seconds)).size
 
 
 def message(kind: str) -> dict[str, float]:
@@ -248,7 +277,8 @@ def message(kind: str) -> dict[str, float]:
     calls = requests + used.batches + (AUTHORIZED if by_app else 0)
     minutes = CONNECTED_MINUTES if by_app else 0
     gb = run_memory() / 1_024
-    running = seconds_of_answer(run_memory()) * gb + calls * CALL_SECONDS + jobs * WORK_SECONDS
+    run = run_memories()[run_memory()].seconds
+    running = run * gb + calls * CALL_SECONDS + jobs * WORK_SECONDS
     invocations = calls + jobs
     return {
         "functions": running * COMPUTE["lambda_gb_second"]
@@ -423,7 +453,15 @@ def page() -> str:
         for found in [idle(parameters, secrets=secrets)]
     ]
     base = sum(idle(SMS_ON).values())
-    memories = table("MiB", "seconds of a run", "a million runs", rows=_memories())
+    memories = table(
+        "MiB",
+        "seconds, cold",
+        "seconds, warm",
+        "a million cold",
+        "a million warm",
+        f"a million, {COLD:.0%} cold",
+        rows=_memories(),
+    )
     parts = [HEAD, IDLE, table("stack", "a month", "of that", rows=idle_rows)]
     event = _dollars(1e6 * dollars_of_event())
     parts += [
@@ -431,7 +469,7 @@ def page() -> str:
         _messages(base),
         EVENTS.format(event=event),
         _provisioned(base),
-        RUNS,
+        RUNS.format(model=MODEL_SECONDS, used=run_memories()[run_memory()].used),
         memories,
         _snapstart(),
         f"\n## What is assumed\n\n{ASSUMED}\n",
@@ -486,10 +524,10 @@ def _snapstart() -> str:
 
 
 def _memories() -> Iterator[tuple[str, ...]]:
-    for size in MEMORY_SIZES:
-        seconds = seconds_of_answer(size)
-        price = seconds * size / 1_024 * COMPUTE["lambda_gb_second"] * 1e6
-        yield f"{size:,}", f"{seconds:.2f}", _dollars(price)
+    for size, found in run_memories().items():
+        cold, warm = found.turns
+        prices = [_dollars(found.dollars(each)) for each in (cold, warm, found.seconds)]
+        yield f"{size:,}", f"{cold:.1f}", f"{warm:.2f}", *prices
 
 
 def _dollars(value: float) -> str:

@@ -1,0 +1,65 @@
+"""What a turn costs with each memory of RunWorker: `make runtime MEMORY=1` writes the page.
+
+RunWorker is started as `tools.lambda_runtime` starts it, with each memory in turn, and answers a
+few messages one after the other. The first answer is a cold turn, the others are warm. What counts
+is the CPU time, which other work on the machine does not change: Lambda gives a share of a core for
+the memory, so a second of CPU takes the longer, the less memory there is.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from bench.report import markdown_table
+from local.template import ROOT, Function
+from tools.install import packages
+from tools.lambda_runtime import FULL_CORE, Deployment, RuntimeCheckError, deployment
+
+PAGE = ROOT / "bench" / "run-memory.md"
+SIZES = (256, 512, 768, 1_024, 1_769)
+TURNS = 8  # of which the first is cold
+WORKER = "RunWorker"
+ABOUT = f"""# Memory of RunWorker
+
+Written by `make runtime MEMORY=1`, not by hand. RunWorker runs under AWS's runtime client, with
+Lambda's paths, the memory and the share of a core that Lambda gives for it ({FULL_CORE:,} MiB are
+one core). It answers {TURNS} messages one after the other; the model answers at once. *Seconds* are
+the CPU time divided by that share. A cold turn has the start of the process and the first answer, a
+warm turn is the median of the others.
+
+"""
+HEADS = ("MiB", "CPU s, cold", "CPU s, warm", "seconds, cold", "seconds, warm", "MiB in use")
+
+
+def measure(deployed: Deployment, worker: Function) -> Iterator[tuple[str, ...]]:
+    """Yield a row of the page for each memory."""
+    for memory in SIZES:
+        try:
+            took = deployed.runtime.answer(worker, *deployed.events(worker, TURNS), memory=memory)
+        except RuntimeCheckError as error:
+            print(error, file=sys.stderr)
+            yield (f"{memory:,}", *["fails"] * (len(HEADS) - 1))
+            continue
+        first, *others = (each.cpu for each in took.events)
+        cold, warm, share = took.start.cpu + first, median(others), min(memory / FULL_CORE, 1)
+        seconds = [cold, warm, cold / share, warm / share]
+        yield f"{memory:,}", *(f"{each:.2f}" for each in seconds), f"{took.memory}"
+
+
+def run(page: Path = PAGE) -> None:
+    """Measure, print and write the page.
+
+    Raises:
+        RuntimeCheckError: This machine lets nobody bound a process, or no memory suffices.
+    """
+    with deployment() as deployed:
+        worker = next(f for f in deployed.template.functions if f.logical_id == WORKER)
+        cells: Sequence[Sequence[str]] = [HEADS, *measure(deployed, worker)]
+    text = ABOUT + markdown_table(cells) + "\n"
+    print(text)
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(packages.report_errors(run))
