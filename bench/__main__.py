@@ -152,6 +152,13 @@ def _environment() -> Mapping[str, str]:
     return {"PYTHONPATH": ":".join(map(str, paths)), "PYTHONWARNINGS": "ignore"}
 
 
+def _commit() -> str:
+    """Return the short name of the commit, with a plus if files differ from it."""
+    described = ["git", "describe", "--always", "--exclude=*", "--abbrev=10", "--dirty=+"]
+    found = subprocess.run(described, cwd=ROOT, text=True, capture_output=True, check=False)
+    return found.stdout.strip() or "unknown"
+
+
 def show(results: Results, *, whole: bool) -> None:
     """Print the tables that have rows; for a part, only the goals that it measured."""
     verdicts = goal_cells(results)
@@ -189,7 +196,7 @@ def main(*parts: str) -> int:
         return int(bool(results.failures))
     draw(results.rows)
     about = (
-        f"{datetime.now(UTC):%Y-%m-%d}, DynamoDB Local {VERSION}, Python "
+        f"{datetime.now(UTC):%Y-%m-%d}, commit {_commit()}, DynamoDB Local {VERSION}, Python "
         f"{sys.version.split()[0]}, {os.cpu_count()} cores; measured in "
         f"{time.monotonic() - begun:.0f} s."
     )
