@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from local.template import ROOT
+from local.template import ROOT, Template
 from skein import errors
 from skein.models.common.prompt_sections import SECTIONS
 from skein.models.outbox.due import Retry
@@ -28,6 +28,7 @@ from tools.reference.alarms import alarms_of, described
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+CURRENT = [path for path in PAGES if path.name != "CHANGELOG.md"]
 TEMPLATE = deployed_template()
 CODE = sorted(
     path
@@ -379,6 +380,24 @@ def test_pages_name_only_variables_that_there_are(path: Path) -> None:
     told = set(re.findall(r"\bSKEIN_[A-Z_]+\b", path.read_text(encoding="utf-8")))
     for_tests = {"SKEIN_URL", "SKEIN_REQUIRE_BROWSER", "SKEIN_REQUIRE_ENGINE", "SKEIN_WHOLE"}
     assert told <= known | for_tests
+
+
+@pytest.mark.parametrize("path", [*CURRENT, ROOT / "bench" / "results.md"], ids=lambda p: p.name)
+def test_pages_name_only_functions_that_there_are(path: Path) -> None:
+    template = Template.load()
+    names = {function.logical_id for function in template.functions}
+    ends = {re.findall(r"[A-Z][a-z]+", name)[-1] for name in names}
+    text = path.read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[A-Z][a-z]+){2,})`", text))
+    like = {name for name in named if re.findall(r"[A-Z][a-z]+", name)[-1] in ends}
+    assert like <= names | {*template.document["Resources"], *template.document["Parameters"]}
+
+
+def test_bench_has_measured_each_function_and_names_its_commit() -> None:
+    text = (ROOT / "bench" / "results.md").read_text(encoding="utf-8")
+    modules = {each.handler.removesuffix(".handler") for each in Template.load().functions}
+    assert set(re.findall(r"^\| `(\w+)` \| \d", text, re.MULTILINE)) == modules
+    assert re.search(r"^\d{4}-\d\d-\d\d, commit [0-9a-f]{10}, ", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", CODE, ids=lambda path: f"{path.relative_to(ROOT)}")
