@@ -14,7 +14,7 @@ import pytest
 from local.template import ROOT, Template
 from skein import errors
 from skein.models.common.prompt_sections import SECTIONS
-from skein.models.outbox.due import Retry
+from skein.models.common.retry import Retry
 from skein.models.runs import run, step
 from skein.models.runs.completion import AnswerFault
 from skein.services.delivery.policy import RETRY as DELIVERY_RETRY

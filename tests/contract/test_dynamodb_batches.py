@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.dynamodb.table import BATCH_TRIES, DynamoTable
+from skein.adapters.dynamodb.table import BATCH_RETRY, DynamoTable
 from skein.errors import Throttled
 from skein.models.common.storage import Key
 from skein.settings import Settings
@@ -48,4 +48,4 @@ def test_a_batch_that_is_never_read_whole_is_a_throttle(clock: FixedClock) -> No
     client = MiserlyClient(at_once=0)
     with pytest.raises(Throttled):
         over(client, clock).get_many([KEY])
-    assert len(client.sizes) == BATCH_TRIES
+    assert len(client.sizes) == BATCH_RETRY.max_tries

@@ -11,13 +11,10 @@ from botocore.exceptions import (
     EndpointConnectionError,
     ReadTimeoutError,
 )
-from tenacity import wait_exponential
 
 from skein.adapters.dynamodb.table import (
-    CONFLICT_TRIES,
-    FIRST_WAIT_SECONDS,
-    MAX_WAIT_SECONDS,
-    TRIES,
+    CALL_RETRY,
+    CONFLICT_RETRY,
     DynamoTable,
 )
 from skein.errors import (
@@ -106,6 +103,12 @@ class FailingClient:
         return call
 
 
+@pytest.fixture(autouse=True)
+def longest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every wait as long as it may be."""
+    monkeypatch.setattr("skein.models.common.retry.uniform", lambda _, longest: longest)
+
+
 @pytest.fixture
 def client() -> FailingClient:
     return FailingClient()
@@ -117,9 +120,7 @@ def table(client: FailingClient, clock: FixedClock) -> DynamoTable:
 
 
 def over(client: FailingClient, clock: FixedClock) -> DynamoTable:
-    """A table whose every wait is as long as it may be."""
-    longest = wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS)
-    return DynamoTable(checked("dynamodb", client), Settings().table_name, clock, backoff=longest)
+    return DynamoTable(checked("dynamodb", client), Settings().table_name, clock)
 
 
 CONFLICTS = [canceled("None", "TransactionConflict"), answer("TransactionInProgressException")]
@@ -129,10 +130,10 @@ CONFLICTS = [canceled("None", "TransactionConflict"), answer("TransactionInProgr
 def test_a_transaction_that_meets_another_is_tried_again(
     table: DynamoTable, client: FailingClient, clock: FixedClock, conflict: ClientError
 ) -> None:
-    client.before = [conflict] * (CONFLICT_TRIES - 1)
+    client.before = [conflict] * (CONFLICT_RETRY.max_tries - 1)
     table.transact([Put(KEY, {})])
-    assert len(client.requests) == CONFLICT_TRIES
-    assert len(clock.slept) == CONFLICT_TRIES - 1
+    assert len(client.requests) == CONFLICT_RETRY.max_tries
+    assert len(clock.slept) == CONFLICT_RETRY.max_tries - 1
     assert clock.slept == sorted(clock.slept)
     assert max(clock.slept) <= 0.5
     assert sum(clock.slept) < 10
@@ -144,7 +145,7 @@ def test_a_transaction_that_always_meets_another_is_given_up(
     client.before = [canceled("TransactionConflict")] * 99
     with pytest.raises(Contention):
         table.transact([Put(KEY, {})])
-    assert len(client.requests) == CONFLICT_TRIES
+    assert len(client.requests) == CONFLICT_RETRY.max_tries
 
 
 def test_a_transaction_that_may_still_happen_is_no_clear_failure(
@@ -153,19 +154,19 @@ def test_a_transaction_that_may_still_happen_is_no_clear_failure(
     client.before = [answer("TransactionInProgressException")] * 99
     with pytest.raises(Ambiguous):
         table.transact([Put(KEY, {})])
-    assert len(client.requests) == CONFLICT_TRIES
+    assert len(client.requests) == CONFLICT_RETRY.max_tries
 
 
 @pytest.mark.parametrize("write", WRITES)
 def test_a_single_write_that_meets_a_transaction_is_tried_again(
     table: DynamoTable, client: FailingClient, write: Write
 ) -> None:
-    client.before = [answer("TransactionConflictException")] * (CONFLICT_TRIES - 1)
+    client.before = [answer("TransactionConflictException")] * (CONFLICT_RETRY.max_tries - 1)
     table.write(write)
     client.before = [answer("TransactionConflictException")] * 99
     with pytest.raises(Contention):
         table.write(write)
-    assert len(client.requests) == 2 * CONFLICT_TRIES
+    assert len(client.requests) == 2 * CONFLICT_RETRY.max_tries
 
 
 def test_a_failed_condition_outweighs_a_conflict(table: DynamoTable, client: FailingClient) -> None:
@@ -190,12 +191,12 @@ def test_a_failed_condition_outweighs_a_conflict(table: DynamoTable, client: Fai
 def test_a_throttle_is_tried_again_and_then_named(
     table: DynamoTable, client: FailingClient, throttle: ClientError
 ) -> None:
-    client.before = [throttle] * (TRIES - 1)
+    client.before = [throttle] * (CALL_RETRY.max_tries - 1)
     table.transact([Put(KEY, {})])
-    client.before = [throttle] * TRIES
+    client.before = [throttle] * CALL_RETRY.max_tries
     with pytest.raises(Throttled):
         table.transact([Put(KEY, {})])
-    assert len(client.requests) == 2 * TRIES
+    assert len(client.requests) == 2 * CALL_RETRY.max_tries
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -213,12 +214,12 @@ def test_a_single_write_without_an_answer_is_never_repeated(
 def test_call_that_never_reached_the_table_is_retried(
     table: DynamoTable, client: FailingClient, error: Exception
 ) -> None:
-    client.before = [error] * (TRIES - 1)
+    client.before = [error] * (CALL_RETRY.max_tries - 1)
     table.write(Update(KEY, add={"n": 1}))
-    client.before = [error] * TRIES
+    client.before = [error] * CALL_RETRY.max_tries
     with pytest.raises(Unavailable):
         table.write(Update(KEY, add={"n": 1}))
-    assert len(client.requests) == 2 * TRIES
+    assert len(client.requests) == 2 * CALL_RETRY.max_tries
 
 
 @pytest.mark.parametrize(
@@ -227,9 +228,9 @@ def test_call_that_never_reached_the_table_is_retried(
 def test_a_read_without_an_answer_is_tried_again_and_then_unavailable(
     table: DynamoTable, client: FailingClient, error: Exception
 ) -> None:
-    client.before = [error] * (TRIES - 1)
+    client.before = [error] * (CALL_RETRY.max_tries - 1)
     assert table.get(KEY) is None
-    client.before = [error] * TRIES
+    client.before = [error] * CALL_RETRY.max_tries
     with pytest.raises(Unavailable):
         table.query(Query(KEY.pk))
 

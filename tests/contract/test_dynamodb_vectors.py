@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from skein.adapters.aws.clients import Aws
 from skein.adapters.dynamodb.table import dynamo_client
-from skein.adapters.dynamodb.vectors import RETRY_SECONDS, DynamoVectorIndex
+from skein.adapters.dynamodb.vectors import MISSING_INDEX, DynamoVectorIndex
 from skein.errors import NoVectorIndex, Throttled
 from skein.models.common.vector_search import DIMENSIONS, PASSAGE_ATTRIBUTES, VectorSearch
 from skein.settings import Settings
@@ -159,7 +159,7 @@ def test_search_without_a_usable_index_raises_and_logs_once(
         index.nearest(SEARCH)
     with pytest.raises(NoVectorIndex):
         index.nearest(SEARCH)  # without a call
-    clock.advance(RETRY_SECONDS)
+    clock.advance(MISSING_INDEX.wait(1).total_seconds())
     refuse(stub, code, message)
     with pytest.raises(NoVectorIndex):
         index.nearest(SEARCH)
@@ -175,7 +175,7 @@ def test_search_finds_an_index_that_became_ready(
     refuse(stub, "ValidationException", "Cannot search backfilling vector index: recall")
     with pytest.raises(NoVectorIndex):
         index.nearest(SEARCH)
-    clock.advance(RETRY_SECONDS)
+    clock.advance(MISSING_INDEX.wait(1).total_seconds())
     stub.add_response("search_vectors", found(result("a")), PLAIN_REQUEST)
     assert names(index.nearest(SEARCH)) == ["a"]
 

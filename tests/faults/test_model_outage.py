@@ -17,7 +17,7 @@ from skein.errors import (
     Unavailable,
     Unreachable,
 )
-from skein.models.outbox.due import Retry
+from skein.models.common.retry import Retry
 from skein.prompts import render
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY, Apologies
 from skein.services.runs import policy

@@ -33,8 +33,11 @@ SUBJECTS = re.compile(
 NOUNS = re.compile(r"errand|meeting|outreach|forgetting", re.IGNORECASE)
 # Closed typed lists, which may name subjects.
 LISTS = ("common/reason.py", "outbox/due.py", "outbox/jobs.py", "models/api/", "services/config/")
-# Waits by themselves; a `Retry` says with its waits when to give up.
-WAITS = re.compile(r"^(?:BACKOFF\w*|RETRY\w*|FIRST_PAUSE)\b.*= (?!Retry\()", re.MULTILINE)
+# Waits by themselves; a `Retry` says with its waits when to give up, and a header waits for nobody.
+WAITS = re.compile(
+    r"^(?:BACKOFF\w*|RETRY\w*|FIRST_PAUSE|(?:FIRST|MAX)_WAIT_SECONDS)\b.*= (?!Retry\(|\{)",
+    re.MULTILINE,
+)
 UNTYPED = re.compile(r"model_copy\(\s*update=")
 RAW = re.compile(r"\.from_item\b")
 FENCED = re.compile(r"Is\(\s*\"fence\"")

@@ -25,6 +25,7 @@ from skein.models.chats.membership import member_relation, related_chat
 from skein.models.common.address import Address, phone_address
 from skein.models.common.base import MemberRef
 from skein.models.common.free_fields import Profile
+from skein.models.common.retry import Retry, minutes
 from skein.models.common.storage import (
     MAX_TRANSACTION_ITEMS,
     Delete,
@@ -54,7 +55,7 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.settings import Settings
 
 LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user has ended by then
-RETRY = timedelta(minutes=1)
+RETRY = Retry(minutes(1))
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ class PhoneLinks:
         try:
             self._move_rest(merge)
         except Conflict:
-            due = due_pointer("merge", merge.key, now + RETRY)
+            due = due_pointer("merge", merge.key, now + RETRY.wait(1))
             self.table.write(Update(merge.key, set=due, condition=as_read))
             return
         last_look = merge.created_at + LATE_WRITERS

@@ -15,9 +15,10 @@ from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
 from skein.events.models.lanes import EndpointLanes
 from skein.models.common.base import rfc3339
 from skein.models.common.http import HttpRequest
+from skein.models.common.retry import Retry, minutes
 from skein.models.common.storage import Delete, Is, Put, Query, Update, Write, all_of
 from skein.models.config.overrides import TenantSettings
-from skein.models.outbox.due import NOT_DUE, Retry, minutes
+from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import EventJob
 from skein.own_tools.signed_context import signature_headers
 from skein.ports import Clock, Metrics, OutboundHttp, Secrets, Table

@@ -18,9 +18,10 @@ from skein.models.chats.chat import MAX_DESCRIPTION, Message, epoch_raised
 from skein.models.chats.media import MAX_DESCRIPTION_TRIES, MediaFile
 from skein.models.common.base import rfc3339
 from skein.models.common.image_models import takes_images
+from skein.models.common.retry import Retry, minutes
 from skein.models.common.storage import Condition, Update
 from skein.models.config.overrides import TenantSettings
-from skein.models.outbox.due import Retry, due_pointer, minutes
+from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import MediaJob
 from skein.models.quotas.usage import Words
 from skein.models.runs.completion import (

@@ -23,7 +23,7 @@ from skein.errors import (
     Unavailable,
 )
 from skein.models.common.http import HttpAnswer, McpQuestion, McpReply
-from skein.models.outbox.due import Retry
+from skein.models.common.retry import Retry
 from skein.models.quotas.prices import DIGITS
 from skein.models.runs.step import CallUsage, ToolStatus
 from skein.own_tools.breakers import ToolBreakers

@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import ConditionFailed, Contention
-from skein.services.common.optimistic import MAX_LOCK_ATTEMPTS, known_first, optimistic
+from skein.services.common.optimistic import LOCK_RETRY, known_first, optimistic
 from tests.fakes.system import FixedClock
 from tests.support.builders import NOON
 
@@ -31,9 +31,9 @@ def test_optimistic_condition_always_fails_ends_in_contention() -> None:
         tries.append(None)
         refuse()
 
-    with pytest.raises(Contention, match=str(MAX_LOCK_ATTEMPTS)):
+    with pytest.raises(Contention, match=str(LOCK_RETRY.max_tries)):
         optimistic(FixedClock(NOON), attempt)
-    assert len(tries) == MAX_LOCK_ATTEMPTS
+    assert len(tries) == LOCK_RETRY.max_tries
 
 
 def test_known_first_nothing_known_reads_at_once() -> None:

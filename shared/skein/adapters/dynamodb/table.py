@@ -9,6 +9,7 @@ This module retries calls itself, because the SDK's retries have three faults:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -18,10 +19,7 @@ from tenacity import (
     Retrying,
     retry_if_exception,
     retry_if_result,
-    stop_after_attempt,
-    wait_random_exponential,
 )
-from tenacity.wait import wait_base
 
 from skein.adapters.aws.clients import Aws
 from skein.adapters.aws.errors import AWS_ERRORS, InProgress, meaning_of
@@ -36,9 +34,9 @@ from skein.adapters.aws.rules import (
     schema_of,
 )
 from skein.adapters.dynamodb.attributes import marshal, marshal_item, unmarshal_item
-from skein.adapters.dynamodb.expiry import unexpired
 from skein.adapters.dynamodb.expressions import Expression, Request, request_for, spelled_key
 from skein.errors import Ambiguous, Contention, Throttled, Transient, Unavailable
+from skein.models.common.retry import Retry, doubling
 from skein.models.common.storage import (
     Check,
     Delete,
@@ -49,6 +47,7 @@ from skein.models.common.storage import (
     Query,
     Update,
     Write,
+    unexpired,
 )
 from skein.ports import Clock
 
@@ -58,11 +57,10 @@ if TYPE_CHECKING:
 READ_SECONDS = 5
 CONNECTIONS = 25
 
-CONFLICT_TRIES = 20
-TRIES = 3
-BATCH_TRIES = 10
-FIRST_WAIT_SECONDS = 0.02
-MAX_WAIT_SECONDS = 0.5
+WAITS = (*doubling(timedelta(milliseconds=20), 4), timedelta(milliseconds=500))
+CALL_RETRY = Retry(WAITS, max_tries=3)
+CONFLICT_RETRY = Retry(WAITS, max_tries=20)  # with other transactions
+BATCH_RETRY = Retry(WAITS, max_tries=10)  # which DynamoDB reads only in part
 
 TRANSACTION_WORDS: dict[type[Write], str] = {
     Put: "Put",
@@ -71,7 +69,6 @@ TRANSACTION_WORDS: dict[type[Write], str] = {
     Check: "ConditionCheck",
 }
 
-BACKOFF = wait_random_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS)
 T = TypeVar("T")
 
 
@@ -90,13 +87,11 @@ class DynamoTable:
     Args:
         client: A client that never retries, such as one of `dynamo_client`.
         clock: The clock that waits between the attempts of a call.
-        backoff: Returns the wait before the next attempt.
     """
 
     client: "DynamoDBClient"
     table_name: str
     clock: Clock
-    backoff: wait_base = BACKOFF
 
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""
@@ -125,15 +120,15 @@ class DynamoTable:
             return bool(wanted)
 
         retrying = Retrying(
-            stop=stop_after_attempt(BATCH_TRIES),
-            wait=self.backoff,
+            stop=lambda state: BATCH_RETRY.is_over(tries=state.attempt_number),
+            wait=lambda state: BATCH_RETRY.random_wait(state.attempt_number),
             retry=retry_if_result(bool),
             sleep=self.clock.sleep,
         )
         try:
             retrying(read_some)
         except RetryError:
-            left = f"{len(wanted)} items of a batch were not read in {BATCH_TRIES} tries"
+            left = f"{len(wanted)} items of a batch were not read in {BATCH_RETRY.max_tries} tries"
             raise Throttled(left) from None
         return found
 
@@ -246,7 +241,7 @@ class DynamoTable:
 
         retrying = Retrying(
             stop=_tried_enough,
-            wait=self.backoff,
+            wait=lambda state: CALL_RETRY.random_wait(state.attempt_number),
             retry=retry_if_exception(worth_another_try),
             sleep=self.clock.sleep,
             reraise=True,
@@ -263,4 +258,4 @@ class DynamoTable:
 def _tried_enough(state: RetryCallState) -> bool:
     error = state.outcome.exception() if state.outcome else None
     passing = isinstance(error, Contention | InProgress)
-    return state.attempt_number >= (CONFLICT_TRIES if passing else TRIES)
+    return (CONFLICT_RETRY if passing else CALL_RETRY).is_over(tries=state.attempt_number)

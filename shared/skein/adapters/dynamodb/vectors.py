@@ -8,24 +8,24 @@ import logging
 import math
 from typing import TYPE_CHECKING, Any
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity import Retrying, retry_if_exception_type
 
 from skein.adapters.aws.errors import AWS_ERRORS, meaning_of
 from skein.adapters.aws.rules import VECTORS, check_search
 from skein.adapters.dynamodb.attributes import marshal, unmarshal_item
-from skein.adapters.dynamodb.expiry import unexpired
 from skein.adapters.dynamodb.expressions import Expression, Request
-from skein.adapters.dynamodb.table import BACKOFF
+from skein.adapters.dynamodb.table import WAITS
 from skein.errors import NoVectorIndex, Throttled, Unavailable
-from skein.models.common.storage import Item
+from skein.models.common.retry import Retry, minutes
+from skein.models.common.storage import Item, unexpired
 from skein.models.common.vector_search import DISTANCE, PASSAGE_ATTRIBUTES, VectorSearch
 from skein.ports import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-TRIES = 2  # a prompt waits for the search, and does without it if necessary
-RETRY_SECONDS = 300.0  # after which a missing index is looked for again
+SEARCH_RETRY = Retry(WAITS, max_tries=2)  # a prompt waits, and does without the search if necessary
+MISSING_INDEX = Retry(minutes(5))  # for so long, no search looks for it
 # A region without vector indexes does not know the operation.
 MISSING = frozenset({"ResourceNotFoundException", "UnknownOperationException"})
 
@@ -60,8 +60,8 @@ class DynamoVectorIndex:
             raise NoVectorIndex("the table had no usable vector index minutes ago")
         request = self._request(search)
         retrying = Retrying(
-            stop=stop_after_attempt(TRIES),
-            wait=BACKOFF,
+            stop=lambda state: SEARCH_RETRY.is_over(tries=state.attempt_number),
+            wait=lambda state: SEARCH_RETRY.random_wait(state.attempt_number),
             retry=retry_if_exception_type((Throttled, Unavailable)),
             sleep=self._clock.sleep,
             reraise=True,
@@ -114,7 +114,7 @@ class DynamoVectorIndex:
         }
 
     def _no_index(self, reason: str) -> NoVectorIndex:
-        self._missing_until = self._now() + RETRY_SECONDS
+        self._missing_until = self._now() + MISSING_INDEX.wait(1).total_seconds()
         if not self._logged:
             self._logged = True
             logger.warning("no vector index, so recall searches by words only: %s", reason)

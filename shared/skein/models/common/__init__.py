@@ -16,6 +16,7 @@ __all__ = [
     "prompt_sections",
     "quiet_hours",
     "reason",
+    "retry",
     "storage",
     "time_zone",
     "vector_search",

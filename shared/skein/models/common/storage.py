@@ -5,7 +5,7 @@ transactions of at most 100 items, and ordered queries of one partition. Every `
 `skein.ports`) supports all of them, and `tests/contract` checks that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Self
@@ -147,6 +147,11 @@ def has_expired(item: Item, now: datetime) -> bool:
     """Tell whether an item has expired by its attribute `expires_at`."""
     expires_at = item.get("expires_at")
     return expires_at is not None and bool(expires_at <= now.timestamp())
+
+
+def unexpired(items: Iterable[Item], now: datetime) -> list[Item]:
+    """Return the items that have not expired; DynamoDB deletes expired items within two days."""
+    return [item for item in items if not has_expired(item, now)]
 
 
 def at_version(version: int) -> Condition:

@@ -1,13 +1,11 @@
-"""When work is due, who has it, and when it is tried again: due pointers, leases and retries.
+"""When work is due and who has it: due pointers and leases.
 
 The due index (gsi2) finds an item by its due pointer; an item has at most one. The index only
 points to items: a reader of the index must read the item itself to decide. The index is sharded to
 spread its load over partitions.
 """
 
-import sys
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
@@ -115,50 +113,3 @@ def fence_is(fence: int | None) -> Is:
         fence: The fencing token as it was read; None if the item has none.
     """
     return Is("fence", fence)
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """A policy for retries, as Temporal's `RetryPolicy`; without limits, the work never ends.
-
-    Attributes:
-        waits: The waits after the first try, the second and so on; the last one repeats.
-        max_tries: How many tries there are.
-        give_up: For how long the work is tried.
-    """
-
-    waits: tuple[timedelta, ...]
-    max_tries: int = sys.maxsize
-    give_up: timedelta = timedelta.max
-
-    def wait(self, tries: int) -> timedelta:
-        """Return the wait after a failed try.
-
-        Args:
-            tries: How many tries have failed, at least 1.
-        """
-        return self.waits[min(tries, len(self.waits)) - 1]
-
-    def is_over(self, *, tries: int = 0, waited: timedelta = timedelta()) -> bool:
-        """Tell whether to give up.
-
-        Args:
-            tries: How many tries have failed.
-            waited: For how long the work was tried.
-        """
-        return tries >= self.max_tries or waited >= self.give_up
-
-
-def minutes(*waits: int) -> tuple[timedelta, ...]:
-    """Return waits in minutes."""
-    return tuple(timedelta(minutes=wait) for wait in waits)
-
-
-def doubling(first: timedelta, times: int) -> tuple[timedelta, ...]:
-    """Return waits, each twice as long as the one before.
-
-    Args:
-        first: The first wait.
-        times: How often it doubles.
-    """
-    return tuple(first * 2**each for each in range(times + 1))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary, SummaryState
-from skein.models.outbox.due import Retry, doubling
+from skein.models.common.retry import Retry, doubling
 from skein.models.outbox.jobs import SummaryJob
 from skein.services.chat_state.sessions import first_to_summarize, reset_in
 from skein.services.chat_state.snapshot import ChatSnapshot

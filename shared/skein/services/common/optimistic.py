@@ -6,24 +6,18 @@ that holds a run's lease writes for its tools.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import ValidationError
-from tenacity import (
-    RetryError,
-    Retrying,
-    retry_if_exception_type,
-    stop_after_attempt,
-    wait_random_exponential,
-)
+from tenacity import RetryError, Retrying, retry_if_exception_type
 
 from skein.errors import Ambiguous, ConditionFailed, Contention, LostLease, Unprocessable
+from skein.models.common.retry import Retry, doubling
 from skein.models.common.storage import Check, Is, Key, Update, Write
 from skein.ports import Clock, Table
 
-MAX_LOCK_ATTEMPTS = 20
-FIRST_WAIT_SECONDS = 0.02
-MAX_WAIT_SECONDS = 1.0
+LOCK_RETRY = Retry((*doubling(timedelta(milliseconds=20), 5), timedelta(seconds=1)), max_tries=20)
 
 Reading = TypeVar("Reading")
 Result = TypeVar("Result")
@@ -73,14 +67,14 @@ def optimistic(
         retry=retry_if_exception_type(
             (ConditionFailed, Ambiguous) if finds_own_write else ConditionFailed
         ),
-        stop=stop_after_attempt(MAX_LOCK_ATTEMPTS),
-        wait=wait_random_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS),
+        stop=lambda state: LOCK_RETRY.is_over(tries=state.attempt_number),
+        wait=lambda state: LOCK_RETRY.random_wait(state.attempt_number),
         sleep=clock.sleep,
     )
     try:
         return retrying(attempt)
     except RetryError as error:
-        raise Contention(f"an optimistic lock failed {MAX_LOCK_ATTEMPTS} times") from error
+        raise Contention(f"an optimistic lock failed {LOCK_RETRY.max_tries} times") from error
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:

@@ -13,8 +13,8 @@ of them fit together:
 
 from datetime import datetime, timedelta
 
+from skein.models.common.retry import Retry, minutes
 from skein.models.delivery.delivery import Delivery, DeliveryPart
-from skein.models.outbox.due import Retry, minutes
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 

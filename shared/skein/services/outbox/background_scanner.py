@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from skein.models.common.base import stable_hash
+from skein.models.common.retry import Retry, minutes
 from skein.models.common.storage import Item
-from skein.models.outbox.due import DueKind, Retry, minutes
+from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import ConsolidationJob, Job, ReflectionJob
 from skein.ports import Table
 from skein.services.config.pauses import PauseReader

@@ -14,11 +14,11 @@ from itertools import product
 from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, SkeinError
+from skein.models.common.retry import Retry
 from skein.models.common.storage import Item, Key, Page, Query, Update
 from skein.models.outbox.due import (
     DUE_SHARDS,
     DueKind,
-    Retry,
     due_before,
     due_partition,
     due_pointer,

@@ -17,8 +17,9 @@ from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.chats.person_choices import PersonChoices
+from skein.models.common.retry import Retry, minutes
 from skein.models.common.storage import Item, key_kind
-from skein.models.outbox.due import DueKind, Retry, due_time, minutes
+from skein.models.outbox.due import DueKind, due_time
 from skein.models.outbox.jobs import (
     ConsentJob,
     DeliveryJob,

@@ -14,7 +14,7 @@ than a number and have a module of their own:
 
 from datetime import datetime, timedelta
 
-from skein.models.outbox.due import Retry, doubling
+from skein.models.common.retry import Retry, doubling
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.models.runs.run import Run
 from skein.settings import Settings
@@ -29,9 +29,9 @@ WAIT_SECONDS = 300  # for a reply to a question, unless the run says until when 
 MAX_WAIT = timedelta(days=7)
 
 # When a run is tried again.
-FIRST_WAIT = timedelta(seconds=10)
-ATTEMPTS = Retry(doubling(FIRST_WAIT, 2), max_tries=3)
-DEFERRALS = Retry(doubling(FIRST_WAIT, 7), give_up=timedelta(hours=6))  # while its model is down
+ATTEMPTS = Retry(doubling(timedelta(seconds=10), 2), max_tries=3)
+# While its model is down.
+DEFERRALS = Retry(doubling(timedelta(seconds=10), 7), give_up=timedelta(hours=6))
 
 # What one invocation may still begin.
 RUN_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before

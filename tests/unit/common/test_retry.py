@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from skein.models.outbox.due import Retry, doubling, minutes
+from skein.models.common.retry import Retry, doubling, minutes
 
 HOUR = timedelta(hours=1)
 
@@ -29,3 +29,11 @@ def test_retry_is_over_at_either_limit(tries: int, waited: timedelta, over: bool
 
 def test_retry_without_limits_is_never_over() -> None:
     assert not Retry(minutes(1)).is_over(tries=10**6, waited=timedelta(days=10**4))
+
+
+def test_random_wait_is_at_most_the_wait() -> None:
+    retry = Retry(minutes(1, 5))
+    waits = [retry.random_wait(tries) for tries in (1, 2) for _ in range(50)]
+    assert max(waits[:50]) <= 60
+    assert 60 < max(waits) <= 300
+    assert len(set(waits)) > 1
