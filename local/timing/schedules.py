@@ -22,7 +22,8 @@ from local.template import Function, Schedule
 from local.timing.due_index import DueIndex, DuePart
 from skein.models.outbox.due import DUE_SHARDS, DueKind
 from skein.ports import Clock
-from skein.services.outbox.tick import BACKGROUND_KINDS, JOBS
+from skein.services.outbox.tick import BACKGROUND_KINDS
+from skein.services.outbox.tick import KINDS as TICK_KINDS
 
 POLL_SECONDS = 0.5
 UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
@@ -30,7 +31,7 @@ UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": time
 # The kinds of due items that a function with a schedule looks for. A function that is not listed is
 # fired at each of its times.
 KINDS: Mapping[str, tuple[DueKind, ...]] = {
-    "Tick": (*JOBS, "plan", "merge", "pause", *BACKGROUND_KINDS),
+    "Tick": (*TICK_KINDS, "plan", "merge", "pause", *BACKGROUND_KINDS),
     "BackgroundFinder": ("consolidation", "fading"),
 }
 

@@ -43,10 +43,11 @@ class Extensions(Protocol):
         """
         ...
 
-    def due_effect(self, kind: str) -> type[Any] | None:
-        """Return the class of an item that is due because of an answer.
+    def due_item(self, due: str, kind: str) -> type[Any] | None:
+        """Return the class of a due item.
 
         Args:
+            due: The kind of its due pointer.
             kind: The kind of item that its sort key names.
 
         Returns:

@@ -280,14 +280,14 @@ class Knowledge:
 
     def _brought_back(self, message: Message) -> bool:
         """Whether a message has exactly the words with which a person answered an errand."""
-        keys = self._world.table.all_keys() if message.errand_id is not None else ()
+        keys = self._world.table.all_keys() if message.report_of is not None else ()
         items = (self._world.table.get(key) for key in keys if key.sk.startswith(Errand.PREFIX))
         errands = [Errand.from_item(item) for item in items if item is not None]
         readers = self.readers(message.chat_id)
         for errand in errands:
             shown = errand.readers.reader_ids
             exact = message.text == f'{errand.asked.name}: "{errand.answer}"'
-            if errand.id == message.errand_id and exact:
+            if errand.id == message.report_of and exact:
                 if shown is not None and not {*readers} <= {*shown}:
                     return False
                 everybody = [person.id for person in PEOPLE] if readers == EVERYBODY else []

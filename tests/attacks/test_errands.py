@@ -32,7 +32,7 @@ def test_known_story_of_errands_tells_outsiders_nothing(name: str) -> None:
 def test_group_of_the_story_learns_a_time() -> None:
     stage = Stage(words=words())
     stage.play(ERRANDS["time_that_suits_all"])
-    proposal, end = (each.text for each in stage.messages(PAIR.id) if each.errand_id)
+    proposal, end = (each.text for each in stage.messages(PAIR.id) if each.report_of)
     assert proposal.startswith("Proposal for ")
     assert end.endswith("Everybody has confirmed.")
     assert [len(stage.messages(chat.id)) for chat in (ALICES, BOBS_PHONE)] == [4, 4]

@@ -56,7 +56,7 @@ class Sending(SmsLine):
         self.live()
 
     def check_told(self) -> None:
-        told = [message.text for message in self.messages(HOME) if message.errand_id is not None]
+        told = [message.text for message in self.messages(HOME) if message.report_of is not None]
         assert told == ['Sarah: "Thursday"' if self.answers else "Sarah: no answer"]
         assert len(self.sms.bodies) == 1
         assert self.at_rest

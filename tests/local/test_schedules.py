@@ -17,7 +17,8 @@ from local.timing.schedules import KINDS, Schedules, parse
 from skein.models.common.storage import Key, Put
 from skein.models.outbox.due import DueKind, due_partition, due_pointer
 from skein.services.outbox.pause_scanner import HELD_BACK
-from skein.services.outbox.tick import BACKGROUND_KINDS, JOBS
+from skein.services.outbox.tick import BACKGROUND_KINDS
+from skein.services.outbox.tick import KINDS as TICK_KINDS
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import World
@@ -133,7 +134,7 @@ def test_error_of_a_function_is_logged_with_its_stack_and_other_rules_fire(
 
 
 def test_kinds_of_functions_are_those_that_they_look_for() -> None:
-    assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_KINDS, "pause", *World().app.firing}
+    assert set(KINDS["Tick"]) == {*TICK_KINDS, *BACKGROUND_KINDS, "pause", *World().app.firing}
     assert KINDS["BackgroundFinder"] == background_finder.KINDS
     held_back = set(HELD_BACK)  # looked for only after the end of a pause
     assert {kind for kinds in KINDS.values() for kind in kinds} == {*get_args(DueKind)} - held_back

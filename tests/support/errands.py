@@ -96,7 +96,7 @@ class Errands(World):
 
     def told(self, chat_id: str = HOME) -> list[str]:
         """What the home chat was told by errands."""
-        return [each.text for each in self.messages(chat_id) if each.errand_id is not None]
+        return [each.text for each in self.messages(chat_id) if each.report_of is not None]
 
     def chat_of(self, user_id: str = SARAH.id) -> str:
         """The direct chat of a person with the agent."""

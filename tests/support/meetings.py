@@ -237,7 +237,7 @@ class MeetingStory(SmsLine):
     @property
     def told(self) -> list[str]:
         """What the group was told."""
-        return [each.text for each in self.messages(GROUP) if each.errand_id is not None]
+        return [each.text for each in self.messages(GROUP) if each.report_of is not None]
 
     @property
     def right(self) -> bool:

@@ -6,7 +6,7 @@ chats and items move soon after.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -16,14 +16,14 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skein.account_linking.chats import replace_member
-from skein.account_linking.errands import move_errands
 from skein.account_linking.owned_items import move_owned, rename_owned
+from skein.errands.merging import move_errands
 from skein.errors import Conflict, NotFound, SkeinError
 from skein.live.devices import Devices
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.common.address import Address, phone_address
-from skein.models.common.base import MemberRef
+from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.free_fields import Profile
 from skein.models.common.retry import Retry, minutes
 from skein.models.common.storage import (
@@ -56,6 +56,10 @@ from skein.settings import Settings
 
 LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user has ended by then
 RETRY = Retry(minutes(1))
+
+Move = Callable[[Table, str, str, NamedMember, datetime], None]
+"""Moves what a subject keeps of the former user, given by id, to the user (idempotent)."""
+MOVES: tuple[Move, ...] = (move_errands,)
 
 logger = logging.getLogger(__name__)
 
@@ -269,7 +273,8 @@ class PhoneLinks:
                 busy.append(conflict)
         self.devices.move(merge.tenant, merge.id, merge.into)
         now, people = self.clock.now(), (merge.id, user.as_member)
-        optimistic(self.clock, partial(move_errands, self.table, merge.tenant, *people, now))
+        for move in MOVES:
+            optimistic(self.clock, partial(move, self.table, merge.tenant, *people, now))
         self._move_owned(merge, user)
         if busy:
             raise busy[0]

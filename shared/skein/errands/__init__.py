@@ -9,6 +9,7 @@ __all__ = [
     "erasing",
     "errand_work",
     "meeting_work",
+    "merging",
     "models",
     "sections",
     "tools",

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from skein.errands.models.errand import Errand, ErrandData, OrderData
 from skein.errands.models.meeting import Meeting, wake
 from skein.errors import Conflict
 from skein.models.chats.chat import Message
-from skein.models.chats.choice import YES
+from skein.models.chats.choice import YES, Choice
+from skein.models.common.storage import Write
 from skein.ports import Table
 from skein.services.chat_state.person_choices import rate_limited
 from skein.services.chats.post_message import NewMessage
@@ -62,6 +63,19 @@ class ErrandEffect(AnswerEffect):
         changes = {"answer": given.text, "answered_at": at}
         answered, write = revise(stored, changes, also=stored.due(at + OUTBOX_GRACE))
         return Consequence([write], [answered.job])
+
+    def on_refusal(
+        self, choice: Choice, tenant: str, *, now: datetime, over: bool
+    ) -> Sequence[Write] | None:
+        """Count the notice of a person of a meeting, who gets few texts about it."""
+        ref = ErrandData.from_item(choice.data).errand
+        item = self.table.get(ref.key(tenant)) if ref.times else None
+        if item is None:
+            return ()
+        errand = Errand.from_item(item)
+        if not errand.may_tell(now, over=over):
+            return None
+        return [revise(errand, errand.texted())[1]]
 
 
 class OrderEffect(AnswerEffect):

@@ -264,7 +264,7 @@ class ErrandWorker:
             depth=1,
             authors=Authors.in_digests(asked) if asked else NO_AUTHORS,
             traced_to=errand.asked_by.id,
-            errand_id=errand.id,
+            report_of=errand.id,
         )
         try:
             self.chats.post_message(new, extra_writes=recorded)

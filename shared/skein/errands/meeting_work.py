@@ -218,7 +218,7 @@ class MeetingWorker:
             depth=1,
             authors=Authors.in_digests([meeting.asked_by.id]).joined(meeting.authors),
             traced_to=meeting.asked_by.id,
-            errand_id=meeting.id,
+            report_of=meeting.id,
         )
         try:
             self.chats.post_message(new, extra_writes=recorded)

@@ -23,6 +23,7 @@ class Errands(SectionItems):
 
     errands: tuple[OpenErrand, ...] = ()
     owned = (OpenErrand.PREFIX,)
+    optional = True
 
     @classmethod
     def found(cls, read: SectionReads) -> "Errands":

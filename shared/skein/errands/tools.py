@@ -58,7 +58,7 @@ def ask_someone(
     return result_of(call, ordered, ", ".join(one.name for one in asked))
 
 
-@tool(effect="send")
+@tool(effect="send", groups_only=True)
 def find_time(
     call: ToolContext,
     topic: Annotated[str, Field(min_length=1, max_length=100), LINE],

@@ -1,8 +1,11 @@
 """List errands: those that a person has ordered, and all of a tenant for operators."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from skein.errands.models.errand import Errand, ErrandLink, errands_relation
+from skein.models.common.storage import Item
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.services.common.pagination import (
@@ -60,3 +63,18 @@ class ErrandViews:
             cursor=cursor,
             newest_first=True,
         )
+
+
+def exported_errand(table: Table, link: Item, now: datetime) -> tuple[str, dict[str, Any]] | None:
+    """Return the agent and the content of an errand, as its person may see it; None if unseen.
+
+    Args:
+        link: The item that leads from the person to the errand.
+    """
+    leads = ErrandLink.from_item(link)
+    stored = table.get(leads.errand.key(leads.tenant))
+    if stored is None:
+        return None
+    errand = Errand.from_item(stored)
+    shown = errand.shown_to(leads.role, now)
+    return (errand.agent_id, shown) if shown is not None else None

@@ -1,10 +1,12 @@
 """The events that follow from changes of the table."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skein.events.models.endpoint import EventType
 from skein.events.models.event import Event, event_id, event_number
+from skein.events.queuing import EventQueue
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
 from skein.models.chats.desk_stay import DeskStay
@@ -13,6 +15,7 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.changes import ItemChange
+from skein.models.outbox.jobs import Job
 from skein.models.runs.run import ENDED, Run
 from skein.models.runs.step import Step
 from skein.own_tools.models.approval import ToolApproval
@@ -36,6 +39,24 @@ class _EventParts(NamedTuple):
     lane: str
     data: Mapping[str, Any]
     words_of: Key | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEvents:
+    """The service that queues the events of changes."""
+
+    events: EventQueue
+
+    def queue(self, change: ItemChange) -> Iterator[Job]:
+        """Queue the events that follow from a change, and yield the jobs that send them.
+
+        Raises:
+            LookupError, TypeError, ValueError: The item has another shape than the models.
+            Transient: The table failed. Later changes must wait for this one.
+        """
+        tenant = tenant_of(change)
+        if tenant is not None:
+            yield from self.events.queue(tenant, events_of(change))
 
 
 def tenant_of(change: ItemChange) -> str | None:

@@ -12,11 +12,11 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from skein.errors import Transient
-from skein.events.queuing import EventQueue
-from skein.feed.events import events_of, tenant_of
+from skein.feed.events import ChangeEvents
 from skein.live.changes import (
     merged_pushes,
     push_of_chat,
@@ -35,10 +35,12 @@ from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import Job, PushJob, QueueName, RecallJob
 from skein.models.runs.run import Run
 from skein.models.visibility.talk import SharingState
+from skein.ports import Services
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
+IN_ORDER = (ChangeEvents,)  # what queues parts of a change, to be sent in the order of changes
 NEAR_MESSAGES = 8  # between two ranges of messages that one job indexes
 # The attributes of a message that recall indexes.
 WORDS = ("text", "kind", "sender", "media", "files")
@@ -60,7 +62,7 @@ class Feed:
     """Sender of the jobs that follow from changes of the table."""
 
     dispatch: Dispatch
-    events: EventQueue
+    services: Services
     settings: Settings
 
     def forward(self, changes: Sequence[ItemChange]) -> frozenset[int]:
@@ -102,18 +104,16 @@ class Feed:
             failed.update(position for each in following for position in each.positions)
 
     def _queued(self, changes: Sequence[ItemChange], failed: set[int]) -> Iterator[_FollowingJob]:
-        """Queue the events of the changes in their order, and yield a job for each lane.
+        """Queue what is sent in the order of the changes, and yield a job for each lane.
 
         If one cannot be queued, all later ones wait with it, so that none overtakes it.
         """
         lanes: dict[Job, tuple[int, ...]] = defaultdict(tuple)
+        queues = [self.services.get(each) for each in IN_ORDER]
         for position, change in enumerate(changes):
             try:
-                tenant = tenant_of(change)
-                if tenant is None:
-                    continue
-                for queued in self.events.queue(tenant, events_of(change)):
-                    lanes[queued] += (position,)
+                for job in chain.from_iterable(each.queue(change) for each in queues):
+                    lanes[job] += (position,)
             except (LookupError, TypeError, ValueError) as error:
                 _warn_of(change, error)
                 failed.add(position)

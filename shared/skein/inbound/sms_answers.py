@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.channels.registry import channel_named
-from skein.errands.models.errand import Errand, ErrandData
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, Forbidden, NotFound
 from skein.models.chats.chat import Message
 from skein.models.common.address import Route
@@ -28,9 +27,9 @@ from skein.services.choices.codes import (
     could_answer,
     match_code,
 )
-from skein.services.choices.effect import GivenAnswer
+from skein.services.choices.effect import AnswerEffects, GivenAnswer
 from skein.services.choices.typed_answers import TypedAnswers, Unsure
-from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.optimistic import optimistic
 
 NOTICES = {
     Reason.WRONG_CODE: "notice_wrong_code",
@@ -50,6 +49,7 @@ class SmsAnswers:
     clock: Clock
     chats: Chats
     answering: Answering
+    effects: AnswerEffects
     typed: TypedAnswers
 
     def match(
@@ -190,7 +190,7 @@ class SmsAnswers:
     def explain(self, refusal: Refusal, message: Message, agent_id: str) -> None:
         """Post a notice that tells why the number of an SMS answers nothing (idempotent).
 
-        A person of a meeting gets the notice only if their other texts leave room for one.
+        The effect of the question may leave it out, or store more with it.
 
         Args:
             refusal: Why the number answers nothing.
@@ -215,32 +215,27 @@ class SmsAnswers:
             logger.info("notice skipped: the chat or its agent is gone", extra=extra)
 
     def _counted_post(self, notice: NewMessage, refusal: Refusal) -> None:
-        """Post a notice and, for the number of a meeting's question, count it.
+        """Post a notice with what the effect of the question stores for it, if it wants a notice.
 
         Raises:
-            ConditionFailed: Another writer has changed the errand; the caller retries.
+            ConditionFailed: Another writer has changed what the effect stores; the caller retries.
         """
-        errand = self._errand_for_times(notice.tenant, refusal)
-        if errand is None:
-            self.chats.post_message(notice)
+        writes = self._writes_of_effect(notice.tenant, refusal)
+        if writes is None:
+            extra = {"chat_id": refusal.chat_id, "seq": refusal.seq}
+            logger.info("notice left out", extra=extra)
             return
-        if not errand.may_tell(self.clock.now(), over=refusal.over):
-            logger.info("notice left out", extra={"errand_id": errand.id})
-            return
-        counted = revise(errand, errand.texted())[1]
         try:
-            self.chats.post_message(notice, extra_writes=lambda _: (counted,))
+            self.chats.post_message(notice, extra_writes=lambda _: writes)
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
 
-    def _errand_for_times(self, tenant: str, refusal: Refusal) -> Errand | None:
-        """Read the errand whose question for times, or for a yes to a time, has the number."""
+    def _writes_of_effect(self, tenant: str, refusal: Refusal) -> Sequence[Write] | None:
         if refusal.chat_id is None or refusal.seq is None:
-            return None
+            return ()
         item = self.table.get(Message.key_of(tenant, refusal.chat_id, refusal.seq))
         choice = Message.from_item(item).choice if item is not None else None
-        if choice is None or choice.purpose != "errand":
-            return None
-        errand = ErrandData.from_item(choice.data).errand
-        stored = self.table.get(errand.key(tenant)) if errand.times else None
-        return Errand.from_item(stored) if stored is not None else None
+        if choice is None:
+            return ()
+        effect = self.effects.of(choice.purpose, choice.data)
+        return effect.on_refusal(choice, tenant, now=self.clock.now(), over=refusal.over)

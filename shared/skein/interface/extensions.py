@@ -21,14 +21,17 @@ EFFECTS: Mapping[str, str] = {
 """The effect of an answer to a question (`skein/services/choices/effect.py`), by the purpose of the
 question. `consent/orders` is for a consent whose data has `orders`."""
 
-DUE_EFFECTS: Mapping[str, str] = {
-    "ERRAND": "skein.errands.models.errand.Errand",
-    "FORGETREQUEST": "skein.privacy.models.forgetting.ForgetRequest",
-    "FORGETTING": "skein.privacy.models.forgetting.Forgetting",
-    "MEETING": "skein.errands.models.meeting.Meeting",
+DUE_ITEMS: Mapping[str, str] = {
+    "choice/ERRAND": "skein.errands.models.errand.Errand",
+    "choice/FORGETREQUEST": "skein.privacy.models.forgetting.ForgetRequest",
+    "choice/FORGETTING": "skein.privacy.models.forgetting.Forgetting",
+    "choice/MEETING": "skein.errands.models.meeting.Meeting",
+    "event/META": "skein.events.models.event.EventLane",
+    "outreach/META": "skein.outreach.models.outreach.Outreach",
+    "outreach/PERSON": "skein.outreach.models.outreach.OutreachPerson",
 }
-"""The items with the due kind `choice` that follow from an answer, by the kind
-that their sort keys name. The tick sends the `job` of an item (`skein/services/outbox/tick.py`)."""
+"""The due items of subjects, by the kinds that their due pointers and their sort keys name. The
+tick sends the `job` of an item (`skein/services/outbox/tick.py`)."""
 
 
 class RegisteredExtensions:
@@ -48,13 +51,14 @@ class RegisteredExtensions:
         name = next((name for name in special if name in EFFECTS), purpose)
         return _imported(EFFECTS[name])
 
-    def due_effect(self, kind: str) -> type[Any] | None:
-        """Return the class of an item that is due because of an answer; None if it is the core's.
+    def due_item(self, due: str, kind: str) -> type[Any] | None:
+        """Return the class of a due item; None if it is the core's.
 
         Args:
+            due: The kind of its due pointer.
             kind: The kind of item that its sort key names.
         """
-        path = DUE_EFFECTS.get(kind)
+        path = DUE_ITEMS.get(f"{due}/{kind}")
         return _imported(path) if path is not None else None
 
 

@@ -130,7 +130,7 @@ class SectionReads:
         question of an errand and its answer; see `Insiders.of_readers`.
         """
         own = message.sender.ref == MemberRef(kind="agent", id=self.run.agent_id)
-        asked = message.choice is not None or message.errand_id is not None
+        asked = message.choice is not None or message.report_of is not None
         if own and asked and self.insiders.of_readers:
             return True
         return self.insiders.admit(message.words)
@@ -152,10 +152,15 @@ class SectionItems(ABC):
 
     Attributes:
         owned: The sort keys of the agent's items that `found` takes from `SectionReads.owned`.
+        in_chat: The attributes of the active chat without which, and without owned items, there are
+            no items. The reader asks nothing then.
+        optional: Whether there are no items without owned ones and those attributes.
     """
 
     __slots__ = ()
     owned: ClassVar[tuple[str, ...]] = ()
+    in_chat: ClassVar[tuple[str, ...]] = ()
+    optional: ClassVar[bool] = False
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:

@@ -48,13 +48,18 @@ class OfferedTool(Protocol):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool of an agent: a function, its name, its description, its effect and its arguments."""
+    """A tool of an agent: a function, its name, its description, its effect and its arguments.
+
+    Attributes:
+        groups_only: Whether it is offered in groups only.
+    """
 
     name: str
     description: str
     effect: ToolEffect
     arguments: type[BaseModel]
     function: Callable[..., str]
+    groups_only: bool = False
 
     @cached_property  # takes a millisecond, and each request to a model has the specs of all tools
     def spec(self) -> ToolSpec:
@@ -121,7 +126,7 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def tool(*, effect: ToolEffect) -> Callable[[Callable[..., str]], Tool]:
+def tool(*, effect: ToolEffect, groups_only: bool = False) -> Callable[[Callable[..., str]], Tool]:
     """Return a decorator that makes a tool of a function whose first parameter is `ToolContext`.
 
     The other parameters become the tool's arguments, with the descriptions of their `Annotated`
@@ -144,7 +149,7 @@ def tool(*, effect: ToolEffect) -> Callable[[Callable[..., str]], Tool]:
         name = function.__name__
         model = create_model(name, __base__=_Arguments, **fields)
         summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
-        return Tool(name, " ".join(summary.split()), effect, model, function)
+        return Tool(name, " ".join(summary.split()), effect, model, function, groups_only)
 
     return decorate
 

@@ -15,7 +15,7 @@ def outreach(given: SectionInput) -> Section | None:
     Only the chat itself holds it, so no prompt of another chat can show it.
     """
     chat, now = given.reading.chat, given.reading.now
-    known = chat.outreach if chat is not None else None
+    known = chat.contact_order if chat is not None else None
     if chat is None or known is None or now > known.at + SHOWN_FOR:
         return None
     reset_at = chat.session.reset_at if chat.session is not None else None

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from skein.channels.registry import channel_named
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotActive, NotFound
 from skein.models.chats.chat import Chat
-from skein.models.chats.outreach import ChatOutreach
+from skein.models.chats.contact_order import ContactOrder
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
@@ -241,22 +241,19 @@ class OutreachSender:
         A worker that dies afterwards leaves that record, and the next one writes.
         """
         chat = read_chat(self.table, contact.tenant, contact.chat_id)
-        if chat.outreach is not None and chat.outreach.id == outreach.id:
+        if chat.contact_order is not None and chat.contact_order.id == outreach.id:
             return chat
-        record = ChatOutreach(
+        record = ContactOrder(
             id=outreach.id,
             instruction=outreach.instruction,
             text=outreach.text,
             asker=outreach.asker,
             at=now,
         )
-        change = {"outreach": record, "version": chat.version + 1}
-        marked = chat.model_copy(update=change)
+        marked = chat.model_copy(update={"contact_order": record, "version": chat.version + 1})
         stored = marked.attributes()
-        as_read = Is("version", chat.version)
-        self.table.write(
-            Update(chat.key, set={name: stored[name] for name in change}, condition=as_read)
-        )
+        change = {name: stored[name] for name in ("outreach", "version")}
+        self.table.write(Update(chat.key, set=change, condition=Is("version", chat.version)))
         return marked
 
     def _busy_until(self, contact: Contact, now: datetime) -> datetime | None:

@@ -1,7 +1,8 @@
 """Look-up erasure: items that lead from an identifier to the person."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from skein.channels.registry import reached_by_address
 from skein.errands.erasing import errands_erased
@@ -31,6 +32,8 @@ from skein.services.common.pagination import items_under, read_items
 from skein.services.directory.name_index import name_words
 from skein.sharing.erasing import erase_from_sharing
 
+Ids = tuple[str, ...]
+
 OF_USER = (
     OPENED,
     Consent.PREFIX,
@@ -41,6 +44,14 @@ OF_USER = (
     UserToken.PREFIX,
     ErrandLink.PREFIX,
     DisclosureRecord.PREFIX,
+)
+# What subjects keep of a person, by one of the person's ids.
+ERASED_FIRST: tuple[Callable[[Table, str, str, Ids], Iterator[Write]], ...] = (errands_erased,)
+KEYS: tuple[Callable[[Table, str, str], Iterator[Key]], ...] = (outreach_to,)
+# And by all ids: what waits to be sent about certain chats, and changes of what stays.
+WAITING: tuple[Callable[[Table, str, Ids, Ids], int], ...] = (erase_events,)
+CHANGED: tuple[Callable[[Table, Clock, str, frozenset[str]], Iterator[str]], ...] = (
+    erase_from_sharing,
 )
 
 
@@ -73,7 +84,9 @@ class LookUpEraser:
             choices = PersonChoices.key_of(sweep.tenant, user_id)
             for key in self.table.get_many([merge, *allowances, choices]):
                 self._delete(sweep, Delete(key))
-            for write in errands_erased(self.table, sweep.tenant, user_id, sweep.subject.ids):
+            ids = sweep.subject.ids
+            linked = (each(self.table, sweep.tenant, user_id, ids) for each in ERASED_FIRST)
+            for write in chain.from_iterable(linked):
                 self._delete(sweep, write)
             for key in _items_of(self.table, sweep.tenant, user_id):
                 self._delete(sweep, Delete(key))
@@ -88,18 +101,19 @@ class LookUpEraser:
     def _erase_events(self, sweep: Sweep) -> None:
         """Delete what waits for services and names the person; a message's erasure has nobody."""
         ids, chats = sweep.subject.ids, tuple(sweep.chats)
-        erased = erase_events(self.table, sweep.tenant, ids, chats) if ids else 0
-        if erased:
-            sweep.unsaved.counts["events"] += erased
+        for erase in WAITING if ids else ():
+            if erased := erase(self.table, sweep.tenant, ids, chats):
+                sweep.unsaved.counts["events"] += erased
 
     def _erase_sharing(self, sweep: Sweep) -> Iterator[str]:
         """Remove sharing rules that name the person; a message's erasure has nobody."""
         people = frozenset(sweep.subject.ids)
         if not people:
             return
-        for changed in erase_from_sharing(self.table, self.clock, sweep.tenant, people):
-            sweep.unsaved.counts["sharing"] += 1
-            yield changed
+        for change in CHANGED:
+            for changed in change(self.table, self.clock, sweep.tenant, people):
+                sweep.unsaved.counts["sharing"] += 1
+                yield changed
 
     def _delete(self, sweep: Sweep, write: Write | None) -> None:
         if write is None:
@@ -113,7 +127,8 @@ class LookUpEraser:
 
 def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
     """Yield the keys of items that a person alone has: consents, codes, looks and outreach."""
-    yield from outreach_to(table, tenant, user_id)
+    for keys in KEYS:
+        yield from keys(table, tenant, user_id)
     for prefix in OF_USER:
         for item in items_under(table, User.key_of(tenant, user_id).pk, prefix):
             yield Key(item["pk"], item["sk"])

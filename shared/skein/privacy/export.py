@@ -4,15 +4,16 @@ The size of a page is limited to one API response. The number of items read for 
 limited, so a page can be short or even empty if most messages are other people's.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from skein.errands.models.errand import Errand, ErrandLink
+from skein.errands.models.errand import ErrandLink
+from skein.errands.views import exported_errand
 from skein.errors import NotFound
 from skein.live.models.device import Device, PersonDevices
 from skein.media.uploads import FileLink, MediaUploads
@@ -26,7 +27,7 @@ from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.address import Address
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Item, Key, key_kind
+from skein.models.common.storage import Item, Key, SortKeyPrefix, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import ChannelConsents
 from skein.models.directory.user import User
@@ -138,6 +139,14 @@ Thing = (
 )
 
 
+Exported = Callable[[Table, Item, datetime], tuple[str, dict[str, Any]] | None]
+"""Returns the agent and the content of what a person's link leads to; None if it is not shown."""
+LINKED: Mapping[SortKeyPrefix, tuple[str, Exported]] = {
+    ErrandLink.PREFIX: ("errand", exported_errand),
+}
+"""The links in a person's partition, each with the kind of item that it leads to."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exports:
     """Access to all data of a person."""
@@ -236,25 +245,21 @@ class Exports:
         behind = (at.key or "") if at.relation >= number else ""
         for position, user_id in enumerate((user.id, *user.former_ids)):
             pk = User.key_of(user.tenant, user_id).pk
-            kinds = (Consent.PREFIX, DisclosureRecord.PREFIX, ErrandLink.PREFIX)  # in table order
+            kinds = (Consent.PREFIX, DisclosureRecord.PREFIX, *LINKED)  # in table order
             for item in chain.from_iterable(items_under(self.table, pk, kind) for kind in kinds):
                 key = f"{position:04d} {item['sk']}"
                 if key > behind:
                     yield ExportCursor(relation=number, key=key), self._record(item)
 
     def _record(self, item: Item) -> Thing:
-        """Return a record, an errand as its person may see it; None for an errand unseen."""
+        """Return a record, or what a link leads to; None if the person may not see that."""
         if Consent.PREFIX.holds(item):
             return Consent.from_item(item)
         if DisclosureRecord.PREFIX.holds(item):
             return DisclosureRecord.from_item(item)
-        link = ErrandLink.from_item(item)
-        stored = self.table.get(link.errand.key(link.tenant))
-        if stored is None:
-            return None
-        errand = Errand.from_item(stored)
-        shown = errand.shown_to(link.role, self.clock.now())
-        return KeptItem(errand.agent_id, "errand", shown) if shown is not None else None
+        name, exported = next(found for prefix, found in LINKED.items() if prefix.holds(item))
+        shown = exported(self.table, item, self.clock.now())
+        return KeptItem(shown[0], name, shown[1]) if shown is not None else None
 
     def _of_relation(
         self, user: User, relation: str, at: ExportCursor

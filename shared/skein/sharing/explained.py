@@ -271,7 +271,7 @@ def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explana
     hidden = _hidden(chat, message, readers)
     audience = audience_of(chat, since_seq=message.seq)
     if hidden is None and may_show(audience, readers.audience):
-        agreed = message.via is not None or message.errand_id is not None
+        agreed = message.via is not None or message.report_of is not None
         present = AccessReason.CONSENT if agreed else AccessReason.PRESENCE
         return Explanation(may_see=True, decided_by=AccessReason.OPEN if audience.open else present)
     here = not readers.elsewhere(chat)

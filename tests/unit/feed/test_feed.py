@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from skein.bootstrap.ports import Ports
+from skein.bootstrap.wiring import App
 from skein.errors import Unavailable
-from skein.events.queuing import EventQueue
 from skein.feed.feed import HANDLERS, Feed
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
@@ -14,7 +15,6 @@ from skein.models.common.base import NamedMember
 from skein.models.common.storage import Item, Key
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import Job, RecallJob
-from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
@@ -73,10 +73,9 @@ def of_recall(queues: MemoryQueues) -> list[Job]:
 
 
 def feed_on(queues: MemoryQueues, **settings: bool) -> Feed:
-    dispatch = Dispatch(queues=queues, metrics=MemoryMetrics())
     clock = FixedClock(NOON)
-    events = EventQueue(table=MemoryTable(clock), clock=clock)
-    return Feed(dispatch=dispatch, events=events, settings=Settings.model_validate(settings))
+    ports = {"clock": clock, "table": MemoryTable(clock), "metrics": MemoryMetrics()}
+    return App(Ports(Settings.model_validate(settings), queues=queues, **ports)).get(Feed)
 
 
 def recall(first_seq: int, last_seq: int | None, **fields: Any) -> RecallJob:

@@ -6,8 +6,9 @@ import pytest
 
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.wiring import App
-from skein.interface.extensions import DUE_EFFECTS, EFFECTS, RegisteredExtensions
+from skein.interface.extensions import DUE_ITEMS, EFFECTS, RegisteredExtensions
 from skein.models.api.choices import ChoicePurpose
+from skein.models.common.storage import META, SortKeyPrefix
 from skein.services.choices.effect import AnswerEffect, AnswerEffects
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable
@@ -36,13 +37,14 @@ def test_api_names_the_purposes_that_have_an_effect() -> None:
     assert set(get_args(ChoicePurpose)) == {name.partition("/")[0] for name in EFFECTS}
 
 
-@pytest.mark.parametrize("kind", DUE_EFFECTS)
-def test_registered_due_effect_is_the_item_of_its_kind_and_has_a_job(kind: str) -> None:
-    found = RegisteredExtensions().due_effect(kind)
+@pytest.mark.parametrize("name", DUE_ITEMS)
+def test_registered_due_item_is_of_its_kind_and_has_a_job(name: str) -> None:
+    due, _, kind = name.partition("/")
+    found = RegisteredExtensions().due_item(due, kind)
     assert found is not None
-    assert found.PREFIX.kind == kind
+    assert kind in {META, getattr(found, "PREFIX", SortKeyPrefix("-#")).kind}
     assert isinstance(found.job, property)
 
 
-def test_due_item_of_the_core_has_no_due_effect() -> None:
-    assert RegisteredExtensions().due_effect("CONSENT") is None
+def test_due_item_of_the_core_is_not_registered() -> None:
+    assert RegisteredExtensions().due_item("choice", "CONSENT") is None

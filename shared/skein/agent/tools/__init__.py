@@ -18,9 +18,9 @@ from skein.agent.tools import send_message as messages
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run, get_my_runs, resume_run, stop_run
 from skein.agent.tools.send_message import send_message, variant
-from skein.agent.tools.sent_files import may_send_files
 from skein.desk import tools as desk
 from skein.errands import tools as errands
+from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool, Tool, without_continue
@@ -109,7 +109,6 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
     not offered if each other chat has readers who may not see this one, and no person to ask.
-    `find_time` is offered in groups alone, whose people it asks.
     `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
     is the way to say nothing. No tool shows `continue`, which instructions for text do not explain.
     A tool that needs an id is offered if the prompt shows such an id, or
@@ -119,17 +118,24 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
     return (*_built_in(reading), *own)
 
 
+def _may_send_files(reading: Reading) -> bool:
+    """Tell whether there may be files that an agent can send."""
+    names = {documents.list_documents.name, documents.read_document.name}
+    shown = not names.isdisjoint(reading.agent.enabled_tools)
+    return shown or any(message.media for message in reading.of(History).messages)
+
+
 def _built_in(reading: Reading) -> tuple[Tool, ...]:
     """Return the built-in tools that the model is offered."""
     group = reading.chat is not None and reading.chat.kind == "group"
     tools = [
         each
         for each in enabled(reading.agent.enabled_tools)
-        if _has_ids(each.name, reading) and (group or each.name != errands.find_time.name)
+        if _has_ids(each.name, reading) and (group or not each.groups_only)
     ]
     in_text = reading.chat is not None and speaks_in_text(reading)
     asks = bool(askable_elsewhere(reading))
-    files = may_send_files(reading)
+    files = _may_send_files(reading)
     if not in_text and not asks and not files:
         return tuple(tools)
     others = any(may_show(reading.destination, chat.readers) for chat in listed_elsewhere(reading))

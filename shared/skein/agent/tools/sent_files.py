@@ -3,23 +3,13 @@
 from collections.abc import Sequence
 
 from skein.errors import Failed, NotFound
-from skein.interface.history import History
-from skein.interface.reading import Reading
 from skein.interface.tool_context import ToolContext
 from skein.media.copies import NUMBERED, PREFIX, DocumentText, Original
 from skein.services.common.quoting import quoted
 from skein.workspace.documents import Documents
 from skein.workspace.tools.common import document_reach, file_of_chat
-from skein.workspace.tools.documents import list_documents, read_document
 
 NO_FILE = "nothing was sent: this chat has no file {}"
-
-
-def may_send_files(reading: Reading) -> bool:
-    """Tell whether there may be files that an agent can send."""
-    names = {list_documents.name, read_document.name}
-    documents = not names.isdisjoint(reading.agent.enabled_tools)
-    return documents or any(message.media for message in reading.of(History).messages)
 
 
 def originals_named(call: ToolContext, names: Sequence[str]) -> list[Original]:

@@ -10,6 +10,7 @@ from skein.events.models.endpoint import EventType
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.storage import META, Item, Key, SortKeyPrefix, Update
 from skein.models.outbox.due import LeasedItem, due_pointer
+from skein.models.outbox.jobs import EventJob
 
 PARKED_FOR = timedelta(days=30)
 LANE_KEPT = timedelta(days=30)
@@ -157,6 +158,11 @@ class EventLane(LeasedItem):
     def key(self) -> Key:
         """The key of this lane."""
         return self.key_of(self.tenant, self.endpoint_id, self.lane)
+
+    @property
+    def job(self) -> EventJob:
+        """The job that sends the events."""
+        return EventJob(tenant=self.tenant, endpoint_id=self.endpoint_id, lane=self.lane)
 
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer by which the tick finds this lane at `at`."""

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from skein.channels.registry import kind_named
 from skein.errors import Unprocessable
 from skein.models.chats.choice import IN_TALK, Choice, Invited
+from skein.models.chats.contact_order import ContactOrder
 from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
-from skein.models.chats.outreach import ChatOutreach
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 from skein.models.common.address import Address
@@ -177,12 +177,14 @@ class Chat(ChatFields, Stored):
             posted here.
         retention: How long messages and runs of this chat are kept; None means without limit.
         desk: The stay on the desk, where a person of the team takes the chat over; None for none.
-        outreach: The newest outreach in which the agent wrote to the person of this direct chat.
+        contact_order: The newest order by which the agent wrote to the person of this direct chat.
         briefing: What the team told the agents at the newest return; prompts show it while their
             history begins before it.
         sharing: For a direct chat, what others may be told of what its person says; None as long as
             no sharing rule covers the person.
     """
+
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     tenant: Tenant
     id: Identifier
@@ -214,8 +216,8 @@ class Chat(ChatFields, Stored):
     overrides: Overrides | None = None
     retention: Retention | None = None
     desk: Annotated[DeskState | None, Field(exclude_if=lambda desk: desk is None)] = None
-    outreach: Annotated[
-        ChatOutreach | None, Field(exclude_if=lambda outreach: outreach is None)
+    contact_order: Annotated[
+        ContactOrder | None, Field(alias="outreach", exclude_if=lambda order: order is None)
     ] = None
     briefing: Annotated[Briefing | None, Field(exclude_if=lambda briefing: briefing is None)] = None
     sharing: Annotated[SharingState | None, Field(exclude_if=lambda sharing: sharing is None)] = (
@@ -483,7 +485,7 @@ class Message(Stored):
         answers: For a person's answer to an agent's choice, that agent: only it is triggered.
         via: The choice by which the person, as sender, agreed to these words of an agent.
         template: The message template that the sender chose, where no text may be sent.
-        errand_id: The errand whose end the message tells; its words are never changed.
+        report_of: The work whose end the message tells; its words are never changed.
         introduction: What the first text to a person says before its own words.
         team: For a message of the team, the team's name, which an SMS names beside the sender.
         resets: Whether this is a person's reset, which is answered without the model.
@@ -504,6 +506,8 @@ class Message(Stored):
 
     PREFIX: ClassVar = SortKeyPrefix("MSG#")
 
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
     tenant: Tenant
     chat_id: Identifier
     id: Identifier
@@ -523,7 +527,9 @@ class Message(Stored):
     answers: Annotated[Identifier | None, Field(exclude_if=lambda agent: agent is None)] = None
     via: Annotated[Via | None, Field(exclude_if=lambda via: via is None)] = None
     template: Annotated[str | None, Field(exclude_if=lambda sid: sid is None)] = None
-    errand_id: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
+    report_of: Annotated[
+        Identifier | None, Field(alias="errand_id", exclude_if=lambda work_id: work_id is None)
+    ] = None
     introduction: Annotated[str | None, Field(exclude_if=lambda words: words is None)] = None
     team: Annotated[Name | None, Field(exclude_if=lambda team: team is None)] = None
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False

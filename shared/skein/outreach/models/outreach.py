@@ -20,6 +20,7 @@ from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Is, Item, Key, SortKeyPrefix, Update
 from skein.models.config.templates import TemplateOfText
 from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.jobs import OutreachJob
 
 OutreachStatus = Literal["active", "paused", "canceled"]
 StoredState = Literal["waiting", "written", "refused", "expired", "canceled"]
@@ -89,6 +90,11 @@ class Outreach(OutreachFields, Stored):
         return self.key_of(self.tenant, self.id)
 
     @property
+    def job(self) -> OutreachJob:
+        """The job that gives each person an item."""
+        return OutreachJob(tenant=self.tenant, outreach_id=self.id)
+
+    @property
     def while_active(self) -> ActiveItem:
         """The outreach as the item that must be active for its texts to be written."""
         return ActiveItem(**self.key._asdict())
@@ -145,6 +151,11 @@ class OutreachPerson(Stored):
     def key(self) -> Key:
         """The key of this person."""
         return self.key_of(self.tenant, self.outreach_id, self.user_id)
+
+    @property
+    def job(self) -> OutreachJob:
+        """The job that writes to the person."""
+        return OutreachJob(tenant=self.tenant, outreach_id=self.outreach_id, user_id=self.user_id)
 
     def to_item(self) -> Item:
         """Return the person as table attributes, due at `next_at`."""

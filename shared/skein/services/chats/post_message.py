@@ -98,7 +98,7 @@ class NewMessage(Value):
             that fits.
         via: The choice by which a person agreed to post an agent's words. Such a post leaves the
             person's route and SEEN watermark as they are.
-        errand_id: The errand whose end the message tells.
+        report_of: The work whose end the message tells.
         noticed_rules: See `Message`.
         sharing_stamp: What the run was told by sharing rules; None for nothing.
         while_active: The item that must be active for the message to be posted.
@@ -128,7 +128,7 @@ class NewMessage(Value):
     answers: Identifier | None = None
     template: str | None = None
     via: Via | None = None
-    errand_id: Identifier | None = None
+    report_of: Identifier | None = None
     noticed_rules: tuple[Identifier, ...] = ()
     sharing_stamp: SharingStamp | None = None
     while_active: ActiveItem | None = None
@@ -226,7 +226,7 @@ class Chats:
         snapshot = snapshot.replacing(_after(new, sender, now))
         message = _numbered(new, message_id, snapshot.chat, sender, now)
         message = message_in_session(readable(message, snapshot), snapshot.chat, self.settings)
-        if keeps_talk(snapshot.chat, message):
+        if snapshot.chat.sharing is not None and keeps_talk(snapshot.chat, message):
             message = message.model_copy(update={"keeps": True})
         commit, message = self._commit(new, message, snapshot, sender, now)
         earlier = self._transact(
@@ -342,7 +342,7 @@ class Chats:
         """Put the chat on the desk if the message has one of the tenant's words for that."""
         overrides = chat.overrides if chat.kind == "direct" else new.overrides
         words = tuple((overrides or {}).get(DESK_WORDS, ()))
-        if not asked_in_words(message, chat, words):
+        if not words or not asked_in_words(message, chat, words):
             return None
         return begun(chat, f"dsk_{self.ids.ulid()}", DeskRequest(reason_code="words"), now)
 
@@ -504,7 +504,7 @@ def _numbered(
         answers=new.answers,
         template=new.template,
         via=new.via,
-        errand_id=new.errand_id,
+        report_of=new.report_of,
         noticed_rules=new.noticed_rules,
         team=chat.holder.team if new.kind == "team" and chat.holder is not None else None,
         expires_at=kept_until(now, message_days(chat.retention)),

@@ -6,6 +6,7 @@ those of the core.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -132,6 +133,20 @@ class AnswerEffect:
             Conflict: The answer can have no effect any more; it is not recorded.
         """
         return Consequence()
+
+    def on_refusal(
+        self, choice: Choice, tenant: str, *, now: datetime, over: bool
+    ) -> Sequence[Write] | None:
+        """Return what to store with the notice that explains why an answer by SMS was refused.
+
+        Args:
+            choice: The choice that the SMS was to answer.
+            over: Whether the choice is over.
+
+        Returns:
+            The writes; None if the person gets no notice.
+        """
+        return ()
 
 
 def check_once(new: NewMessage, asked: Sequence[Message]) -> None:

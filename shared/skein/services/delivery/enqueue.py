@@ -113,7 +113,7 @@ def readable(message: Message, snapshot: ChatSnapshot) -> Message:
     if person is None or person.route is None:
         return message
     message = message.model_copy(update={"introduction": person.introduction})
-    if message.kind not in {"text", "team"} or message.errand_id is not None:
+    if message.kind not in {"text", "team"} or message.report_of is not None:
         return message
     text = channel_named(person.route.channel).shown(message.text)
     return message.model_copy(update={"text": text}) if len(text) <= MAX_TEXT else message

@@ -25,11 +25,9 @@ from skein.models.outbox.jobs import (
     DeliveryJob,
     DeskJob,
     ErasureJob,
-    EventJob,
     InvitationJob,
     Job,
     MediaJob,
-    OutreachJob,
     RunJob,
     UpkeepJob,
 )
@@ -62,24 +60,17 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "delivery": lambda item: DeliveryJob(
         tenant=item["tenant"], chat_id=item["chat_id"], delivery_id=item["id"]
     ),
-    "choice": _choice_job,
     "erasure": lambda item: ErasureJob(tenant=item["tenant"], erasure_id=item["id"]),
-    "event": lambda item: EventJob(
-        tenant=item["tenant"], endpoint_id=item["endpoint_id"], lane=item["lane"]
-    ),
     "desk": lambda item: DeskJob(  # a stay of a chat, or an approval, which may have no chat
         tenant=item["tenant"], chat_id=item.get("chat_id") or item["agent_id"], stay_id=item["id"]
     ),
     "media": lambda item: MediaJob(
         tenant=item["tenant"], chat_id=item["chat_id"], media_id=item["id"]
     ),
-    "outreach": lambda item: OutreachJob(
-        tenant=item["tenant"],
-        outreach_id=item.get("outreach_id", item.get("id")),
-        user_id=item.get("user_id"),
-    ),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }
+KINDS: tuple[DueKind, ...] = (*JOBS, "choice", "event", "outreach")
+"""The kinds whose jobs the tick sends; items that are not in `JOBS` may be of subjects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +88,7 @@ class Tick:
     background_scanner: BackgroundScanner
     pause_scanner: PauseScanner
     metrics: Metrics
-    extensions: Callable[[], Extensions]  # imported for the first answer that has a job
+    extensions: Callable[[], Extensions]  # imported for the first item that a subject may have
 
     def run(
         self,
@@ -122,7 +113,7 @@ class Tick:
         """
         sent, ages = 0, list[timedelta]()
         try:
-            kinds, handle = (*JOBS, *firing), partial(self._handle, firing, ages)
+            kinds, handle = (*KINDS, *firing), partial(self._handle, firing, ages)
             sent = self.due_scanner.run(kinds, handle, until=until)
             sent += self.pause_scanner.run(until=until)
             if sent:
@@ -163,9 +154,11 @@ class Tick:
             raise
 
     def _job(self, kind: DueKind, item: Item) -> Job:
-        """Return the job of an item; the items that answers make know their own."""
-        effect = self.extensions().due_effect(key_kind(item["sk"])) if kind == "choice" else None
-        job: Job = effect.from_item(item).job if effect is not None else JOBS[kind](item)
+        """Return the job of an item; the items of subjects know their own."""
+        if kind in JOBS:
+            return JOBS[kind](item)
+        subject = self.extensions().due_item(kind, key_kind(item["sk"]))
+        job: Job = subject.from_item(item).job if subject is not None else _choice_job(item)
         return job
 
 

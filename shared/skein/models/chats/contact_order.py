@@ -1,4 +1,4 @@
-"""The newest outreach of a direct chat, as its own prompts show it."""
+"""The newest order to write to the person of a direct chat, as its own prompts show it."""
 
 from typing import Annotated
 
@@ -7,8 +7,8 @@ from pydantic import Field
 from skein.models.common.base import Identifier, Instant, Value
 
 
-class ChatOutreach(Value):
-    """An outreach in which the agent wrote to the person of a direct chat.
+class ContactOrder(Value):
+    """An order of an operator by which the agent wrote to the person of a direct chat.
 
     Attributes:
         instruction: What an operator told the agent to write about; None if the text was given.
