@@ -44,8 +44,8 @@ from skein.recall.indexing import RecallIndexing
 from skein.recall.passage_commit import PassageCommits
 from skein.recall.passages import Passage, joined_parts, passages_of
 from skein.recall.search import Recall, RecallResult
-from skein.recall.words import stems_of
 from skein.services.common.quoting import quoted
+from skein.services.common.words import stems_of
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings

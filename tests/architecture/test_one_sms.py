@@ -1,5 +1,6 @@
-"""The page that follows one SMS through the code names modules that an SMS passes through."""
+"""One SMS enters only the modules that it uses, and those that the page about it names."""
 
+import os
 import re
 
 import pytest
@@ -10,6 +11,8 @@ from tools.reference.one_sms import Walk, walk
 PAGE = ROOT / "docs" / "explanation.md"
 ROW = re.compile(r"^\| (?:(\d+)\.|…) .* \| (`.*`) \|$", re.MULTILINE)
 NOT_PLAYED = {"9", "12", "13"}  # tool calls, the tick, and what happens later
+ENTERED = ROOT / "tests" / "golden" / "one_sms.txt"
+MOST_MOVES = 2_650  # calls from one module into another
 REPLACED = ("adapters/openai/", "adapters/twilio/sms.py")  # by ports in memory
 
 
@@ -40,3 +43,13 @@ def test_sms_begins_at_its_webhook_and_ends_with_its_delivery(one_sms: Walk) -> 
     names = ("sms_webhook", "run_worker", "sms_delivery")
     assert functions == [f"functions/{name}.py" for name in names]
     assert one_sms.moves > len(one_sms.modules)
+
+
+def test_sms_enters_no_further_module(one_sms: Walk) -> None:
+    """A feature that the agent and the chat do not have costs no module; see `NEEDS` in `order`."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        ENTERED.write_text("\n".join(sorted(one_sms.modules)) + "\n", encoding="utf-8")
+    known = set(ENTERED.read_text(encoding="utf-8").split())
+    added = {path: calls for path, calls in one_sms.modules.items() if path not in known}
+    assert not added, f"one SMS also enters these modules, with as many calls: {added}"
+    assert one_sms.moves <= MOST_MOVES

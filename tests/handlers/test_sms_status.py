@@ -11,7 +11,7 @@ import sms_status
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from skein.models.outbox.jobs import DeliveryJob
-from skein.services.delivery.reconcile import STATUS_PATH
+from skein.services.delivery.composing import STATUS_PATH
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.routes import sms_route
 from tests.support.template import deployed_template

@@ -25,6 +25,7 @@ from skein.models.runs.step import Step
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.sharing_rules import RULES_CHANGED
 from skein.own_tools.asking import Approvals
+from skein.own_tools.items import OwnToolItems
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
@@ -120,7 +121,8 @@ class TurnOpenings:
         reading = self.readings.read(turn, steps)
         turn.prefetched = {}
         activation.insiders = reading.insiders
-        self.sharing_notices.tell(activation.claim, reading.sharing)
+        if reading.sharing is not None and reading.sharing.unnoticed:
+            self.sharing_notices.tell(activation.claim, reading.sharing.unnoticed)
         fixed = fixed_answer(run, reading)
         opened = Opened(
             number=run.activation, reading=reading, steps=steps, fixed=fixed, prompt=NO_PROMPT
@@ -132,7 +134,8 @@ class TurnOpenings:
             opened.prompt = recorded_prompt(steps) or self.prompt_builder.build(
                 run, reading, [tool.spec for tool in opened.tools]
             )
-            opened.agreed = None if steps else self.approvals.agreed_step(run, reading)
+            if not steps and reading.of(OwnToolItems).tools:
+                opened.agreed = self.approvals.agreed_step(run, reading)
             activation.ended = bool(steps) and ended_in(steps[-1])
         turn.opened = opened
 

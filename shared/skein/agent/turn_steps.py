@@ -117,6 +117,11 @@ class ModelSteps:
             else cut_text(answer.text, MAX_ANSWER_TEXT)
         )
         shortened = not answer.tool_calls and len(answer.text) > MAX_ANSWER_TEXT
+        taken = {call.id for message in messages for call in message.tool_calls}
+        left = MAX_ANSWER_BYTES - len(text.encode())
+        calls = answer.tool_calls and recordable_calls(
+            answer.tool_calls, n=n, bytes_left=left, taken=taken
+        )
         return Step(
             tenant=activation.run.tenant,
             run_id=activation.run.id,
@@ -124,12 +129,7 @@ class ModelSteps:
             activation=activation.run.activation,
             model=answer.model,
             text=text,
-            tool_calls=recordable_calls(
-                answer.tool_calls,
-                n=n,
-                bytes_left=MAX_ANSWER_BYTES - len(text.encode()),
-                taken={call.id for message in messages for call in message.tool_calls},
-            ),
+            tool_calls=calls,
             fault=answer.fault or ("cut_off" if shortened else None),
             answered=reading.of(RecordedCalls).span,
             usage=answer.usage,
@@ -147,17 +147,18 @@ class ModelSteps:
         seconds: float,
     ) -> ModelRequest:
         effective = reading.config.effective
-        sent = self.pictures.sent(run.tenant, messages)
+        pictured = any(message.images for message in messages)
+        sent = self.pictures.sent(run.tenant, messages) if pictured else None
         limit = effective.reserved_response_tokens
         cut_off = any(step.fault == "cut_off" for step in earlier)
         return ModelRequest(
             model=reading.agent.model or self.settings.default_model,
-            messages=sent.messages,
+            messages=sent.messages if sent is not None else tuple(messages),
             tools=tuple(tool.spec for tool in tools),
             max_output_tokens=max(limit, min(2 * limit, LARGEST_LIMIT)) if cut_off else limit,
             reasons=any(step.usage.reasoning_tokens for step in earlier),
             timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
-            image_bytes=sent.image_bytes,
+            image_bytes=sent.image_bytes if sent is not None else {},
             image_detail=effective.image_detail,
         )
 
@@ -194,7 +195,8 @@ class ModelSteps:
             return recording(activation.claim, step, shown=None, marks=marks)
         run, chat, threads = activation.run, reading.chat, reading.of(Threads)
         thread, borrowed = threads.active, reading.of(BorrowedItems).context
-        seq = reading.of(History).shown_seq
+        seq, now = reading.of(History).shown_seq, self.clock.now()
+        told = entries_by_rule(reading, prompt)
         if "core_memories_over_budget" in prompt.marks:
             self.metrics.count("CoreMemoriesOverBudget")
         return recording(
@@ -212,13 +214,7 @@ class ModelSteps:
                     if thread and threads.here
                     else []
                 ),
-                *(
-                    disclosure_records(
-                        run, chat.id, entries_by_rule(reading, prompt), self.clock.now()
-                    )
-                    if chat
-                    else ()
-                ),
+                *(disclosure_records(run, chat.id, told, now) if chat and told else ()),
             ],
         )
 

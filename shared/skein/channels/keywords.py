@@ -16,6 +16,7 @@ STOP_WORDS = frozenset(
 )  # Twilio's own
 START_WORDS = frozenset({"start", "unstop"})
 HELP_WORDS = frozenset({"help", "info"})
+MORE = "more"
 YES = "yes"  # an opt-in only after a STOP; otherwise an ordinary answer
 
 _OPT_OUT_TYPES: dict[str, Keyword] = {"STOP": "stop", "START": "start", "HELP": "help"}
@@ -54,6 +55,11 @@ def keyword_in(
 def could_start(body: str) -> bool:
     """Tell whether an SMS is an opt-in if its person has opted out before."""
     return body.strip().lower() == YES
+
+
+def wants_rest(body: str) -> bool:
+    """Tell whether an SMS asks for the rest of a text that was cut."""
+    return body.strip(" \t\r\n.!?\"'").lower() == MORE
 
 
 def is_keyword(text: str) -> bool:

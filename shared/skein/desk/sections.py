@@ -21,6 +21,8 @@ class Briefings(SectionItems):
     """The briefing of the newest return of the active chat, if it may be shown."""
 
     briefing: Briefing | None = None
+    in_chat = ("briefing",)
+    optional = True
 
     @classmethod
     def found(cls, read: SectionReads) -> "Briefings":

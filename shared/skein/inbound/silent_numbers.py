@@ -14,7 +14,6 @@ from skein.channels.phone_numbers import is_american
 from skein.errors import SkeinError, Unavailable
 from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef
-from skein.models.config.overrides import Overrides
 from skein.models.directory.address_index import AddressOwner
 from skein.models.visibility.provenance import Authors
 from skein.ports import Clock, Sms, Table
@@ -60,17 +59,6 @@ class SilentNumbers:
         if reassigned:
             self.table.write(owner.lost())
         return reassigned
-
-    def unproven(self, owner: AddressOwner, overrides: Overrides, channel: str) -> int | None:
-        """Return the days of silence that make a number unproven; None if it is proven.
-
-        Args:
-            owner: The owner, as stored before the SMS.
-            overrides: The settings of the agent, the line and the tenant.
-            channel: The channel of the SMS.
-        """
-        days = self.settings.overridden(overrides).ask_after_silent_days
-        return owner.unproven_on(self.clock.now().date(), days, channel)
 
     def ask(self, sms: Message, owner: AddressOwner, agent_id: str, days: int) -> None:
         """Ask in the chat of an SMS whose number this is, unless the question is open.

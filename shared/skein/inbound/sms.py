@@ -281,8 +281,9 @@ class SmsReceiver:
                 yield from self.answers.count(kind)
             case RestRequest():
                 yield from self.rest.writes(kind, snapshot)
-        person = MemberRef(kind="user", id=direct.user_id)
-        yield from sent_files(sms.media, snapshot, person, self.clock.now())
+        if sms.media:
+            person = MemberRef(kind="user", id=direct.user_id)
+            yield from sent_files(sms.media, snapshot, person, self.clock.now())
 
     def _follow_up(
         self,
@@ -303,7 +304,8 @@ class SmsReceiver:
             case Refusal() if over is None:
                 self.answers.explain(kind, posted.message, line.agent_id)
         # Without regard to the kind: delivered again, the SMS may count as ordinary.
-        self.answers.typed.repeat(posted.message)
+        if posted.message.reason == Reason.TYPED_ANSWER:
+            self.answers.typed.repeat(posted.message)
         days = self._unproven(direct)
         if days and over is None and isinstance(kind, OrdinarySms):
             self.silent_numbers.ask(posted.message, direct.owner, line.agent_id, days)
@@ -366,7 +368,7 @@ class SmsReceiver:
         return self._received(line, route, sms).stored(self.clock.now())
 
     def _unproven(self, direct: DirectChat) -> int | None:
-        return self.silent_numbers.unproven(direct.owner, direct.overrides, direct.channel)
+        return self.kinds.unproven(direct.owner, direct.overrides, direct.channel)
 
     def _heard(self, direct: DirectChat, word: Keyword | None = None) -> Write:
         """Return the write of an SMS; START consents to texts, and STOP revokes the consent."""

@@ -7,22 +7,23 @@ stores nothing.
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from skein.channels.keywords import could_start
+from skein.channels.keywords import could_start, wants_rest
 from skein.channels.port import Keyword
 from skein.channels.registry import channel_named
 from skein.inbound.address_lookup import AddressLookup
-from skein.inbound.silent_numbers import SilentNumbers
 from skein.inbound.sms_answers import SmsAnswers
 from skein.models.chats.chat import Message
 from skein.models.common.address import Route
 from skein.models.common.base import MemberRef
+from skein.models.config.overrides import Overrides
 from skein.models.delivery.sms import InboundSms
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line
-from skein.ports import Table
+from skein.ports import Clock, Table
 from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.choices.codes import MatchedAnswer, Refusal
 from skein.services.choices.typed_answers import Unsure
-from skein.services.delivery.rest import RestOfTexts, RestRequest, wants_rest
+from skein.services.delivery.rest import RestOfTexts, RestRequest
 from skein.settings import Settings
 
 
@@ -63,7 +64,7 @@ class SmsKinds:
     table: Table
     answers: SmsAnswers
     rest: RestOfTexts
-    silent_numbers: SilentNumbers
+    clock: Clock
     settings: Settings
 
     def classify(self, arrived: ArrivedSms) -> StoredKind | MatchedAnswer | EarlierAnswer:
@@ -92,6 +93,17 @@ class SmsKinds:
         person = MemberRef(kind="user", id=owner.user_id)
         there = read_membership(self.table, arrived.line.tenant, chat.chat_id, person)
         return there is not None and arrived.sms.channel in there.opt_outs
+
+    def unproven(self, owner: AddressOwner, overrides: Overrides, channel: str) -> int | None:
+        """Return the days of silence that make a number unproven; None if it is proven.
+
+        Args:
+            owner: The owner, as stored before the SMS.
+            overrides: The settings of the agent, the line and the tenant.
+            channel: The channel of the SMS.
+        """
+        days = self.settings.overridden(overrides).ask_after_silent_days
+        return owner.unproven_on(self.clock.now().date(), days, channel)
 
     def _without_answer(self, arrived: ArrivedSms, answer: Refusal | Unsure | None) -> StoredKind:
         """Return what an SMS is that answers no question."""
@@ -147,4 +159,4 @@ class SmsKinds:
         owner, overrides = arrived.lookup.owner, arrived.lookup.overrides
         if owner is None:
             return None
-        return self.silent_numbers.unproven(owner, overrides, arrived.sms.channel)
+        return self.unproven(owner, overrides, arrived.sms.channel)

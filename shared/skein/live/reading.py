@@ -25,7 +25,7 @@ def keys_of_listeners(run: Run, chat: Chat | None, prefetched: PrefetchedItems) 
         prefetched: The items that were read together with the run. Without the agent, the answer
             may be in text mode.
     """
-    if chat is None or chat.id != run.chat_id or chat.line is not None:
+    if chat is None or chat.id != run.chat_id:
         return []
     agent = prefetched.get(Agent.key_of(run.tenant, run.agent_id))
     default = "text" if chat.kind == "direct" else "tools"

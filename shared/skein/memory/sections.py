@@ -35,6 +35,7 @@ class Memories(SectionItems):
 
     memories: tuple[Memory, ...] = ()
     owned = (Memory.PREFIX,)
+    optional = True
 
     @classmethod
     def found(cls, read: SectionReads) -> "Memories":

@@ -10,7 +10,7 @@ from skein.interface.reading import Reading, SectionItems, SectionReads
 from skein.interface.tool import MAX_REASON, Tool
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key
-from skein.models.directory.agent import OWN_TOOL_NAME, Agent, is_built_in
+from skein.models.directory.agent import OWN_TOOL_NAME, Agent
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.step import Step
 from skein.models.runs.strict_schema import closed_if_strict
@@ -127,8 +127,8 @@ def tools_named(names: Iterable[str], stored: Iterable[OwnTool]) -> tuple[OwnToo
 
 def own_names(agent: Agent) -> tuple[str, ...]:
     """Return the names of an agent's enabled tools that are the tenant's."""
-    named = (name for name in agent.enabled_tools if not is_built_in(name))
-    return tuple(name for name in named if OWN_TOOL_NAME.fullmatch(name))[:MAX_OF_AGENT]
+    named = (name for name in agent.tenant_tools if OWN_TOOL_NAME.fullmatch(name))
+    return tuple(named)[:MAX_OF_AGENT]
 
 
 def keys_of_tools(tenant: str, agent: Item | None) -> list[Key]:

@@ -22,6 +22,7 @@ class Goals(SectionItems):
 
     goals: tuple[Goal, ...] = ()
     owned = (Goal.PREFIX,)
+    optional = True
 
     @classmethod
     def found(cls, read: SectionReads) -> "Goals":
@@ -40,6 +41,7 @@ class Plans(SectionItems):
 
     plans: tuple[Plan, ...] = ()
     owned = (Plan.PREFIX,)
+    optional = True
 
     @classmethod
     def found(cls, read: SectionReads) -> "Plans":

@@ -43,7 +43,6 @@ from skein.privacy.models.forgetting import (
 )
 from skein.prompts import render
 from skein.recall.message_search import MessageSearch
-from skein.recall.words import stems_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.chats.views import WINDOW, ChatViews
@@ -52,6 +51,7 @@ from skein.services.choices.proposals import person_to_ask
 from skein.services.choices.wording import YES_NO
 from skein.services.common.optimistic import transact_guarded
 from skein.services.common.quoting import in_quotes
+from skein.services.common.words import stems_of
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.services.runs.claim import Claim

@@ -25,5 +25,4 @@ __all__ = [
     "sweep",
     "time_phrases",
     "tools",
-    "words",
 ]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from skein.recall.layout import RecalledEntry
-from skein.recall.words import stems_of
+from skein.services.common.words import stems_of
 
 FOLLOWED = 12  # best entries that a newer one may follow
 MAX_USES = 4  # statements of a person that hold a word by which two are about the same

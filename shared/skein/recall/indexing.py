@@ -35,10 +35,10 @@ from skein.recall.own_words import (
 from skein.recall.passage_commit import PassageChange, PassageCommits, Passages, alike
 from skein.recall.passages import MAX_VECTORS, passages_of
 from skein.recall.rare_words import rare_stems
-from skein.recall.words import stems_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import read_items
+from skein.services.common.words import stems_of
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.usage import UsageCounters
 from skein.services.visibility.audience import everybody_since, scope_of

@@ -15,8 +15,8 @@ from skein.ports import Table
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import RecallPassage, author_of
 from skein.recall.passage_commit import Passages
-from skein.recall.words import stems_of
 from skein.services.common.pagination import pages, read_items
+from skein.services.common.words import stems_of
 from skein.services.visibility.audience import scope_of
 from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage
 

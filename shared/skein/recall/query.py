@@ -14,8 +14,7 @@ from skein.recall.questions import asks_time, ends_with_question
 from skein.recall.ranking import RecallQuery
 from skein.recall.rare_words import MAX_LETTERS, rare_stems
 from skein.recall.time_phrases import TimePhrase, time_range_in
-from skein.recall.words import stems_of
-from skein.services.common.words import fillers
+from skein.services.common.words import fillers, stems_of
 
 MAX_QUERY = 2_000  # characters that count
 MAX_LOOKED_UP = 20  # stems of a query whose postings are read

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from skein.recall.words import stems_of
+from skein.services.common.words import stems_of
 
 _ASKS_TIME = re.compile(
     r"\b(when|how long|(which|what) (year|month|week|day|date|time))\b", re.IGNORECASE

@@ -48,7 +48,7 @@ from skein.recall.passages import Passage, passages_of
 from skein.recall.query import PreparedQuery, QueryReader
 from skein.recall.questions import ends_with_question
 from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef, ranked
-from skein.recall.words import stems_of
+from skein.services.common.words import stems_of
 from skein.services.visibility.sharing_rules import SaidMessage
 
 # Limits of `Hit.strength`: nothing is shown if no passage reaches MATCH. No passage below LEAST is.

@@ -16,8 +16,8 @@ from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import OutgoingSms, SentSms, SmsStatus
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import DeliveryJob
+from skein.services.delivery.composing import STATUS_PATH
 from skein.services.delivery.policy import ORDER_CHECK_SECONDS, ORDER_WAIT
-from skein.services.delivery.reconcile import STATUS_PATH
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.number_codes import link_number

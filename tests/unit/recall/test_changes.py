@@ -9,7 +9,7 @@ from skein.models.common.base import MemberRef
 from skein.recall.changes import ReadPassage, with_newer
 from skein.recall.layout import RecalledEntry
 from skein.recall.passages import passages_of
-from skein.recall.words import stems_of
+from skein.services.common.words import stems_of
 from tests.support.builders import World, bot, person
 from tests.support.recalling import indexed, recalled
 

@@ -3,7 +3,7 @@
 import pytest
 
 from skein.recall.questions import asks_time, ends_with_question, names_time
-from skein.recall.words import stems_of
+from skein.services.common.words import stems_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.recall.ranking import Hit, Line, RecallQuery, ranked
-from skein.recall.words import stems_of
+from skein.services.common.words import stems_of
 
 Said = tuple[str, str, float | None]
 

@@ -1,18 +1,22 @@
 """Each section is in the order of the prompt, and the items of each section are read."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TypeGuard
 
+import pytest
+
 import skein
-from skein.agent.sections.order import ITEMS, STABLE, VOLATILE
+from skein.agent.sections.order import IN_CHAT, ITEMS, NEEDS, STABLE, VOLATILE
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
+from skein.models.chats.chat import Chat
 from skein.own_tools.items import OwnToolItems
 from skein.recall.sections import RecalledMessages
+from tests.support.sections import section_input
 
 PACKAGE = Path(skein.__file__).parent
 FOLDERS = {"interface", "sections"}
@@ -60,3 +64,16 @@ def test_items_of_each_section_are_read() -> None:
 def test_items_of_each_kind_are_empty_without_arguments() -> None:
     """A degraded context has no items, and sections ask for them anyway."""
     assert all(kind() == kind() for kind in ITEMS)
+
+
+@pytest.mark.parametrize("section", [*NEEDS, *IN_CHAT], ids=lambda section: section.__name__)
+def test_section_that_may_be_left_out_shows_nothing_without_its_items(
+    section: Callable[[SectionInput], Section | None],
+) -> None:
+    assert section(section_input()) is None
+
+
+def test_sections_wait_for_items_that_are_read_and_for_attributes_of_chats() -> None:
+    assert set(NEEDS.values()) <= {*ITEMS, *OWN_CALLS}
+    assert set(IN_CHAT.values()) <= set(Chat.model_fields)
+    assert {name for kind in ITEMS for name in kind.in_chat} <= set(Chat.model_fields)

@@ -76,26 +76,31 @@ def read_degraded(
     if current is not None and current not in {message.seq for message in messages}:
         raise NotFound("message not found", reason=Reason.MESSAGE_GONE)
     shown = _asked(messages, asked_from, current, me)
-    home = chat if chat is not None and chat.id == run.own_chat_id else None
-    destination = destination_of(chat)
-    trigger = ShownTrigger(
-        home=home,
-        message=shown[-1] if home and shown else None,
-        may_be_shown=chat is None or home is not None or may_show(run.audience, destination),
-    )
+    history = History(messages=shown, seen_to=seen_to(seen, messages, shown, me))
     return Reading(
         agent=agent,
         chat=chat,
         member=member,
-        destination=destination,
+        destination=destination_of(chat),
         audience=audience_of(chat, since_seq=asked_from or 1) if chat else run.audience,
         scope=own_scope_of(run, chat),
         now=now,
         config=config,
-        items=(History(messages=shown, seen_to=seen_to(seen, messages, shown, me)), trigger),
+        items=(history, _shown_trigger(run, chat, shown)),
         insiders=insiders_of(run, [chat, *homes]),
         snapshot=found_snapshot(chat, member, found),
         prompt_mark="context_unavailable",
+    )
+
+
+def _shown_trigger(run: Run, chat: Chat | None, shown: Sequence[Message]) -> ShownTrigger:
+    home = chat if chat is not None and chat.id == run.own_chat_id else None
+    return ShownTrigger(
+        home=home,
+        message=shown[-1] if home and shown else None,
+        may_be_shown=(
+            chat is None or home is not None or may_show(run.audience, destination_of(chat))
+        ),
     )
 
 

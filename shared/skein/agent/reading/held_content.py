@@ -31,7 +31,7 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
 def told_by_rules(reading: Reading) -> SharingStamp | None:
     """Return what the prompt of a reading tells by sharing rules; None for nothing."""
     rules = reading.sharing.for_readers if reading.sharing is not None else None
-    return stamp_of(reading.of(RecalledMessages).entries, rules)
+    return stamp_of(reading.of(RecalledMessages).entries, rules) if rules is not None else None
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:

@@ -15,11 +15,15 @@ from skein.errors import Rejected, Unavailable
 from skein.interface.reading import READ_SECONDS, Reading, person_at
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
+from skein.models.common.base import stable_hash
+from skein.models.config.overrides import RolloutSettings
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
-from skein.services.config.rollout import gets_context
 from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
+
+SHARES = 10_000  # equal shares of all people, for the roll-out
+EVERYBODY = 100  # percent
 
 logger = logging.getLogger(__name__)
 
@@ -139,3 +143,14 @@ class ContextLoader:
             return self.clock.within(READ_SECONDS, read)
         except TimeoutError:
             raise Unavailable("reading the context timed out") from None
+
+
+def gets_context(user_id: str, settings: RolloutSettings) -> bool:
+    """Return whether this person's agents get context; stable per person."""
+    share = settings.context_rollout_percent * SHARES / EVERYBODY
+    return settings.context_enabled and share_of(user_id) < share
+
+
+def share_of(user_id: str) -> int:
+    """Return a person's share, a fixed number from 0 to 9,999."""
+    return stable_hash(f"context:{user_id}") % SHARES

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.guarded_reads import GuardedReads
 from skein.agent.sections.borrowed import BorrowedItems
-from skein.agent.sections.order import ITEMS
+from skein.agent.sections.order import GUESSING, ITEMS, NAMING, QUERYING
 from skein.agent.sections.other_conversations import LastSession, OtherSummaries
 from skein.interface.history import History, asked_refs, first_seq_to_read
 from skein.interface.names import shown_origin
@@ -178,6 +178,7 @@ class Reader:
             began: When the reading began; None recalls no old messages.
         """
         newest = [chat.as_now(Message.from_item(item)) for item in first.newest] if chat else []
+        known = {key: item for key, item in prefetched.items() if item is not None}
         read = SectionReads(
             run=run,
             chat=chat,
@@ -185,29 +186,16 @@ class Reader:
             now=self.clock.now(),
             messages=newest,
             owned=first.owned,
-            found={key: item for key, item in prefetched.items() if item is not None},
+            found=known,
         )
         recalling = None
-        sharing = read_sharing(
-            self.table,
-            chat,
-            prefetched,
-            self.clock.now(),
-            self.settings,
-            again=run.activation > 1 or not prefetched,
-        )
-        if sharing is not None and run.rebuilds > policy.MAX_TOLD_REBUILDS:
-            sharing = replace(sharing, for_readers=sharing.for_readers.without_rules)
+        sharing = self._sharing(run, chat, prefetched)
         with _read_pool() as pool:
             if began is not None:
                 recalling = self.recall.start(read, prefetched, pool, sharing)
             postings = recalling.posting_keys if recalling is not None else ()
             keys = _keys_of_round(read, first, prefetched, reserved=len(postings))
-            found = {
-                key: item
-                for key, item in prefetched.items()
-                if item is not None and key in keys.named
-            }
+            found = {key: item for key, item in known.items() if key in keys.named}
             wanted = [key for key in [*keys.named, *keys.chats] if key not in prefetched]
             if recalling is None:
                 found |= self.table.get_many(wanted)
@@ -216,20 +204,31 @@ class Reader:
                 found |= batch.result()
             else:
                 recalling = recalling.reading_postings(pool)
-        read = replace(
-            read,
-            found=found,
-            others=_own_chats(read, found, keys.chats),
-            all_others=first.all_rows and keys.all_chats,
-        )
-        read = self._with_more(read, {*keys.named, *keys.chats})
-        queries = [query for kind in ITEMS for query in kind.queries(read)]
-        items = [item for query in queries for item in self.table.query(query).items]
-        if items:
-            known = {*_keys_of_sections(read)}
-            queried = {Key(item["pk"], item["sk"]): item for item in items}
-            read = self._with_more(replace(read, found={**read.found, **queried}), known)
+        others, all_others = _own_chats(read, found, keys.chats), first.all_rows and keys.all_chats
+        read = replace(read, found=found, others=others, all_others=all_others)
+        read = self._queried(self._with_more(read, {*keys.named, *keys.chats}))
         return self._made(replace(read, now=self.clock.now()), recalling, began, sharing)
+
+    def _sharing(
+        self, run: Run, chat: Chat | None, prefetched: PrefetchedItems
+    ) -> SharingReading | None:
+        """Read the sharing rules of the chat; a run that was rebuilt too often goes without."""
+        again = run.activation > 1 or not prefetched
+        now = self.clock.now()
+        sharing = read_sharing(self.table, chat, prefetched, now, self.settings, again=again)
+        if sharing is not None and run.rebuilds > policy.MAX_TOLD_REBUILDS:
+            return replace(sharing, for_readers=sharing.for_readers.without_rules)
+        return sharing
+
+    def _queried(self, read: SectionReads) -> SectionReads:
+        """Read what sections query, and the items that they name after that."""
+        queries = [query for kind in QUERYING for query in kind.queries(read)]
+        items = [item for query in queries for item in self.table.query(query).items]
+        if not items:
+            return read
+        known = {*_keys_of_sections(read)}
+        queried = {Key(item["pk"], item["sk"]): item for item in items}
+        return self._with_more(replace(read, found={**read.found, **queried}), known)
 
     def _with_more(self, read: SectionReads, known: Collection[Key]) -> SectionReads:
         """Read the items that sections name beyond those keys that were read already."""
@@ -244,19 +243,10 @@ class Reader:
         sharing: SharingReading | None,
     ) -> Reading:
         """Make the reading from all that was read."""
-        run, chat, member, found = read.run, read.chat, read.member, read.found
+        run, chat, found = read.run, read.chat, read.found
         agent, config = found_configuration(run, chat, found, self.settings)
-        homes = (Chat.from_item(found[key]) for key in keys_of_insiders(run, chat) if key in found)
-        others = (own.chat for own in read.others)
-        writes = OwnToolItems.found(read).write
-        alone = holds_insiders_alone(run, agent, read.readers, writes=writes)
-        of_readers = holds_words_of_readers(run, agent)
-        insiders = insiders_of(run, [chat, *homes, *others], alone=alone, of_readers=of_readers)
-        titled = [
-            replace(own, chat=own.chat.titled_by(insiders, read.readers)) for own in read.others
-        ]
-        read = replace(read, insiders=insiders, others=titled)
-        items = tuple(kind.found(read) for kind in ITEMS)
+        read = _with_insiders(read, agent)
+        items = _found_items(read)
         person = next((User.from_item(found[k]) for k in keys_of_person(chat) if k in found), None)
         recalled = self.recall.finish(
             recalling,
@@ -268,25 +258,41 @@ class Reader:
             shown=_shown_refs(read, items),
             repeats=_repeats_in(read, items),
         )
+        streams = config.effective.streaming and chat is not None and chat.line is None
         reading = Reading(
             agent=agent,
             chat=chat,
-            member=member,
+            member=read.member,
             destination=read.readers,
             audience=run.audience,
             scope=read.own_scope,
             now=read.now,
             config=config,
-            items=(*items, recalled),
+            items=tuple(each for each in (*items, recalled) if each != type(each)()),
             person=person,
             insiders=read.insiders,
-            listeners=(
-                found_listeners(chat, found, read.now) if config.effective.streaming else ()
-            ),
-            snapshot=found_snapshot(chat, member, found),
+            listeners=found_listeners(chat, found, read.now) if streams else (),
+            snapshot=found_snapshot(chat, read.member, found),
             sharing=sharing,
         )
         return replace(reading, audience=_audience_of_history(run, chat, reading.of(History)))
+
+
+def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
+    """Add the insiders to what was read; other chats get the titles that they and readers may see.
+
+    Args:
+        agent: The agent as just read.
+    """
+    run, chat, found = read.run, read.chat, read.found
+    homes = (Chat.from_item(found[key]) for key in keys_of_insiders(run, chat) if key in found)
+    others = (own.chat for own in read.others)
+    writes = OwnToolItems.found(read).write
+    alone = holds_insiders_alone(run, agent, read.readers, writes=writes)
+    of_readers = holds_words_of_readers(run, agent)
+    insiders = insiders_of(run, [chat, *homes, *others], alone=alone, of_readers=of_readers)
+    titled = [replace(own, chat=own.chat.titled_by(insiders, read.readers)) for own in read.others]
+    return replace(read, insiders=insiders, others=titled)
 
 
 class _SecondKeys(NamedTuple):
@@ -318,7 +324,7 @@ def _keys_of_round(
             *keys_of_insiders(run, chat),
             *_keys_of_sections(read),
             *keys_of_snapshot(chat, member),
-            *keys_of_listeners(run, chat, prefetched),
+            *(keys_of_listeners(run, chat, prefetched) if chat and chat.line is None else ()),
         ]
     )
     here = chat.key.pk if chat else None
@@ -331,7 +337,21 @@ def _keys_of_round(
 
 def _keys_of_sections(read: SectionReads) -> Iterable[Key]:
     """Return the keys that the items of all sections name, each once."""
-    return dict.fromkeys(key for kind in ITEMS for key in kind.keys(read))
+    return dict.fromkeys(key for kind in NAMING if _may_have(kind, read) for key in kind.keys(read))
+
+
+def _found_items(read: SectionReads) -> tuple[SectionItems, ...]:
+    """Return the items of the kinds of which the agent or the chat may have some."""
+    return tuple(kind.found(read) for kind in ITEMS if _may_have(kind, read))
+
+
+def _may_have(kind: type[SectionItems], read: SectionReads) -> bool:
+    """Tell whether there may be items of a kind; see `SectionItems.optional`."""
+    if not kind.optional:
+        return True
+    if any(item["sk"].startswith(kind.owned) for item in read.owned):
+        return True
+    return any(getattr(read.chat, name, None) for name in kind.in_chat)
 
 
 def _own_chats(read: SectionReads, found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
@@ -379,7 +399,7 @@ def prefetch_keys(job: RunJob) -> list[Key]:
         TenantSettings.key_of(tenant),
         StackSettings.key_for(job.run_id),
         Allowance.key_of(tenant, owner_of_shard(0)),
-        *(key for kind in ITEMS for key in kind.guess(job)),
+        *(key for kind in GUESSING for key in kind.guess(job)),
     ]
     home = Run.home_of(job.run_id)
     if job.user_id is not None:

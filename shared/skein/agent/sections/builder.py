@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from skein.agent.sections.order import STABLE, VOLATILE
+from skein.agent.sections.order import IN_CHAT, NEEDS, STABLE, VOLATILE
 from skein.agent.sections.participants import names_in
 from skein.interface.budget import (
     MESSAGE_OVERHEAD_TOKENS,
@@ -187,8 +187,16 @@ def _rendered(
     A prompt without context has IDENTITY and INSTRUCTIONS alone. A degraded context also has TODAY,
     NOW and, without a current message, TRIGGER. TRIGGER also tells of an unproven number.
     """
-    rendered = [part for section in sections if (part := section(given)) is not None]
-    reading = given.reading
+    reading, read = given.reading, {type(each) for each in given.reading.items}
+    rendered = []
+    for section in sections:
+        needed, attribute = NEEDS.get(section), IN_CHAT.get(section)
+        if needed is not None and needed not in read:
+            continue
+        if attribute is not None and getattr(reading.chat, attribute, None) is None:
+            continue
+        if (part := section(given)) is not None:
+            rendered.append(part)
     if reading.prompt_mark is None:
         return rendered
     names = set(PLAIN)

@@ -4,7 +4,7 @@ Sections are ordered from stable to volatile, so that consecutive prompts share 
 the provider's prefix cache serves. The history stands between the two parts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from skein.agent.sections.basics import active_chat, conversation, identity, now, today
 from skein.agent.sections.borrowed import BorrowedItems, borrowed_context
@@ -35,7 +35,7 @@ from skein.outreach.sections import outreach
 from skein.own_tools.items import OwnToolItems
 from skein.own_tools.sections import RecordedCalls, done_before
 from skein.planning.sections import Goals, Plans, goals, plans
-from skein.recall.sections import recalled
+from skein.recall.sections import RecalledMessages, recalled
 from skein.workspace.sections.documents import Documents, global_documents
 from skein.workspace.sections.skills import Skills, skills
 from skein.workspace.sections.threads import Threads, active_thread, pending_threads
@@ -75,6 +75,29 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     trigger,
     now,
 )
+NEEDS: Mapping[Callable[[SectionInput], Section | None], type[SectionItems]] = {
+    core_memories: Memories,
+    journal: Memories,
+    global_documents: Documents,
+    active_thread: Threads,
+    pending_threads: Threads,
+    goals: Goals,
+    plans: Plans,
+    last_session: OtherSummaries,
+    other_conversations: OtherSummaries,
+    borrowed_context: BorrowedItems,
+    recalled: RecalledMessages,
+    open_questions: OpenQuestions,
+    errands: Errands,
+    handed_back: Briefings,
+    done_before: RecordedCalls,
+}
+"""The items without which a section is empty, so that a prompt without them does not ask for it."""
+IN_CHAT: Mapping[Callable[[SectionInput], Section | None], str] = {
+    desk: "desk",
+    outreach: "contact_order",
+}
+"""The same for the attribute of the active chat that a section shows."""
 ITEMS: tuple[type[SectionItems], ...] = (
     History,
     MessageMedia,
@@ -94,3 +117,12 @@ ITEMS: tuple[type[SectionItems], ...] = (
     OwnToolItems,
     RecordedCalls,
 )
+
+
+def _overriding(method: str) -> tuple[type[SectionItems], ...]:
+    """Return the kinds that have a method of their own."""
+    return tuple(each for each in ITEMS if method in vars(each))
+
+
+GUESSING, NAMING, QUERYING = map(_overriding, ("guess", "keys", "queries"))
+"""The kinds of items that are read with the run, by key, and by a query."""

@@ -24,9 +24,9 @@ from skein.models.common.characters import on_one_line
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.provenance import Authors
 from skein.prompts import render
-from skein.recall.words import stems_of
 from skein.services.chat_state.sessions import reset_in
 from skein.services.common.quoting import quoted
+from skein.services.common.words import stems_of
 
 MAX_CONVERSATIONS = 10
 MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any age

@@ -87,6 +87,7 @@ def names_in(reading: Reading) -> Names:
     names = replace(names, formerly=formerly | dict(names.formerly))
     others = [member for chat in chats for member in chat.roster]
     borrowed = context.messages if context is not None else ()
+    made = [*reading.of(Memories).memories, *reading.of(Goals).goals]
     return names.joined(
         [
             *others,
@@ -94,8 +95,7 @@ def names_in(reading: Reading) -> Names:
             *askers(messages, names.agent, reading.destination),
             *(entry.message.sender for entry in reading.of(RecalledMessages).entries),
             *(named_member(each.sender, each.author) for each in borrowed),
-            *named_in(reading.of(Memories).memories),
-            *named_in(reading.of(Goals).goals),
+            *(named_in(made) if made else ()),
         ]
     )
 

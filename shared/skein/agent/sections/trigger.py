@@ -180,37 +180,22 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     """
     run, reading, names = given.run, given.reading, given.names
     follows = given.roles and run.resumed is None and reading.chat is home
-    depth, deepest = run.chain_depth, reading.config.effective.max_chain_depth
     what = "the message below" if follows else f"msg:{message.seq}"
     where = "" if follows and home.kind == "direct" else f" in {quoted(home.display_title)}"
-    plain = sentence = f"{names[message.sender]} wrote {what}{where}"
+    plain = f"{names[message.sender]} wrote {what}{where}"
     roster = home.roster if reading.chat is home else ()
     agents = [each for each in roster if each.kind == "agent" and each.ref != names.agent]
-    asked = [each for each in agents if names_member(message, each)]
-    others = [
-        names[each] + (" (not started)" if message.runs and each.id not in message.runs else "")
-        for each in asked
-    ]
-    replied = any(
-        one.seq == message.reply_to and one.sender.ref == names.agent
-        for one in reading.of(History).messages
-    )
-    if replied:
-        sentence += f" in reply to your msg:{message.reply_to}"
-    if home.kind == "group" and names_member(message, reading.agent.as_member):
-        sentence += f" and named {_listed(['you', *others])}"
-    elif asked and not replied:
-        sentence += f" and named {_listed(others)}, not you"
-    lines = [f"{sentence}."]
+    lines = [f"{plain}{_addressees(given, home, message, agents)}."]
     own = message.sender.ref == names.agent
     if message.sender.kind == "agent" and message.expects_reply and not own:
         lines.append(f"{names[message.sender]} waits for a reply.")
     woken = [names[each] for each in agents if each.id in message.runs]
     if woken:
         lines.append(f"The same message also started {_listed(woken)}.")
-    if depth:
-        last_one = ": your messages start no other agent" if depth + 1 >= deepest else ""
-        lines.append(f"Chain depth {depth} of {deepest}{last_one}.")
+    if run.chain_depth:
+        deepest = reading.config.effective.max_chain_depth
+        last_one = ": your messages start no other agent" if run.chain_depth + 1 >= deepest else ""
+        lines.append(f"Chain depth {run.chain_depth} of {deepest}{last_one}.")
     channel = reading.channel
     if channel.opts_out and home is reading.chat and mentions_opt_out(message.text):
         title = channel.title
@@ -224,6 +209,29 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
         lines.append(f"You have not answered the last {waiting} messages yet.")
     usual = follows and last and home.kind == "direct"
     return [] if usual and lines == [f"{plain}."] else lines
+
+
+def _addressees(
+    given: SectionInput, home: Chat, message: Message, agents: Sequence[NamedMember]
+) -> str:
+    """Return how the sentence on a message goes on: what it replies to, and whom it names."""
+    reading, names, words = given.reading, given.names, ""
+    asked = [each for each in agents if names_member(message, each)]
+    others = [
+        names[each] + (" (not started)" if message.runs and each.id not in message.runs else "")
+        for each in asked
+    ]
+    replied = any(
+        one.seq == message.reply_to and one.sender.ref == names.agent
+        for one in reading.of(History).messages
+    )
+    if replied:
+        words = f" in reply to your msg:{message.reply_to}"
+    if home.kind == "group" and names_member(message, reading.agent.as_member):
+        words += f" and named {_listed(['you', *others])}"
+    elif asked and not replied:
+        words += f" and named {_listed(others)}, not you"
+    return words
 
 
 def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:

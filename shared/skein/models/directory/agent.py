@@ -216,6 +216,11 @@ class Agent(AgentFields, NamedModel, Stored):
         return self.key_of(self.tenant, self.id)
 
     @property
+    def tenant_tools(self) -> list[str]:
+        """The names of enabled tools that are not built in."""
+        return [name for name in self.enabled_tools if name not in _BUILT_IN]
+
+    @property
     def identity(self) -> str:
         """The system prompt; a sentence with the agent's name if the system prompt is empty."""
         return self.system_prompt.strip() or f"You are {self.name}."

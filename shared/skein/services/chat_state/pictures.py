@@ -41,12 +41,10 @@ class Pictures:
     def sent(self, tenant: str, messages: Sequence[ModelMessage]) -> SentPictures:
         """Return messages with their pictures; a sentence replaces one that is gone.
 
-        Messages without pictures cost no call. A picture that cannot be loaded now is left out,
+        A picture that cannot be loaded now is left out,
         because the answer to the words should not wait for it.
         """
         images = {image.media_id: image for message in messages for image in message.images}
-        if not images:
-            return SentPictures(tuple(messages))
         loaded = self.parallel_map(lambda image: self._load(tenant, image), list(images.values()))
         found = dict(zip(images, loaded, strict=True))
         return SentPictures(

@@ -122,7 +122,8 @@ def _with(
     if desk is not None:
         busier = busier.model_copy(update={"desk": desk})
         names.append("desk")
-    sharing = sharing_with(chat, message, settings)
+    told = chat.sharing is not None or message.noticed_rules
+    sharing = sharing_with(chat, message, settings) if told else None
     if sharing != chat.sharing:
         busier = busier.model_copy(update={"sharing": sharing})
         names.append("sharing")

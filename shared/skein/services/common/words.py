@@ -55,6 +55,15 @@ def stem_of(word: str) -> str:
     return _stemmer()(word) if has_stem(word) else word
 
 
+def stems_of(text: str) -> tuple[str, ...]:
+    """Return the stems of a text's words, and its numbers, in order and without fillers.
+
+    Words of languages other than English stay as they are.
+    """
+    left_out = fillers()
+    return tuple(stem_of(word) for word in words_of(text) if word not in left_out)
+
+
 @lru_cache(maxsize=1)
 def fillers() -> frozenset[str]:
     """Return the English words that say nothing about the subject of a text."""

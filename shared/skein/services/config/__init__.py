@@ -5,7 +5,6 @@ __all__ = [
     "pauses",
     "resolution",
     "retention",
-    "rollout",
     "services_key",
     "sources",
     "stack_settings",

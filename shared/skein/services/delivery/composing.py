@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from skein.models.chats.chat import Message
 from skein.models.chats.membership import Membership
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.config.templates import MessageTemplate
 from skein.models.delivery.delivery import Delivery, DeliveryPart
+from skein.models.delivery.sms import CONNECTION_OVERRIDES, OutgoingSms
 from skein.ports import Table
 from skein.services.chat_state.person_choices import open_choice, read_choices
 from skein.services.delivery.attachments import files_of, with_files
@@ -19,6 +21,7 @@ from skein.services.delivery.cancellations import (
     Cancellation,
 )
 from skein.services.delivery.choice_text import choice_text
+from skein.services.delivery.media_links import link_base
 from skein.services.delivery.state import first_parts, parts_of
 from skein.services.delivery.templates import (
     TemplatedText,
@@ -28,6 +31,8 @@ from skein.services.delivery.templates import (
     with_buttons,
 )
 from skein.settings import Settings
+
+STATUS_PATH = "/webhooks/twilio/status"
 
 
 class DeliveryText(NamedTuple):
@@ -93,15 +98,19 @@ def compose(
         if listed is None:
             return DeliveryText(refusal=CHOICE_OVER)
         text = message.introduced(choice_text(choice, listed)) if listed.codes else text
-    window_open = membership is None or membership.window_open(delivery.channel, now)
-    closed = is_closed(delivery, window_open=window_open)
+    closed = False
+    if delivery.channel.window is not None:
+        window_open = membership is None or membership.window_open(delivery.channel, now)
+        closed = is_closed(delivery, window_open=window_open)
     chosen = message.template if message is not None else None
     templates = [each for each in templates if each.content_sid == chosen] or templates
     templated = _templated(delivery, message, text, listed, templates, closed=closed)
     parts, rest_at = _text_parts(delivery, text, settings, whole=choice is not None)
     refused = closed and templated is None and bool(parts)
     waits = False
-    if templated is None and not refused and (delivery.has_files or not delivery.parts):
+    sends_files = message is not None and bool(message.media)
+    sends_files = sends_files and (delivery.has_files or not delivery.parts)
+    if message is not None and sends_files and templated is None and not refused:
         files = files_of(table, message)
         waits = any(file is not None and file.state == "pending" for file in files)
         parts = with_files(parts, files, delivery)
@@ -154,3 +163,32 @@ def _templated(
         text = "\n".join(part.body for part in delivery.parts)
     more = message is not None and bool(message.media)
     return outside_window(text, templates, whole=choice is not None, more=more)
+
+
+def sms_of_part(
+    delivery: Delivery, index: int, settings: Settings, *, link: str | None = None
+) -> OutgoingSms:
+    """Build the SMS of one part; its status callback names delivery and part.
+
+    Args:
+        link: The link to the file of the part. A look-up needs none: a part is found by its text.
+    """
+    part = delivery.parts[index]
+    as_link = part.file is not None and part.file.as_link
+    names = {
+        "tenant": delivery.tenant,
+        "chat": delivery.chat_id,
+        "delivery": delivery.id,
+        "part": index,
+    }
+    base = settings.public_base_url.rstrip("/")
+    return OutgoingSms(
+        channel=delivery.to.channel,
+        content=part.content,
+        line=delivery.to.line.address,
+        phone=delivery.to.person.address,
+        body=part.body,
+        media_url=None if as_link else link,
+        link=(link or link_base(settings)) if as_link else None,
+        callback=f"{base}{STATUS_PATH}?{urlencode(names)}{CONNECTION_OVERRIDES}",
+    )

@@ -3,14 +3,13 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from skein.errors import Transient
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery
-from skein.models.delivery.sms import CONNECTION_OVERRIDES, OutgoingSms, SentSms
+from skein.models.delivery.sms import SentSms
 from skein.ports import Clock, Sms
-from skein.services.delivery.media_links import link_base
+from skein.services.delivery.composing import sms_of_part
 from skein.services.delivery.policy import (
     look_up_from,
     may_look_up_again,
@@ -20,8 +19,6 @@ from skein.services.delivery.policy import (
 from skein.services.delivery.state import answered, given_up, postponed
 from skein.services.delivery.store import DeliveryLease, DeliveryStore
 from skein.settings import Settings
-
-STATUS_PATH = "/webhooks/twilio/status"
 
 logger = logging.getLogger(__name__)
 
@@ -93,32 +90,3 @@ class DeliveryLookup:
             return None
         owned = {sid for d in (delivery, *others) for part in d.parts for sid in part.sids}
         return [sent for sent in found if sent.sid not in owned]
-
-
-def sms_of_part(
-    delivery: Delivery, index: int, settings: Settings, *, link: str | None = None
-) -> OutgoingSms:
-    """Build the SMS of one part; its status callback names delivery and part.
-
-    Args:
-        link: The link to the file of the part. A look-up needs none: a part is found by its text.
-    """
-    part = delivery.parts[index]
-    as_link = part.file is not None and part.file.as_link
-    names = {
-        "tenant": delivery.tenant,
-        "chat": delivery.chat_id,
-        "delivery": delivery.id,
-        "part": index,
-    }
-    base = settings.public_base_url.rstrip("/")
-    return OutgoingSms(
-        channel=delivery.to.channel,
-        content=part.content,
-        line=delivery.to.line.address,
-        phone=delivery.to.person.address,
-        body=part.body,
-        media_url=None if as_link else link,
-        link=(link or link_base(settings)) if as_link else None,
-        callback=f"{base}{STATUS_PATH}?{urlencode(names)}{CONNECTION_OVERRIDES}",
-    )

@@ -24,14 +24,8 @@ from skein.services.delivery.state import first_parts
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
-MORE = "more"
 MAX_LATER = 5  # deliveries after the one that was cut; a later MORE is an ordinary message
 MAX_AGE = timedelta(days=1)
-
-
-def wants_rest(body: str) -> bool:
-    """Tell whether an SMS asks for the rest of a text that was cut."""
-    return body.strip(" \t\r\n.!?\"'").lower() == MORE
 
 
 class RestRequest(NamedTuple):

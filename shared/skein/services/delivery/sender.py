@@ -44,7 +44,7 @@ from skein.services.delivery.cancellations import (
     Cancellation,
     canceled,
 )
-from skein.services.delivery.composing import compose
+from skein.services.delivery.composing import compose, sms_of_part
 from skein.services.delivery.media_links import MediaLinks
 from skein.services.delivery.policy import (
     ORDER_CHECK_SECONDS,
@@ -55,7 +55,7 @@ from skein.services.delivery.policy import (
     time_for_another_post,
     waits_for,
 )
-from skein.services.delivery.reconcile import DeliveryLookup, sms_of_part
+from skein.services.delivery.reconcile import DeliveryLookup
 from skein.services.delivery.state import (
     answered,
     intended,
@@ -264,7 +264,7 @@ class SmsSender:
             Chat.from_item(chat) if chat else None,
             effective_in(Chat.from_item(chat), settings) if chat else settings,
             found,
-            templates_of(tenant),
+            templates_of(tenant) if "message_templates" in tenant else (),
             paused=is_paused("texts", delivery.tenant, delivery.id, found),
         )
 

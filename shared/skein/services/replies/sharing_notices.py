@@ -9,7 +9,6 @@ from skein.models.visibility.sharing_rules import SharingRule
 from skein.prompts import render
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.runs.claim import Claim
-from skein.services.visibility.sharing_reads import SharingReading
 from skein.services.visibility.sharing_rules import pause_in
 from skein.settings import Settings
 
@@ -23,7 +22,7 @@ class SharingNotices:
     chats: Chats
     settings: Settings
 
-    def tell(self, claim: Claim, sharing: SharingReading | None) -> None:
+    def tell(self, claim: Claim, rules: tuple[SharingRule, ...]) -> None:
         """Tell the person of a run's direct chat of rules that are new there (idempotent).
 
         Only what the person says afterwards may be told by these rules.
@@ -33,9 +32,8 @@ class SharingNotices:
             Transient: The table failed.
         """
         chat, run = claim.chat, claim.run
-        if sharing is None or not sharing.unnoticed or chat is None or not run.trigger.by_person:
+        if chat is None or not run.trigger.by_person:
             return
-        rules = sharing.unnoticed
         notice = NewMessage(
             tenant=run.tenant,
             chat_id=chat.id,

@@ -235,8 +235,10 @@ class RunCompletion:
                 home = replace(home, set={**home.set, "failed_answers": failed})
             writes.append(home)
             jobs.extend(next_run_job(run, claim.member))
-            following = next_in_chain(
-                self.table, run, ids=self.ids, now=now, settings=self.settings
+            following = (
+                next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
+                if run.then
+                else None
             )
             if following is not None:
                 writes.extend(following.writes)

@@ -51,12 +51,13 @@ def read_sharing(
     """
     if chat is None or chat.readers.open or not chat.person_ids:
         return None
-    tenant_key, rules_key = TenantSettings.key_of(chat.tenant), SharingRules.key_of(chat.tenant)
-    people = [User.key_of(chat.tenant, person) for person in chat.person_ids]
+    tenant_key = TenantSettings.key_of(chat.tenant)
     item = prefetched.get(tenant_key)
     known_rules = item is not None and TenantSettings.from_item(item).sharing
     if not known_rules and (tenant_key in prefetched or not again):
         return None
+    rules_key = SharingRules.key_of(chat.tenant)
+    people = [User.key_of(chat.tenant, person) for person in chat.person_ids]
     known = {key: each for key, each in prefetched.items() if each is not None}
     found = known | table.get_many([rules_key, *(key for key in people if key not in prefetched)])
     if rules_key not in found:

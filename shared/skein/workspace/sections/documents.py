@@ -31,6 +31,8 @@ class Documents(SectionItems):
 
     documents: tuple[ShownDocument, ...] = ()
     owned = (PINS,)
+    in_chat = ("documents",)
+    optional = True
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:

@@ -51,6 +51,7 @@ class Threads(SectionItems):
     here: bool = False
     documents: tuple[ShownDocument, ...] = ()
     owned = (ACTIVE_THREAD, Thread.PREFIX)
+    optional = True
 
     @property
     def any(self) -> bool:
@@ -90,6 +91,8 @@ class Threads(SectionItems):
         thread, the thread pinned to the chat if the run belongs there, and the active thread of
         the scope.
         """
+        if not any(item["sk"].startswith(cls.owned) for item in read.owned):
+            return cls()
         run, chat, member, scope = read.run, read.chat, read.member, read.own_scope
         threads = {thread.id: thread for thread in read.shown(Thread)}
         key = ActiveThread.key_of(run.tenant, run.agent_id, scope)

@@ -1,8 +1,8 @@
-"""The words by which recall finds a text."""
+"""The words of a text, and their stems."""
 
 import pytest
 
-from skein.recall.words import stems_of
+from skein.services.common.words import stems_of
 
 
 @pytest.mark.parametrize(

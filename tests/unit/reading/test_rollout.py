@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skein.agent.reading.loader import gets_context, share_of
 from skein.agent.sections.trigger import ShownTrigger
 from skein.interface.history import History
 from skein.models.config.overrides import Overrides, StackOverridesChange, TenantOverridesChange
 from skein.models.visibility.ownership import Owner
-from skein.services.config.rollout import gets_context, share_of
 from skein.services.config.stack_settings import StackSettingsService
 from skein.settings import Settings
 from skein.workspace.sections.threads import Threads
