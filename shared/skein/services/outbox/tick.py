@@ -69,8 +69,11 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     ),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }
-KINDS: tuple[DueKind, ...] = (*JOBS, "choice", "event", "outreach")
-"""The kinds whose jobs the tick sends; items that are not in `JOBS` may be of subjects."""
+KINDS: tuple[DueKind, ...] = (
+    "run", "delivery", "choice", "erasure", "event", "desk", "media", "outreach", "chat",
+)  # fmt: skip
+"""The kinds whose jobs the tick sends, in its order; items of those not in `JOBS` are of subjects,
+or follow from a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
