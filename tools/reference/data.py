@@ -9,7 +9,6 @@ from skein.errands.models import errand, meeting
 from skein.events.models import endpoint, event
 from skein.events.models.lanes import EndpointLanes
 from skein.identity.models import api_key, user_token
-from skein.inbound import sms_hours
 from skein.live.models import connection, device
 from skein.memory.models import memory, records
 from skein.models.chats import (
@@ -27,7 +26,7 @@ from skein.models.common.address import Address
 from skein.models.common.base import MemberRef, Stored, rfc3339
 from skein.models.common.storage import Key
 from skein.models.config import overrides
-from skein.models.delivery import delivery, media_link, sms
+from skein.models.delivery import delivery, media_link, sms, sms_hour
 from skein.models.directory import (
     address_index,
     agent,
@@ -420,7 +419,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             overrides.StackSettings.key_of(7)._replace(pk="STACK#{copy}"), overrides.StackSettings
         ),
         "`SmsHourRecord`": Row(
-            sms_hours.SmsHourRecord.key_of(NOON)._replace(sk="{hour}"), sms_hours.SmsHourRecord
+            sms_hour.SmsHourRecord.key_of(NOON)._replace(sk="{hour}"), sms_hour.SmsHourRecord
         ),
         "`Allowance`": Row(limit.Allowance.key_of(TENANT, "user:{id}"), limit.Allowance),
         "`Allowance` of a tenant": Row(

@@ -5,4 +5,5 @@ __all__ = [
     "media_link",
     "notification",
     "sms",
+    "sms_hour",
 ]
