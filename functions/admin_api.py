@@ -12,6 +12,7 @@ MODULES = {
     "agents.agents": ("/v1/agent-templates", "/v1/agents"),
     "privacy.audit": ("/v1/audit",),
     "memory.consolidations": ("/v1/chats/*/consolidate", "/v1/chats/*/consolidations"),
+    "desk.canned_answers": ("/v1/canned-answers",),
     "desk.desk": ("/v1/desk", "/v1/chats/*/desk"),
     "workspace.documents": ("/v1/agents/*/documents", "/v1/chats/*/documents"),
     "planning.goals_and_plans": ("/v1/agents/*/goals", "/v1/agents/*/plans"),

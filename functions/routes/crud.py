@@ -74,6 +74,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         parent: Returns the parent, from the caller and from further parameters.
         service: The class of the service, which has the methods for the routes.
         shown: The responses' model, which `of` builds from the service's result.
+        name: What the functions' names call the resource; default: `kind`.
         suffix: The end of the functions' names, if two parents have resources of one kind.
         made: The field of a response that contains the id of a created resource.
         writes: The role of operators for all methods but GET; `support` reads.
@@ -89,6 +90,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         parent: Callable[..., Parent],
         service: type[Service_co],
         shown: type[Resource],
+        name: str | None = None,
         suffix: str = "",
         made: str = "id",
         writes: Role = "support",
@@ -96,7 +98,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         super().__init__(tag, kind, made=made, role="support", writes=writes)
         self._path = path
         self._collection, _, id_name = path.rpartition("/")
-        self._name = f"{kind}{suffix}"
+        self._name = f"{name or kind}{suffix}"
         self._plural = f"{self._collection.rpartition('/')[2]}{suffix}"
         self._id = _parameter(id_name.strip("<>"), id_type)
         self._parent = parent

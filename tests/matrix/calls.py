@@ -85,6 +85,7 @@ QUERIES: dict[str, str] = {
 # Bodies, by their models; `{name}` is an id of `TenantData.own`.
 BODIES: dict[str, dict[str, Any]] = {
     "AgentChange": {"system_prompt": "Be brief."},
+    "CannedAnswerChange": {"text": "Something else"},
     "ChatChange": {"title": "Changed"},
     "DocumentChange": {"append": "More"},
     "DocumentText": {"text": "All of it"},
@@ -97,6 +98,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "MemoryChange": {"confirmed": True},
     "MemoryReplacement": {"text": "Something else"},
     "NewAgent": {"name": "Another"},
+    "NewCannedAnswer": {"name": "new", "text": "Something new"},
     "NewChat": {
         "client_id": "new",
         "kind": "group",

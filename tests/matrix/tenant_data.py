@@ -11,6 +11,8 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
+from skein.desk.api import NewCannedAnswer
+from skein.desk.canned_answers import CannedAnswers
 from skein.desk.taking import Taking
 from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
@@ -199,6 +201,9 @@ class _Furnisher:
         for skill in (self.skill, self.free_skill):
             head = SkillHead(name=skill, description=f"About citron{self.words}")
             world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
+        self.answer = f"citron{self.words}-answer"
+        canned = NewCannedAnswer(name=self.answer, text=f"We sell citron{self.words}")
+        world.app.get(CannedAnswers).create(TENANT, canned)
         told = NewEndpoint(url=f"https://citron{self.words}.example/", types=("erasure.done",))
         self.endpoint = world.app.get(EventEndpoints).create(TENANT, told).id
         ids = {"agent_id": self.coach.id, "chat_id": f"citron{self.words}"}
@@ -544,6 +549,7 @@ class _Furnisher:
             "done_thread_id": done.id,
             "document_id": Document.id_of(name),
             "skill_name": self.skill,
+            "answer_name": self.answer,
             "tool_name": self.tool,
             "server_name": self.server,
             "approval_id": self.approval,

@@ -1,5 +1,7 @@
 """The desk: put chats there, tell people, list, take over, answer, and hand back."""
 
+from skein.desk.api import CannedAnswerChange, NewCannedAnswer
+from skein.desk.canned_answers import CannedAnswers
 from skein.desk.messages import TeamMessages
 from skein.desk.queue import DeskQueue
 from skein.desk.returning import Returns
@@ -83,3 +85,30 @@ def _return(meter: Meter) -> None:
     world = held()
     with meter(world):
         world.app.get(Returns).hand_back(TENANT, "chat_1", MIA.id, "All is done.")
+
+
+def canned() -> World:
+    world = direct()
+    world.app.get(CannedAnswers).create(TENANT, NewCannedAnswer(name="hours", text="From 9."))
+    return world
+
+
+@patterns.named("create a canned answer")
+def _create_answer(meter: Meter) -> None:
+    world = direct()
+    with meter(world):
+        world.app.get(CannedAnswers).create(TENANT, NewCannedAnswer(name="hours", text="From 9."))
+
+
+@patterns.named("list canned answers")
+def _list_answers(meter: Meter) -> None:
+    world = canned()
+    with meter(world):
+        assert len(world.app.get(CannedAnswers).list(TENANT).items) == 1
+
+
+@patterns.named("change or delete a canned answer")
+def _change_answer(meter: Meter) -> None:
+    world = canned()
+    with meter(world):
+        world.app.get(CannedAnswers).change(TENANT, "hours", CannedAnswerChange(text="From 8."))

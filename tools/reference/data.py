@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
+from skein.desk.models import canned_answer
 from skein.errands.models import errand, meeting
 from skein.events.models import endpoint, event
 from skein.events.models.lanes import EndpointLanes
@@ -290,6 +291,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`DirectoryEntry`": Row(agent.DirectoryEntry.key_of(TENANT, AGENT), agent.DirectoryEntry),
         "`Skill`": Row(skill.Skill.key_of(TENANT, "{skill}"), skill.Skill),
         "`SkillCatalog`": Row(skill.SkillCatalog.key_of(TENANT), skill.SkillCatalog),
+        "`CannedAnswer`": Row(
+            canned_answer.CannedAnswer.key_of(TENANT, "{answer}"), canned_answer.CannedAnswer
+        ),
         "`OwnTool`": Row(tool.OwnTool.key_of(TENANT, "{tool}"), tool.OwnTool),
         "`ToolBreaker`": Row(ToolBreaker.key_of(TENANT, "{tool}"), ToolBreaker),
         "`OwnToolVersion`": Row(

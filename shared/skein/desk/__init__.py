@@ -7,8 +7,10 @@ Others use `taking.Taking`, `messages.TeamMessages`, `returning.Returns`, `waiti
 
 __all__ = [
     "api",
+    "canned_answers",
     "drafts",
     "messages",
+    "models",
     "queue",
     "returning",
     "sections",

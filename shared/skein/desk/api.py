@@ -4,7 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from skein.models.api.base import IdOfAgent, IdOfChat, Page, Request, Resource
+from skein.desk.models.canned_answer import CannedAnswerFields, ShortName
+from skein.models.api.base import ChangeRequest, IdOfAgent, IdOfChat, Page, Request, Resource
 from skein.models.api.chats import MemberResource
 from skein.models.chats.chat import MAX_TEXT, Chat, Visibility
 from skein.models.chats.desk import MAX_BRIEFING, DeskReason, DeskStatus, DraftKind, Holder
@@ -169,3 +170,35 @@ class DeskResource(Resource):
 
 class DeskList(Page[DeskResource]):
     """The chats on the desk: those that wait first, each group oldest first."""
+
+
+AnswerName = Annotated[
+    ShortName, Field(description="The short name by which the team chooses the answer.")
+]
+
+
+class NewCannedAnswer(CannedAnswerFields, Request):
+    """A new canned answer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"name": "hours", "text": "Hello {name}, we are open from 9 to 17."}
+        }
+    )
+
+    name: AnswerName
+
+
+class CannedAnswerChange(CannedAnswerFields, ChangeRequest):
+    """A new text for a canned answer."""
+
+
+class CannedAnswerResource(CannedAnswerFields, Resource):
+    """A text that the team uses at the desk."""
+
+    name: AnswerName
+    updated_at: Annotated[Instant, Field(description="When the text was last changed.")]
+
+
+class CannedAnswerPage(Page[CannedAnswerResource]):
+    """A page of canned answers, by name."""

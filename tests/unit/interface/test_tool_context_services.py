@@ -45,6 +45,7 @@ NOT_FOR_TOOLS = {
     "ChatViews": "it shows a person their chats; an agent reads own_chats",
     "ConsolidationRequests": "operators request consolidations",
     "WorkOverviews": "operators look at the agents that are at work",
+    "CannedAnswers": "the team keeps texts for the desk",
     "DeskQueue": "operators list the chats on the desk",
     "Returns": "the holder of a chat hands it back",
     "Taking": "operators take chats over",

@@ -1,0 +1,5 @@
+"""Define what is stored for the desk, apart from the chat's own state."""
+
+__all__ = [
+    "canned_answer",
+]
