@@ -1,27 +1,18 @@
-// Calls of tools that wait for an operator: their list, and one of them with its arguments.
+// A call of a tool that waits for an operator, with its arguments.
 import { withQuery } from "./api.js";
 import { el, fill } from "./dom.js";
+import { peopleCards } from "./desk/person.js";
 import { copyId } from "./names.js";
-import { action, card, facts, outcome, part, table, verbatim, when } from "./parts.js";
+import { action, card, facts, outcome, part, verbatim, when } from "./parts.js";
 import { askReason, reasonFor } from "./reason.js";
 import { words } from "./words.js";
 
 const said = words.approvals;
 
-/** The card of all calls that wait; null if none does. */
-export function approvalsCard(items, agents) {
-  if (items.length === 0) return null;
-  return card(said.title, el("p", { class: "hint" }, said.hint), table(said.title, [said.tool, said.agent, said.person, said.since],
-    items.map((each) => [
-      [el("a", { href: `#/desk/approvals/${part(each.id)}` }, each.tool), " ", each.private ? el("span", { class: "badge soft" }, said.private) : null],
-      agents.get(each.agent_id) ?? words.run.gone, each.person ?? words.parts.none, when(each.created_at),
-    ])));
-}
-
-/** One call: what it would do, and the decision. */
-export async function showApproval(main, context, id) {
-  const place = el("div", { class: "stack" }), subject = `approval/${id}`;
-  fill(main, el("p", {}, el("a", { href: "#/desk" }, words.pages.desk.back)), el("h1", {}, said.one), place);
+/** One call: what it would do, the decision, and beside it the person. */
+export async function showApproval({ heading, middle: place, side }, context, id) {
+  const subject = `approval/${id}`;
+  heading.textContent = said.one;
   const { items } = await context.api.get("/v1/approvals");
   const waiting = items.find((each) => each.id === id);
   if (waiting === undefined) {
@@ -29,6 +20,7 @@ export async function showApproval(main, context, id) {
     return;
   }
   const agent = await context.api.get(`/v1/agents/${part(waiting.agent_id)}`).then((found) => found.name, () => words.run.gone);
+  fill(side, await peopleCards(context.api, waiting.person ? [waiting.person] : []));
   const look = async (reason) => { fill(place, await decision(context, waiting, agent, reason, place)); };
   if (waiting.private && reasonFor(subject) === null) fill(place, askReason(said.why, subject, look));
   else await look(reasonFor(subject));
@@ -44,7 +36,7 @@ async function decision({ api, count }, waiting, agent, reason, place) {
     await count();
   };
   const chat = waiting.chat_id;
-  return card(waiting.tool,
+  return card(waiting.tool, el("p", { class: "hint" }, said.expires),
     facts([
       [said.agent, agent], [said.person, waiting.person && el("a", { href: `#/people/${part(waiting.person)}` }, waiting.person)],
       [said.chat, chat && copyId(chat)], [said.run, el("a", { href: `#/why/run/${part(waiting.run_id)}` }, said.toRun)],

@@ -36,6 +36,6 @@ export function deskActions({ api, session }, chatId, reason, waits = false, don
   const take = () => attempt(() => api.call("PUT", path, { holder: "me", name: name.value.trim() }), said.isYours);
   const put = () => attempt(() => api.call("POST", path), said.isWaiting);
   return el("div", { class: "stack" },
-    form([field(said.yourName, name, said.yourNameHint)], said.takeOver, take),
+    form([field(said.yourName, name, said.yourNameHint)], said.takeOver, take, { class: "take" }),
     waits ? null : el("div", { class: "stack" }, el("p", { class: "hint" }, said.putHint), el("div", {}, action(said.put, put, place)), place));
 }

@@ -1,5 +1,6 @@
 // A chat that the operator holds: its messages, a box to answer in, drafts of the agent, and the return.
 import { withQuery } from "./api.js";
+import { Canned } from "./desk/canned.js";
 import { deskPath } from "./desk_actions.js";
 import { el, field, fill } from "./dom.js";
 import { isWords, operatorRow, senderOf } from "./messages.js";
@@ -27,9 +28,10 @@ export class HeldChat {
   /**
    * @param {object} context As pages get it.
    * @param {string} chatId The chat, which the operator holds.
+   * @param {string[]} people The names of the people in it.
    * @param {(told: string) => void} ended Called when the operator no longer holds the chat.
    */
-  constructor(context, chatId, ended) {
+  constructor(context, chatId, people, ended) {
     this.#context = context;
     this.#chat = chatId;
     this.#ended = ended;
@@ -38,6 +40,7 @@ export class HeldChat {
       rows: 3, maxlength: LONGEST_TEXT, required: true, placeholder: said.placeholder, "aria-label": said.compose,
       on: { keydown: (event) => this.#key(event) },
     });
+    this.canned = new Canned(this.text, people);
     this.briefing = el("textarea", { rows: 3, maxlength: LONGEST_BRIEFING });
     const place = outcome(), quote = el("blockquote", { hidden: true });
     this.summary = el("div", { class: "stack" }, el("div", {}, action(said.summarize, async () => {
@@ -45,11 +48,11 @@ export class HeldChat {
       quote.hidden = false;
       return said.summarized;
     }, place)), place, quote);
-    this.form = this.#draftForm(this.text, "answer", said.draft, [this.text], words.conversation.send, () => this.#send());
+    this.form = this.#draftForm(this.text, "answer", said.draft, [this.text, this.canned.list, this.canned.all], words.conversation.send, () => this.#send());
+    this.returning = this.#draftForm(this.briefing, "briefing", said.draftBriefing, [field(said.briefing, this.briefing)], said.handBack, () => this.#handBack());
     this.root = el("div", { class: "stack" },
       el("div", { class: "conversation" }, this.#list.root, this.form),
-      card(said.return, el("p", { class: "hint" }, said.returnHint),
-        this.#draftForm(this.briefing, "briefing", said.draftBriefing, [field(said.briefing, this.briefing)], said.handBack, () => this.#handBack())));
+      card(said.return, el("p", { class: "hint" }, said.returnHint), this.returning));
   }
 
   /** A form with a box that a draft of the agent can fill. */
@@ -60,7 +63,7 @@ export class HeldChat {
 
   /** Read the newest messages and follow the chat; the root must be in the page. */
   async start() {
-    const items = await this.#page({ limit: PAGE });
+    const [items] = await Promise.all([this.#page({ limit: PAGE }), this.canned.start(this.#context.api)]);
     this.#first = items[0]?.seq ?? 1;
     this.#know(items);
     this.#list.reset(items.map(itemOf));
@@ -123,6 +126,7 @@ export class HeldChat {
   // ------------------------------------------------------------------ writing
 
   #key(event) {
+    if (this.canned.key(event)) return;
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       this.form.requestSubmit();
@@ -150,6 +154,16 @@ export class HeldChat {
     box.value = [box.value.trim(), text].filter(Boolean).join("\n\n");
     box.focus();
     return said.drafted;
+  }
+
+  /** Hand the chat back, unless the box has words that were not sent. */
+  handBack() {
+    if (this.text.value.trim() === "") {
+      this.returning.requestSubmit();
+      return;
+    }
+    this.text.focus();
+    this.#context.announce(said.sendFirst);
   }
 
   async #handBack() {

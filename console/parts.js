@@ -112,7 +112,7 @@ export function action(text, run, place, given = {}) {
 export function form(fields, label, run, given = {}) {
   const place = outcome(), submit = el("button", { class: "primary" }, label);
   const made = el("form", { ...given, on: {
-    input: ({ target }) => { if (target.tagName === "TEXTAREA") set(made, "data-unsaved", "yes"); },
+    input: ({ target }) => { if (target.tagName === "TEXTAREA") set(made, "data-unsaved", target.value === "" ? null : "yes"); },
     submit: async (event) => {
       event.preventDefault();
       if (await attempt(submit, run, place)) set(made, "data-unsaved", null);

@@ -19,9 +19,9 @@ export function reasonField(label, known = null) {
   return { node: field(label, control, said.hint), given: () => control.value.trim() || null };
 }
 
-/** Ask once for a reason for something private; `show` runs with it, and returns words or null. */
-export function askReason(question, subject, show, label = said.read) {
-  const reason = el("input", { required: true, minlength: SHORTEST, maxlength: LONGEST, autocomplete: "off" });
+/** Ask once for a reason for something private, perhaps with a suggestion; `show` runs with it, and returns words or null. */
+export function askReason(question, subject, show, label = said.read, suggestion = "") {
+  const reason = el("input", { required: true, minlength: SHORTEST, maxlength: LONGEST, autocomplete: "off", value: suggestion });
   return form([field(question, reason, said.hint)], label, async () => {
     const why = reason.value.trim();
     const outcome = await show(why);

@@ -2,15 +2,13 @@
 import { withQuery } from "../api.js";
 import { deskActions } from "../desk_actions.js";
 import { el, field, fill, select } from "../dom.js";
-import { fileAt } from "../media.js";
-import { isWords, operatorRow } from "../messages.js";
 import { chatName, copyId, personPicker } from "../names.js";
 import { action, form, more as foldout, number, outcome, part, table, when } from "../parts.js";
 import { askReason } from "../reason.js";
-import { WindowList } from "../window_list.js";
+import { Transcript } from "../transcript.js";
 import { words } from "../words.js";
 
-const PAGE = 50, MESSAGES = 100, MOST_AGENTS = 1000, FORBIDDEN = 403;
+const PAGE = 50, MOST_AGENTS = 1000, FORBIDDEN = 403;
 const AGENT = "agent";
 const said = words.pages.transcripts;
 
@@ -63,9 +61,8 @@ function countOf(members) { return number(Array.isArray(members) ? members.lengt
 async function showChat(main, chatId, context) {
   const place = el("div", { class: "stack" });
   const ask = askReason(said.reason, `chat/${chatId}`, async (reason) => {
-    const transcript = new Transcript(context, chatId, reason);
     try {
-      await transcript.start(place);
+      await new Transcript(context.api, chatId, reason).start(place, (page) => head(context, chatId, page, reason));
     } catch (error) {
       fill(place);
       if (error.status === FORBIDDEN) return `${said.forbidden} ${error.message}`;
@@ -79,76 +76,14 @@ async function showChat(main, chatId, context) {
   return null;
 }
 
-class Transcript {
-  #context;
-  #path;
-  #reason;
-  #chat;
-  #names = new Map(); // of members, by id
-  #messages = []; // all that were read, oldest first
-  #list;
-
-  constructor(context, chatId, reason) {
-    this.#context = context;
-    this.#chat = chatId;
-    this.#path = `/v1/transcripts/${part(chatId)}`;
-    this.#reason = reason;
-    this.#list = new WindowList(words.conversation.messages, (item) => this.#row(item), () => this.#older());
-  }
-
-  /** Read the newest messages, and show the chat in a place. */
-  async start(place) {
-    const page = await this.#page({});
-    this.#messages = page.items;
-    this.#names = new Map(page.members.map((member) => [member.id, member.name]));
-    const failure = outcome();
-    fill(place,
-      el("h2", {}, page.title ?? said.untitled),
-      el("p", { class: "hint" }, said.facts(said.kinds[page.kind] ?? page.kind, said.visibilities[page.visibility] ?? page.visibility)),
-      el("p", {}, said.with(page.members.map((member) => member.name || words.names.unnamed).join(", "))),
-      el("p", { class: "hint" }, said.audited(this.#reason)),
-      foldout(words.desk.stepIn, deskActions(this.#context, this.#chat, this.#reason)),
-      el("div", { class: "conversation" }, this.#list.root,
-        el("div", {}, action(said.newer, () => this.#newer(), failure), failure)));
-    this.#list.reset(this.#items(page.items));
-  }
-
-  #page(query) {
-    return this.#context.api.get(withQuery(this.#path, { reason: this.#reason, limit: MESSAGES, ...query }));
-  }
-
-  async #older() {
-    const before = this.#messages[0]?.seq ?? 1;
-    if (before <= 1) return [];
-    const { items } = await this.#page({ before });
-    this.#messages.unshift(...items);
-    return this.#items(items);
-  }
-
-  async #newer() {
-    const last = this.#messages.at(-1);
-    const { items } = await this.#page({ after: last?.seq ?? 0 });
-    this.#messages.push(...items);
-    if (last) this.#list.update(...this.#items([last]));
-    this.#list.append(this.#items(items));
-    return said.got(number(items.length));
-  }
-
-  /** The items of messages; `silent` if neither an agent nor the team wrote next after a person. */
-  #items(messages) {
-    const next = new Map(this.#messages.map((message, at) => [message.seq, this.#messages[at + 1]]));
-    const isBy = (message, ...kinds) => isWords(message) && kinds.includes(message.sender.kind);
-    return messages.map((message) => {
-      const after = next.get(message.seq);
-      return { key: `${message.seq}`, message, silent: isBy(message, "user") && !(after && isBy(after, "agent", "team")) };
-    });
-  }
-
-  #row({ message, silent }) {
-    const load = (file) => fileAt(this.#context.api, withQuery(`${this.#path}/media/${part(file.id)}`, { reason: this.#reason }), file);
-    return operatorRow(message, (id) => this.#names.get(id) || words.names.unnamed,
-      silent ? { load, mark: said.silent, why: said.whySilent(message.seq) } : { load });
-  }
+/** What stands above the messages of a chat. */
+function head(context, chatId, page, reason) {
+  return [
+    el("h2", {}, page.title ?? said.untitled),
+    el("p", { class: "hint" }, said.facts(said.kinds[page.kind] ?? page.kind, said.visibilities[page.visibility] ?? page.visibility)),
+    el("p", {}, said.with(page.members.map((member) => member.name || words.names.unnamed).join(", "))),
+    foldout(words.desk.stepIn, deskActions(context, chatId, reason)),
+  ];
 }
 
 export default { name: "transcripts", needs: "support", show };

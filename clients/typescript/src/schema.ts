@@ -821,6 +821,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/canned-answers/{answer_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a canned answer
+         * @description The text is returned as stored, with its placeholders.
+         */
+        get: operations["get_canned_answer"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a canned answer
+         * @description Messages that were sent with it are kept.
+         */
+        delete: operations["delete_canned_answer"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a canned answer
+         * @description Changes the text. To change the name, create a new one and delete the old one.
+         */
+        patch: operations["change_canned_answer"];
+        trace?: never;
+    };
     "/v1/chats/{chat_id}/desk": {
         parameters: {
             query?: never;
@@ -2362,6 +2390,30 @@ export interface paths {
         get: operations["list_audit"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/canned-answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List canned answers by name
+         * @description The list contains the full texts.
+         */
+        get: operations["list_canned_answers"];
+        put?: never;
+        /**
+         * Create a canned answer
+         * @description All members of the team can use it. A tenant has at most 200.
+         */
+        post: operations["create_canned_answer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5212,6 +5264,39 @@ export interface components {
             };
         };
         /**
+         * CannedAnswerChange
+         * @description A new text for a canned answer.
+         */
+        CannedAnswerChange: {
+            /** @description The text. The console replaces `{name}` with the names of the people in the chat. */
+            text: string | null;
+        };
+        /**
+         * CannedAnswerPage
+         * @description A page of canned answers, by name.
+         */
+        CannedAnswerPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["CannedAnswerResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * CannedAnswerResource
+         * @description A text that the team uses at the desk.
+         */
+        CannedAnswerResource: {
+            /** @description The text. The console replaces `{name}` with the names of the people in the chat. */
+            text: string;
+            /** @description The short name by which the team chooses the answer. */
+            name: string;
+            /**
+             * Format: date-time
+             * @description When the text was last changed.
+             */
+            updated_at: string;
+        };
+        /**
          * ChannelUsage
          * @description The messages of one channel.
          */
@@ -6391,6 +6476,16 @@ export interface components {
             template?: string | null;
             /** @description Settings of its own. Null in a field removes the setting. */
             settings?: components["schemas"]["ChatOverridesChange"];
+        };
+        /**
+         * NewCannedAnswer
+         * @description A new canned answer.
+         */
+        NewCannedAnswer: {
+            /** @description The text. The console replaces `{name}` with the names of the people in the chat. */
+            text: string;
+            /** @description The short name by which the team chooses the answer. */
+            name: string;
         };
         /**
          * NewDocument
@@ -11733,6 +11828,101 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_canned_answer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a canned answer. */
+                answer_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CannedAnswerResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_canned_answer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a canned answer. */
+                answer_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_canned_answer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a canned answer. */
+                answer_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CannedAnswerChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CannedAnswerResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_desk: {
         parameters: {
             query?: never;
@@ -16213,6 +16403,93 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_canned_answers: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CannedAnswerPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_canned_answer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "hours",
+                 *       "text": "Hello {name}, we are open from 9 to 17."
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewCannedAnswer"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CannedAnswerResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

@@ -414,6 +414,24 @@ EnabledTools: TypeAlias = str
 ProfileField: TypeAlias = str
 
 
+class CannedAnswerChange(TypedDict):
+    """
+    A new text for a canned answer.
+    """
+
+    text: str | None
+
+
+class CannedAnswerResource(TypedDict):
+    """
+    A text that the team uses at the desk.
+    """
+
+    text: str
+    name: str
+    updated_at: str
+
+
 class ChannelUsage(TypedDict):
     """
     The messages of one channel.
@@ -681,6 +699,15 @@ class NamedTextResource(TypedDict):
     agent_id: str | None
     id: str | None
     excerpt: str | None
+
+
+class NewCannedAnswer(TypedDict):
+    """
+    A new canned answer.
+    """
+
+    text: str
+    name: str
 
 
 NewDocument = TypedDict(
@@ -2088,6 +2115,15 @@ class BacklogRowResource(TypedDict):
     oldest_due_at: str | None
     complete: bool
     statuses: dict[str, int]
+
+
+class CannedAnswerPage(TypedDict):
+    """
+    A page of canned answers, by name.
+    """
+
+    items: list[CannedAnswerResource]
+    next_cursor: str | None
 
 
 class ChatOverridesChange(TypedDict):
