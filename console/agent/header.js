@@ -43,7 +43,7 @@ function renaming(agent, change) {
 /** The lines of the agent, each with a way to take it away, and a field for another. */
 function linesOf(api, agent, lines, again) {
   const place = outcome();
-  const phone = el("input", { type: "tel", required: true, autocomplete: "off", placeholder: "+15005550007" });
+  const phone = el("input", { type: "tel", required: true, autocomplete: "off", placeholder: "+15005550016" });
   const add = async () => {
     const number = phone.value.trim();
     if (!E164.test(number)) return said.noNumber;

@@ -18,7 +18,7 @@ const PREFIX = { sms: "", whatsapp: "whatsapp:" }; // of addresses, by channel
 const WINDOW_MS = 24 * 3_600_000; // in which WhatsApp takes any text
 const said = words.pages.phone;
 
-/** The page; `#/phone/sms/+15005550007` opens the texts with that line. */
+/** The page; `#/phone/sms/+15005550016` opens the texts with that line. */
 async function show(main, [kind = "sms", phone = null], context) {
   const body = el("div", {});
   const tab = (name) => el("a", { href: `#/phone/${name}`, "aria-current": name === kind ? "true" : null }, said.tabs[name]);

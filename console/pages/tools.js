@@ -50,10 +50,10 @@ function byForm(api, refresh, read = {}) {
   const method = read.method ?? "GET";
   const name = el("input", { required: true, pattern: "[a-z][a-z0-9_]{0,63}", maxlength: 64, autocomplete: "off", value: read.name ?? "" });
   const description = el("textarea", { rows: 2, required: true, maxlength: 1000, value: read.description ?? "" });
-  const verb = select(METHODS.map((each) => [each, each]), method, () => {});
   const url = el("input", { required: true, maxlength: 2000, autocomplete: "off", value: read.url ?? "", placeholder: "https://shop.example/orders/{order}" });
   const parameters = el("textarea", { rows: 8, value: JSON.stringify(read.parameters ?? { type: "object", properties: {}, required: [] }, null, 2) });
   const effect = select([["read", said.reads], ["write", said.writes]], method === "GET" ? "read" : "write", () => {});
+  const verb = select(METHODS.map((each) => [each, each]), method, (chosen) => { effect.value = chosen === "GET" ? "read" : "write"; });
   const approval = select([["", said.byEffect], ...APPROVALS.map((each) => [each, said.asks[each]])], "", () => {});
   const privacy = privacyChoice();
   return form([

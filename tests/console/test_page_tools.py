@@ -60,6 +60,9 @@ def test_tool_is_made_from_a_form_a_command_or_a_document(driver: Driver, source
         expected = {"method": "PUT", "url": "https://shop.example/v1/orders/{order}", "headers": {}}
     else:
         page.get_by_label("Address").fill(expected["url"])
+        page.get_by_label("Method").select_option("POST")
+        expect(page.get_by_label("Effect of a call")).to_have_value("write")
+        page.get_by_label("Method").select_option("GET")
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_label("What the model reads").fill(HOSTILE)
     driver.check_looks()
