@@ -38,7 +38,7 @@ export const phone = {
   messages: "SMS",
   composes: { sms: "Your SMS", whatsapp: "Your message" },
   window: (end) => `Free-form messages are allowed until ${end}. After that, only templates can be sent.`,
-  placeholder: "What is a good exercise for my back?",
+  placeholder: "Write a message",
   send: "Send",
   empty: "Write your first message. Answers appear here.",
   waiting: "Waiting for an answer",

@@ -41,6 +41,7 @@ PLACES = (
     Place("people", "#/people"),
     Place("sharing", "#/sharing"),
     Place("desk", "#/desk"),
+    Place("desk", "#/desk/answers"),
     Place("transcripts", "#/transcripts"),
     Place("errands", "#/errands"),
     Place("time", "#/time", signed_in=False),

@@ -172,7 +172,10 @@ def test_pictures_of_the_docs_are_those_that_are_written() -> None:
 def fill_page(driver: Driver, place: Place) -> None:
     """Do something on a page, so that its picture shows something."""
     page = driver.page
-    if place.name in {"home", "settings", "tour", "errands", "sharing"}:
+    if (
+        place.name in {"home", "settings", "tour", "errands", "sharing"}
+        or "answers" in place.address
+    ):
         return
     if place.name in FILL:
         FILL[place.name](driver)

@@ -91,7 +91,9 @@ class Hand:
         self.click(self.page.get_by_role("main").get_by_role("link", name=name, exact=True))
 
     def button(self, name: str, *, place: Locator | None = None) -> None:
-        found = (place or self.page.get_by_role("main")).get_by_role("button", name=name, exact=True)
+        found = (place or self.page.get_by_role("main")).get_by_role(
+            "button", name=name, exact=True
+        )
         self.click(found)
 
     def choose(self, label: str, option: str) -> None:
@@ -118,7 +120,15 @@ def test_first_hour_leads_to_an_agent_of_ones_own_by_clicks_alone(
     model.default = follow
     hand, page = Hand(driver.page), driver.page
     driver.open()
-    for step in (make_an_agent, write_to_it, make_a_plan, make_a_tool, open_a_group, approve, help_at_the_desk):
+    for step in (
+        make_an_agent,
+        write_to_it,
+        make_a_plan,
+        make_a_tool,
+        open_a_group,
+        approve,
+        help_at_the_desk,
+    ):
         before = hand.clicks
         step(hand, bookings)
         with capsys.disabled():
