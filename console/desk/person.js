@@ -15,7 +15,7 @@ export async function peopleCards(api, ids) {
 function personCard(user) {
   const quiet = user.quiet_hours === null ? null : said.hours(user.quiet_hours.from, user.quiet_hours.to);
   const roles = user.roles.map((each) => each.role).join(", ");
-  return card(user.name || words.names.unnamed,
-    facts([[said.phones, user.phones.join(", ")], [said.zone, user.time_zone], [said.quiet, quiet], [said.roles, roles]]),
+  const known = [[said.phones, user.phones.join(", ")], [said.zone, user.time_zone], [said.quiet, quiet], [said.roles, roles]];
+  return card(user.name || words.names.unnamed, known.some(([, value]) => value) ? facts(known) : null,
     el("p", {}, el("a", { href: `#/people/${part(user.id)}` }, words.pages.desk.toPerson)));
 }

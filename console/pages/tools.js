@@ -1,7 +1,7 @@
 // Tools of the tenant: make one by a form, a cURL command, an OpenAPI document or an MCP server, and try it.
 import { el, field, fill, select } from "../dom.js";
 import { server, trial } from "../own_tools.js";
-import { action, card, form, outcome, part } from "../parts.js";
+import { action, card, form, lazy, outcome, part } from "../parts.js";
 import { fromCurl, fromOpenApi } from "../tool_sources.js";
 import { words } from "../words.js";
 
@@ -32,7 +32,24 @@ function shown(api, tool, cost, refresh) {
   const sum = tool.names.reduce((total, name) => total + (cost.get(name) ?? 0), 0);
   return el("div", { class: "stack tool" }, tool.mcp ? server(api, tool, refresh) : trial(api, tool),
     el("p", { class: "hint" }, said.tokens(sum), tool.http ? ` ${tool.http.method} ${tool.http.url}` : "", ` ${said.asks[tool.asks]}`),
+    lazy(said.holders, () => holders(api, tool)),
     el("div", {}, action(said.remove, remove, place, { "aria-label": said.removeOf(tool.name) })), place);
+}
+
+/** The agents of the tenant, of which those are checked that can call a tool. */
+async function holders(api, { names }) {
+  const agents = await api.items("/v1/agents", MOST);
+  const has = (agent) => names.length > 0 && names.every((name) => agent.enabled_tools.includes(name));
+  const boxes = agents.map((agent) => [agent, el("input", { type: "checkbox", checked: has(agent) })]);
+  const rows = boxes.map(([{ name }, box]) => el("li", {}, el("label", { class: "check" }, box, el("span", {}, name))));
+  return form(el("ul", { class: "checks" }, rows), said.save, async () => {
+    for (const [{ id }, box] of boxes) {
+      const path = `/v1/agents/${part(id)}`, agent = await api.get(path);
+      const others = agent.enabled_tools.filter((name) => !names.includes(name));
+      if (has(agent) !== box.checked) await api.patch(path, { enabled_tools: box.checked ? [...others, ...names] : others });
+    }
+    return said.saved;
+  });
 }
 
 // ---------------------------------------------------------------------- a new one

@@ -277,7 +277,10 @@ export const agent = {
 
 export const tools = {
   name: "Tools",
-  about: "Tools of your own: services that agents call by HTTP or MCP. Give a tool to an agent on the agent's page.",
+  about: "Tools of your own: services that agents call by HTTP or MCP. Agents call only the tools that you give them.",
+  holders: "Agents that can call it",
+  save: "Save",
+  saved: "Saved.",
   own: "Your tools",
   none: "You have no tools of your own yet.",
   tokens: (count) => `${count} tokens of each request.`,

@@ -291,7 +291,7 @@ def fill_desk(driver: Driver) -> None:
     page.get_by_label("Reply as the team").fill("Your new shoes come on Friday, Maya.")
     page.get_by_role("button", name="Send").click()
     expect(page.locator(".bubble")).to_have_count(3)
-    page.set_viewport_size({**WIDE, "height": 980})
+    page.set_viewport_size({"width": 1440, "height": 980})
     page.evaluate("scrollTo(0, 0)")
 
 
