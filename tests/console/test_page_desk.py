@@ -342,3 +342,16 @@ def test_keys_open_take_over_reply_and_hand_back(driver: Driver) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
     press("?")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_case_that_may_not_be_read_can_still_be_taken_over(driver: Driver) -> None:
+    chat, page = case(driver, "parcel-max"), driver.page
+    refusal = {"code": "forbidden", "detail": "Operators don't read chats here.", "details": {}}
+    page.route("**/v1/transcripts/**", lambda route: route.fulfill(status=403, json=refusal))
+    driver.sign_in(f"#/desk/{chat}")
+    page.get_by_role("button", name="Read the chat").click()
+    expect(page.get_by_role("alert")).to_contain_text("Operators don't read chats here.")
+    driver.check_looks()
+    page.get_by_role("button", name="Take over").click()
+    expect(page.locator(".bubble").first).to_be_visible()
+    hand_back(driver, chat, "operator")
