@@ -1,6 +1,7 @@
 """Plays a story in a fresh world, and keeps track of who may know the secret."""
 
 import json
+import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -328,6 +329,7 @@ class Stage(World):
             self.step += 1
             before()
             self.ids.skip_to(self.step * IDS_PER_STEP)
+            random.seed(self.step)  # of the pauses between the tries of a conditional write
             self.clock.set(next_minute(self.clock.now()))
             self._tactic = step.tactic
             self._meanwhile = (0, ())

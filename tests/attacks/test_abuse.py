@@ -291,7 +291,7 @@ def test_what_a_person_causes_to_others_stays_within_the_limits() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(0)
 def test_what_a_person_causes_to_others_stays_within_the_limits_in_hundreds_of_stories() -> None:
     assert abuse(range(QUICK, WHOLE)) > WHOLE
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 
 from skein.errands import meeting_work
 from skein.errands.models.errand import Errand
@@ -39,9 +39,10 @@ def test_group_of_the_story_learns_a_time() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(4))
-def test_new_stories_of_errands_tell_outsiders_nothing(part: int) -> None:
+def test_new_stories_of_errands_tell_outsiders_nothing(part: int, new_stories: str) -> None:
+    @seed(f"{new_stories} {part}")
     @settings(SEARCH, max_examples=200)
     @given(errand_stories)
     def hear(story: Story) -> None:

@@ -13,6 +13,7 @@ from tests.attacks.test_noninterference import SEARCH
 from tests.support.examples import examples
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))]
 )
@@ -27,9 +28,10 @@ def test_seeded_stories_obey_no_outsider(part: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(5))
-def test_thousands_of_new_stories_obey_no_outsider(part: int) -> None:
+def test_thousands_of_new_stories_obey_no_outsider(part: int, new_stories: str) -> None:
+    @seed(f"{new_stories} {part}")
     @settings(SEARCH, max_examples=300)
     @given(ordered_stories())
     def hear(story: Story) -> None:
@@ -43,6 +45,7 @@ def test_known_story_obeys_no_outsider(name: str) -> None:
     tell_shortest("breach", ORDERED[name], breach_in)
 
 
+@pytest.mark.timeout(0)
 def test_seeded_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> None:
     @seed(0)
     @settings(SEARCH, max_examples=examples(25))
@@ -54,8 +57,11 @@ def test_seeded_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_hundreds_of_new_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> None:
+@pytest.mark.timeout(0)
+def test_hundreds_of_new_claims_give_nobody_a_name_a_role_or_the_words_of_others(
+    new_stories: str,
+) -> None:
+    @seed(new_stories)
     @settings(SEARCH, max_examples=300)
     @given(contested_stories())
     def claim(story: Story) -> None:
