@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.quality.guards import LAYER, TABLE, Guard, guards_in
+from tests.attacks.knowledge import Leak
+from tools.quality.guards import ASSERTIONS, LAYER, TABLE, Guard, guards_in
 
 ROOT = Path(__file__).resolve().parents[2]
 GUARDS = guards_in(TABLE)
@@ -25,3 +26,7 @@ def test_guard_is_found_with_its_tests(guard: Guard) -> None:
     for file, _, test in (each.partition("::") for each in guard.tests):
         name = test.partition("[")[0]
         assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8")
+
+
+def test_leak_that_a_search_finds_counts_as_assertion() -> None:
+    assert f"{Leak.__module__}.{Leak.__qualname__}: " in ASSERTIONS

@@ -25,7 +25,8 @@ from tools.quality.project_copy import ROOT, copy_project
 TABLE = Path(__file__).with_suffix(".toml")
 LAYER = Path("shared/skein")
 SECONDS = 180  # for the tests of one guard, on a busy machine
-ASSERTIONS = ("AssertionError", "assert ", "Failed: ")
+# The last is how the searches tell what they found.
+ASSERTIONS = ("AssertionError", "assert ", "Failed: ", "tests.attacks.knowledge.Leak: ")
 TIMEOUT = "Failed: Timeout"  # of pytest-timeout
 
 
