@@ -531,6 +531,13 @@ TEAM_ANSWERS_WHO_JOINED = (
     TakeOver(chat=DEN.id),
     Say(who=BOB.id, chat=DEN.id, to=COACH.id, tactic=does("read", speaks=True)),
 )
+# While the model is down, a person of the team takes the chat over and gets no draft.
+TEAM_GETS_NO_DRAFT = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Outage(minutes=90),
+    TakeOver(chat=ALICES.id),
+    Say(who=ALICE.id, chat=ALICES.id, word="guess"),
+)
 
 # Nobody else learns what a picture or a document of a private chat shows.
 PICTURE_OF_A_PRIVATE_CHAT = (

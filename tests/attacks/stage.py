@@ -655,12 +655,13 @@ class Stage(World):
     def _take_over(self, step: TakeOver) -> None:
         chat_id, holder = step.chat, Holder(id="op_mia", name="Mia")
         self.app.get(Taking).take(TENANT, chat_id, holder)
-        for kind in ("summary", "answer"):
-            draft = self._draft(chat_id, holder, kind)
-        self.app.get(TeamMessages).post(TENANT, chat_id, holder.id, draft, f"desk {self.step}")
-        if step.returns:
-            briefing = self._draft(chat_id, holder, "briefing")
-            self.app.get(Returns).hand_back(TENANT, chat_id, holder.id, briefing)
+        with suppress(Unavailable):  # while the model is down, there are no drafts
+            for kind in ("summary", "answer"):
+                draft = self._draft(chat_id, holder, kind)
+            self.app.get(TeamMessages).post(TENANT, chat_id, holder.id, draft, f"desk {self.step}")
+            if step.returns:
+                briefing = self._draft(chat_id, holder, "briefing")
+                self.app.get(Returns).hand_back(TENANT, chat_id, holder.id, briefing)
 
     def _draft(self, chat_id: str, holder: Holder, kind: DraftKind) -> str:
         """What an agent of the chat drafts, for everybody who reads the chat."""
