@@ -290,6 +290,15 @@ def test_what_a_person_causes_to_others_stays_within_the_limits() -> None:
     assert abuse(range(QUICK)) > QUICK  # or the search finds nothing
 
 
+def test_service_that_fails_is_left_alone_while_a_person_writes_on() -> None:
+    world = Abuse(0)
+    for number in range(5):
+        world.write(("usr_0",))
+        world.drain()
+        _check_work(world, f"message {number + 1}")
+    assert all(world.slow.seconds[path] for path in PATHS), "or the test checks nothing"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_what_a_person_causes_to_others_stays_within_the_limits_in_hundreds_of_stories() -> None:
