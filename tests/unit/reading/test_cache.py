@@ -41,6 +41,7 @@ class Container:
             clock=world.clock,
             settings=world.settings,
             recall=world.app.reader.recall,
+            parallel_map=world.app.ports.parallel_map,
         )
 
     def read(self, chat_id: str = "chat_1") -> Reading:

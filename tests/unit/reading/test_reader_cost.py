@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from skein.adapters.parallel import map_threads
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.other_conversations import OtherSummaries
 from skein.agent.sections.your_chats import YourChats
@@ -107,7 +108,9 @@ class Crowded:
     ) -> None:
         table = table or MemoryTable()
         model = ScriptedModel.saying(default="OK")
-        self.world = World(settings or Settings(), model, overrides={"table": table})
+        self.world = World(
+            settings or Settings(), model, overrides={"table": table, "parallel_map": map_threads}
+        )
         self.world.table = table
         self.world.agent(system_prompt="You coach runners.", history_format=None, reply_mode=None)
         self.private = kind == "direct"

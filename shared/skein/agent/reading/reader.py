@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.guarded_reads import GuardedReads
@@ -51,7 +52,7 @@ from skein.models.runs.run import Run
 from skein.models.visibility.audience import Audience
 from skein.models.visibility.ownership import scopes_at
 from skein.own_tools.items import OwnToolItems
-from skein.ports import Clock
+from skein.ports import Clock, ParallelMap
 from skein.recall.sections import PromptRecall, StartedRecall
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.services.runs import policy
@@ -101,6 +102,7 @@ class Reader:
     clock: Clock
     settings: Settings
     recall: PromptRecall
+    parallel_map: ParallelMap
 
     def read(
         self,
@@ -130,21 +132,14 @@ class Reader:
         reads = KeptReads(self.table, self.cache, now=self.clock.now())
         scopes = scopes_at(scope)
         members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
-        with ThreadPoolExecutor(PARALLEL_READS) as pool:
-            newest = pool.submit(copy_context().run, self._newest, reads, run, chat)
-            owned = [
-                pool.submit(copy_context().run, reads.owned, run.tenant, run.agent_id, each)
-                for each in scopes
-            ]
-            related = [
-                pool.submit(copy_context().run, self._related, run.tenant, member, rows)
-                for member in members
-            ]
-        first = _FirstRound(
-            newest.result(),
-            [item for each in owned for item in each.result()],
-            [each.result() for each in related],
-        )
+        calls: list[Callable[[], Any]] = [
+            partial(self._newest, reads, run, chat),
+            *(partial(reads.owned, run.tenant, run.agent_id, each) for each in scopes),
+            *(partial(self._related, run.tenant, each, rows) for each in members),
+        ]
+        newest, *others = self.parallel_map(lambda call: call(), calls)
+        owned, related = others[: len(scopes)], others[len(scopes) :]
+        first = _FirstRound(newest, [item for each in owned for item in each], related)
         reading = self._second_round(
             run, chat, member, first, prefetched, began if recalls else None
         )
