@@ -1,6 +1,5 @@
 """The preview of an agent's prompt, without a call to the model."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -75,7 +74,4 @@ class Preview:
 
     def _sizes(self, tools: Iterable[ToolSpec]) -> tuple[ToolTokens, ...]:
         counter = self.prompt_builder.tokens
-        return tuple(
-            ToolTokens(name=each.name, tokens=counter.count(json.dumps(each.model_dump())))
-            for each in tools
-        )
+        return tuple(ToolTokens(name=each.name, tokens=counter.count(each.text)) for each in tools)

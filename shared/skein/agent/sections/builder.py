@@ -4,7 +4,6 @@
 least a quarter of all if it needs them.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -149,7 +148,7 @@ class PromptBuilder:
     def _tokens_left(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
         """Return the tokens left for all sections after the answer, the tools and the frames."""
         whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
-        offered = self.tokens.count(json.dumps([tool.model_dump() for tool in tools]))
+        offered = self.tokens.count(f"[{', '.join(tool.text for tool in tools)}]")
         frames = MAX_OTHER_MESSAGES * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
         answer = reading.config.effective.reserved_response_tokens
         return max(whole - answer - offered - frames, 0)

@@ -1,6 +1,8 @@
 """Requests to language models and their answers, for all providers."""
 
+import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -76,6 +78,11 @@ class ToolSpec(Value):
     description: str
     parameters: dict[str, object]
     saves: Annotated[bool, Field(exclude=True)] = False
+
+    @cached_property  # every prompt has the texts of dozens of tools counted
+    def text(self) -> str:
+        """The tool as JSON, which is counted in tokens."""
+        return json.dumps(self.model_dump())
 
     @property
     def function(self) -> dict[str, object]:
