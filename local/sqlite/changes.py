@@ -9,11 +9,12 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from uuid import uuid4
 
 from local.events import Event, given_up, sequence_number, stream_change
 from local.intrinsics import TABLE_NAME, function_arn, table_arn
-from local.polling.event_filters import filters_of
+from local.polling.event_filters import EventFilters, filters_of
 from local.polling.feed import FeedSource
 from local.sqlite.database import Database
 from local.sqlite.items import as_text, item_size
@@ -136,7 +137,12 @@ def _numbered(number: int, text: str) -> Event:
 
 
 def _accepts(patterns: str, change: Event) -> bool:
-    return filters_of(tuple(json.loads(patterns))).accept(change)
+    return _filters(patterns).accept(change)
+
+
+@lru_cache(maxsize=16)
+def _filters(patterns: str) -> EventFilters:
+    return filters_of(tuple(json.loads(patterns)))
 
 
 def _size(change: Event) -> int:

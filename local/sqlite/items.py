@@ -6,6 +6,7 @@ numbers keep all their digits.
 
 from base64 import b64encode, urlsafe_b64decode
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, assert_never
 
 from pydantic_core import from_json, to_json
@@ -37,6 +38,8 @@ MAX_ITEM_BYTES = 400 * 1024
 MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
 COLLECTION_OVERHEAD = 3
 ELEMENT_OVERHEAD = 1
+REMEMBERED = 2_000  # items; the same agents, chats and members are read again and again
+MAX_REMEMBERED_TEXT = 10_000  # characters
 
 
 def to_text(item: StoredItem) -> str:
@@ -45,7 +48,7 @@ def to_text(item: StoredItem) -> str:
 
 
 def from_text(text: str, *, without: str | None = None) -> StoredItem:
-    """Return the item of a stored text.
+    """Return the item of a stored text, which the caller does not change: it is shared.
 
     Args:
         text: The stored text.
@@ -56,10 +59,18 @@ def from_text(text: str, *, without: str | None = None) -> StoredItem:
         before, found, rest = text.partition(f'"{without}":{{"L":[')
         if found:
             text = f'{before}"{without}":{{"NULL":true}}{rest.partition("]}")[2]}'
-    item: StoredItem = from_json(text)
-    if without is not None:
+        item = _parsed(text)
         item.pop(without, None)
+        return item
+    return _remembered(text) if len(text) <= MAX_REMEMBERED_TEXT else _parsed(text)
+
+
+def _parsed(text: str) -> StoredItem:
+    item: StoredItem = from_json(text)
     return _with_bytes(item) if '{"B":' in text else item
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(_parsed)
 
 
 def _with_bytes(value: Any) -> Any:
