@@ -34,6 +34,14 @@ class WatchedTable(MemoryTable):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.written: dict[Key, None] = {}
+        self._keys: tuple[int, list[Key]] = (-1, [])
+
+    def all_keys(self) -> list[Key]:
+        """See `MemoryTable`; read again only if something was written."""
+        written = self.rows_written
+        if self._keys[0] != written:
+            self._keys = written, super().all_keys()
+        return self._keys[1]
 
     def write(self, write: Write) -> None:
         """See `skein.ports.Table`."""

@@ -10,7 +10,7 @@ from contextvars import Context
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from skein.agent.tools import TOOLS
 from skein.desk.drafts import Drafts
@@ -21,7 +21,7 @@ from skein.errors import Rejected, Unavailable
 from skein.live.devices import Devices
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, OwnChange, UserChange
-from skein.models.chats.chat import Media, Message
+from skein.models.chats.chat import Chat, Media, Message
 from skein.models.chats.choice import YES
 from skein.models.chats.desk import DraftKind, Holder
 from skein.models.common.address import phone_address, route_on
@@ -104,6 +104,8 @@ from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World
 from tests.support.fakes import Calls, ScriptedModel, check_paired
 from tests.support.feed import TableFeed
+
+T = TypeVar("T")
 
 SETTINGS = Settings(
     reply_debounce_seconds=0,
@@ -224,6 +226,8 @@ class Stage(World):
         self._places: dict[tuple[str, int], Prompt] = {}
         self.for_outsiders: defaultdict[Prompt, list[int]] = defaultdict(list)
         self._posts = count(1)
+        self._as_of: object = None
+        self._read: dict[tuple[str, str], Any] = {}
         self._opened: str | None = None  # the newest group that a person opened
         self._put: defaultdict[str, set[str]] = defaultdict(set)  # whom strangers put into chats
         self._invited: dict[tuple[str, str], datetime] = {}  # those of them who have not answered
@@ -234,6 +238,23 @@ class Stage(World):
 
     def empty_table(self) -> WatchedTable:
         return WatchedTable(self.clock)
+
+    def stored_chat(self, chat_id: str = "chat_1") -> Chat:
+        """See `World`; read again only if something was written."""
+        return self._once("chat", chat_id, super().stored_chat)
+
+    def messages(self, chat_id: str = "chat_1") -> list[Message]:
+        """See `World`; read again only if something was written."""
+        return self._once("messages", chat_id, super().messages)
+
+    def _once(self, what: str, chat_id: str, read: Callable[[str], T]) -> T:
+        now = (self.table.rows_written, self.clock.now())
+        if self._as_of != now:
+            self._as_of, self._read = now, {}
+        if (what, chat_id) not in self._read:
+            self._read[what, chat_id] = read(chat_id)
+        found: T = self._read[what, chat_id]
+        return found
 
     def _furnish(self) -> None:
         self.known(*PEOPLE)

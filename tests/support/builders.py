@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, get_args
 
 from local.events import Event
@@ -101,16 +101,32 @@ INVOCATION = timedelta(seconds=120)
 LONG_INVOCATION = timedelta(seconds=900)
 
 
+class CountedOnce(Tokens):
+    """The real tokenizer, which counts the tokens of a text once for all worlds."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.count = lru_cache(maxsize=20_000)(super().count)  # type: ignore[method-assign]
+
+
+class EmbeddedOnce(StaticEmbeddings):
+    """The real embeddings, which embed a text once for all worlds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._embed = lru_cache(maxsize=20_000)(super()._embed)  # type: ignore[method-assign]
+
+
 @cache
 def tokens() -> Tokens:
     """The real tokenizer, loaded once for all tests."""
-    return Tokens()
+    return CountedOnce()
 
 
 @cache
 def embeddings() -> StaticEmbeddings:
     """The real embeddings, loaded once for all tests."""
-    return StaticEmbeddings()
+    return EmbeddedOnce()
 
 
 @dataclass
