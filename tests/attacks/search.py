@@ -188,7 +188,7 @@ def _compare_looks(one: Look | None, other: Look | None, end: int) -> None:
     assert other is not None, one
     when = "at the end" if one.step > end else f"before step {one.step}"
     for (what, text), (_, twin) in zip_longest(one.views, other.views, fillvalue=("", "")):
-        _compare(f"{named(one.who)}, {when}, sees {what}", text, twin)
+        compare(f"{named(one.who)}, {when}, sees {what}", text, twin)
 
 
 def _compare_prompts(first: Recital, second: Recital) -> None:
@@ -203,14 +203,19 @@ def _compare_prompts(first: Recital, second: Recital) -> None:
         if len(counted) < len(one):  # its readers knew the secret, or might be told it
             one = [one[n] for n in counted]
             other = [other[n] for n in counted if n < len(other)]
-        _compare(f"the model sees {place}", SEPARATOR.join(one), SEPARATOR.join(other))
+        compare(f"the model sees {place}", SEPARATOR.join(one), SEPARATOR.join(other))
 
 
 def _texts(recital: Recital, place: Prompt) -> list[str]:
     return recital.stage.prompts.get(place, [])
 
 
-def _compare(what: str, text: str, twin: str) -> None:
+def compare(what: str, text: str, twin: str) -> None:
+    """Compare what somebody sees in two runs of a story.
+
+    Raises:
+        Leak: It differs; the message has the whole difference.
+    """
     one, other = alike(text), alike(twin)
     if one != other:
         lines = unified_diff(

@@ -29,10 +29,11 @@ from tests.attacks.cast import (
     words,
 )
 from tests.attacks.encoding import coded, hidden, is_odd, is_told
+from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, does
 from tests.attacks.known_codes import ENCODED, FULL
 from tests.attacks.moves import Code
-from tests.attacks.search import leak_in, search
+from tests.attacks.search import compare, leak_in, search
 from tests.attacks.services import shows
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Join, Rename, Say, Step, Story, told
@@ -233,6 +234,15 @@ def test_summary_for_the_team_with_words_from_elsewhere_is_found(
     assert leak_in(story) is None
     monkeypatch.setattr(tools, "holds_session_only", lambda _: True)
     assert str(leak_in(story)).startswith("the holder of ")
+
+
+def test_difference_is_printed_whole() -> None:
+    one, other = ([f"{secret} {line}" for line in range(1_000)] for secret in SECRETS)
+    with pytest.raises(Leak) as found:
+        compare("Bob sees this", "\n".join(one), "\n".join(other))
+    assert {*(f"-{line}" for line in one), *(f"+{line}" for line in other)} <= {
+        *str(found.value).splitlines()
+    }
 
 
 def test_story_is_printed_as_numbered_sentences() -> None:
