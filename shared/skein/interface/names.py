@@ -1,5 +1,6 @@
 """The names of members in one prompt."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -119,11 +120,21 @@ def legend(
     )
 
 
-def speakers(names: Names, chat: Chat, messages: Iterable[Message]) -> str:
-    """Render the members who wrote some messages, as in a legend."""
+def speakers(names: Names, chat: Chat, messages: Iterable[Message], *, named_in: str = "") -> str:
+    """Render the members who wrote some messages, as in a legend.
+
+    Args:
+        named_in: A text that names further members by their present or former names.
+    """
     shown = {names.current(message.sender).ref: message.sender for message in messages}
+    shown |= {each.ref: each for each in chat.former_names if _is_in(named_in, _name_of(each))}
+    shown |= {each.ref: each for each in chat.roster if _is_in(named_in, names[each])}
     present = {member.ref: member for member in chat.roster if member.ref in shown}
     return legend(names, chat, (shown | present).values(), with_ids=False)
+
+
+def _is_in(text: str, name: str) -> bool:
+    return name != YOU and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def former_names(chat: Chat, member: NamedMember) -> list[str]:

@@ -4,15 +4,16 @@ A note is made only while another chat can show it, and never while a run of the
 running in the chat.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from skein.errors import ConditionFailed
+from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import SummaryState
 from skein.models.common.base import MemberRef, Value
-from skein.models.common.storage import Absent, Is, Update, Write, all_of
+from skein.models.common.storage import Absent, Is, Item, Update, Write, all_of
 from skein.models.outbox.jobs import SummaryJob
 from skein.services.background.engine import Overtaken
 from skein.services.chat_state.sessions import first_to_summarize
@@ -91,7 +92,13 @@ class AgentSummaries(SummaryTask):
         covered = earlier.seq if earlier else 0
         if agent is None or len(messages) < MIN_MESSAGES or messages[-1].seq <= covered:
             return SummaryRequest(chat.last_seq)
-        prompt = texts.ask_agent(agent, chat, earlier.text if earlier else None, messages)
+        prompt = texts.ask_agent(
+            agent,
+            chat,
+            earlier.text if earlier else None,
+            messages,
+            missing=self._missing(chat, rows, max(covered, since - 1), messages[0].seq),
+        )
         from_seq = earlier.from_seq if earlier else messages[0].seq
         return SummaryRequest(
             chat.last_seq,
@@ -102,6 +109,16 @@ class AgentSummaries(SummaryTask):
             texts.AGENT_SCHEMA,
             texts.note_lines,
         )
+
+    def _missing(self, chat: Chat, rows: Sequence[Item], covered: int, first_seq: int) -> int:
+        """Count the messages after the summary and before those shown.
+
+        Of messages that were not read, only the numbers are known. So notices may count, too.
+        """
+        read_from = rows[-1]["seq"]
+        between = (each.seq for each in messages_for_elsewhere(chat, rows))
+        unread = max(int(read_from) - 1 - covered, 0)
+        return unread + sum(covered < seq < first_seq for seq in between)
 
     def settle(
         self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]

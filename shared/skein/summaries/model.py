@@ -43,11 +43,16 @@ TITLE_SCHEMA: dict[str, object] = {
 
 
 def ask_agent(
-    agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message]
+    agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message], *, missing: int = 0
 ) -> tuple[ModelMessage, ...]:
     """Render the question for an agent summary of a chat; the agent's own lines are by `You`.
 
     In a chat with many agents, the system prompt is cut, because each agent has its own question.
+
+    Args:
+        previous: The previous summary; None if there is none.
+        messages: The newest messages, oldest first.
+        missing: How many messages between the previous summary and these are left out.
     """
     own = (agent.summary_instruction or "").strip()
     many = sum(member.kind == "agent" for member in chat.roster) > MANY_AGENTS
@@ -60,8 +65,9 @@ def ask_agent(
         },
     )
     names, zone = Names.of(agent.as_member.ref, chat, messages), ZoneInfo(agent.time_zone)
-    variables = _input(chat, messages, names, zone, MESSAGE_CHARACTERS)
-    asked = render("agent_summary_input", variables)
+    variables = _input(chat, messages, names, zone, MESSAGE_CHARACTERS, previous)
+    gap = f"({_counted(missing)} not shown before these.)\n" if missing else ""
+    asked = render("agent_summary_input", variables | {"gap": gap})
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
@@ -71,7 +77,7 @@ def ask_chat(
     """Render the question for a chat summary."""
     system = render("chat_summary", {"previous": _before(previous)})
     names = Names.of(None, chat, messages)
-    variables = _input(chat, messages, names, UTC, LONG_MESSAGE_CHARACTERS)
+    variables = _input(chat, messages, names, UTC, LONG_MESSAGE_CHARACTERS, previous)
     asked = render("chat_summary_input", variables)
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
@@ -106,15 +112,24 @@ def as_many_as_fit(chat: Chat, messages: Sequence[Message], characters: int) -> 
 
 
 def _input(
-    chat: Chat, messages: Sequence[Message], names: Names, zone: ZoneInfo, characters: int
+    chat: Chat,
+    messages: Sequence[Message],
+    names: Names,
+    zone: ZoneInfo,
+    characters: int,
+    previous: str | None,
 ) -> dict[str, str]:
     lines = [_line(message, names, zone, characters) for message in messages]
     return {
         "title": _one_line(chat.display_title),
-        "speakers": speakers(names, chat, messages),
+        "speakers": speakers(names, chat, messages, named_in=previous or ""),
         "zone": zone.key,
         "messages": "\n".join(lines),
     }
+
+
+def _counted(missing: int) -> str:
+    return "1 message is" if missing == 1 else f"{missing:,} messages are"
 
 
 def _before(previous: str | None) -> str:

@@ -1,6 +1,7 @@
 """Agents' notes and chats' records: what they say, when they are renewed, and for whom."""
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -98,6 +99,22 @@ def test_the_note_before_and_an_instruction_of_the_agents_own_are_in_the_questio
     asked = _agent_summaries_asked(world)[-1]
     assert "Only numbers." in asked
     assert "| One.\n| Two." in asked
+
+
+@pytest.mark.parametrize(("count", "missing"), [(10, 0), (11, 1), (25, 15), (70, 60)])
+def test_question_says_how_many_messages_since_the_note_are_not_shown(
+    count: int, missing: int
+) -> None:
+    world = _world(_lines("One."), _lines("Two."))
+    _talk(world, "Hello", "There")
+    world.clock.advance(COOLDOWN)
+    for number in range(count):
+        world.post(f"order {number}", HUSAM)
+    world.run_ready()
+    asked = _agent_summaries_asked(world)[-1]
+    assert f"order {count - 10}" in asked
+    said = re.findall(r"\((\d+) messages? (?:is|are) not shown before these", asked)
+    assert said == ([str(missing)] if missing else [])
 
 
 @pytest.mark.parametrize(

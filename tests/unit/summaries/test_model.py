@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from skein.models.chats.chat import Message
 from skein.models.common.base import NamedMember
 from skein.summaries.model import ask_agent, ask_chat, ask_title
@@ -70,7 +72,7 @@ def test_renamed_person_is_shown_with_the_former_name() -> None:
     renamed = chat.model_copy(update=chat.with_roster((nina, COACH)))
     said = [_said(1, "I only drink tea.", nina)]
     for _, asked in (ask_agent(world.agent(), renamed, None, said), ask_chat(renamed, None, said)):
-        assert "Who wrote: Nina (human, formerly Ann)\n" in asked.content
+        assert "Who is who: Nina (human, formerly Ann)\n" in asked.content
 
 
 def test_question_for_a_note_says_who_sees_it_and_asks_to_mark_confidences() -> None:
@@ -82,3 +84,31 @@ def test_question_for_a_note_says_who_sees_it_and_asks_to_mark_confidences() -> 
     assert 'Replace words such as "today"' in system
     form = "What it says about the form of answers is for conversations, not for this note:"
     assert f"{form}\nAnswer in one sentence." in system
+
+
+@pytest.mark.parametrize("name", ["Mia", "Maria"])
+def test_question_names_everybody_whom_the_summary_so_far_names(name: str) -> None:
+    maria = NamedMember(kind="user", id="usr_mia", name="Maria")
+    chat = _world(ANN, maria.model_copy(update={"name": "Mia"}), OTHER_ANN).stored_chat()
+    chat = chat.model_copy(update=chat.with_roster((ANN, maria, OTHER_ANN, COACH)))
+    said = [_said(1, "I only drink tea.", ANN)]
+    before = f"{name} brings the cake."
+    for _, asked in (ask_agent(World().agent(), chat, before, said), ask_chat(chat, before, said)):
+        [who] = [line for line in asked.content.splitlines() if line.startswith("Who is who:")]
+        assert "Maria (human, formerly Mia)" in who
+        assert "Ann (2)" not in who
+
+
+def test_question_for_a_chat_summary_asks_for_corrections_confidences_and_a_usual_length() -> None:
+    system = ask_chat(_world(ANN).stored_chat(), None, TALK[:1])[0].content
+    assert "If a later message corrects an earlier one, only the later one counts." in system
+    assert "what somebody asked not to pass on" in system
+    assert "One to five sentences are usual" in system
+
+
+def test_question_for_a_note_asks_for_the_first_person_and_for_figures() -> None:
+    system = ask_agent(World().agent(), _world(ANN).stored_chat(), None, TALK[:1])[0].content
+    assert 'Write of yourself as "I".' in system
+    assert "the facts and figures that somebody may need in another conversation" in system
+    own = World().agent(summary_instruction="Only numbers.")
+    assert 'yourself as "I"' in ask_agent(own, _world(ANN).stored_chat(), None, TALK[:1])[0].content
