@@ -92,6 +92,7 @@ class ChunkCommitter:
                     reach=reach,
                     revision=read.revision,
                     now=self.clock.now(),
+                    learned_at=chunk.pieces[-1].message.created_at,
                     ids=self.ids,
                 )
             profile, values = self._profile(read.person, drafts, owner)

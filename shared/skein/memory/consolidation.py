@@ -26,7 +26,7 @@ from skein.memory.extraction import (
 from skein.memory.models.memory import Memory
 from skein.memory.own_words import OwnWordsChunk, OwnWordsConsolidation
 from skein.memory.shown import core_in_budget, journal_in_budget, newest_first
-from skein.memory.store import searchable_memories
+from skein.memory.store import active_plans, searchable_memories
 from skein.memory.transcript import AgentChunk, ConsolidationTarget, TimeZones, joins_of
 from skein.memory.writes import normalised
 from skein.models.chats.chat import Chat, Message
@@ -279,7 +279,12 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
         live = list({(memory.kind, normalised(memory.text)): memory for memory in known}.values())
         fitting = core_in_budget(live, self.tokens) + journal_in_budget(live, self.tokens)
         shown = KnownMemories.of(fitting, self._close_to(batch.chunk, live))
-        return question(batch, shown, default_model=self.settings.default_model)
+        plans = [
+            plan
+            for plan in active_plans(self.table, batch.reach())
+            if batch.may_hold(plan) and plan.made_from.span_in(batch.target.chat.id) is not None
+        ]
+        return question(batch, shown, plans, default_model=self.settings.default_model)
 
     def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
         """Return memories that messages of a chunk may repeat or contradict."""

@@ -14,6 +14,7 @@ from skein.memory.writes import MemoryDraft, normalised
 from skein.models.quotas.usage import Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, well_formed
 from skein.models.visibility.provenance import NO_AUTHORS, Authors
+from skein.planning.models.plan import Plan
 from skein.prompts import render
 from skein.services.background.engine import Question, TooMuch, UnusableAnswer
 from skein.services.common.model_json import json_object_in
@@ -139,7 +140,11 @@ def schema_with(profile: AskedProfile | None) -> dict[str, object]:
 
 
 def question(
-    batch: AgentChunk, known: KnownMemories, *, default_model: str
+    batch: AgentChunk,
+    known: KnownMemories,
+    plans: Sequence[Plan] = (),
+    *,
+    default_model: str,
 ) -> Question[Extraction]:
     """Build the question to an agent's model about one chunk of a chat.
 
@@ -148,6 +153,7 @@ def question(
     Args:
         batch: The chunk.
         known: Memories of the agent that may be shown to the chunk's audience.
+        plans: Its active plans that were set in the chat, and may be shown to that audience.
         default_model: The model of agents that name none.
     """
     target, chunk = batch.target, batch.chunk
@@ -156,6 +162,8 @@ def question(
     if known.numbered:
         about_known = render("consolidation_known", known.texts(target.names(chunk)))
     system = render("consolidation", {"identity": _identity(batch), "known": about_known})
+    if plans:
+        system += f"\n\n{render('consolidation_plans', {'plans': _lines_of(plans)})}"
     if profile is not None:
         system = f"{system}\n\n{profile.request}"
     variables = {
@@ -176,7 +184,7 @@ def question(
         if len(entries) > MAX_ENTRIES:
             raise TooMuch(f"the answer has {len(entries)} entries")
         drafts = profile.drafts_in((found or {}).get("profile")) if profile is not None else ()
-        authors = NO_AUTHORS.joined(*(memory.authors for memory in known.numbered))
+        authors = NO_AUTHORS.joined(*(item.authors for item in (*known.numbered, *plans)))
         shown = {memory.id: memory for memory in known.numbered}
         removed = removed_in(found, known.numbered)
         return Extraction(entries, authors, tuple(drafts), shown, removed)
@@ -193,6 +201,10 @@ def question(
         spread_by=chat.id,
         parse=parse,
     )
+
+
+def _lines_of(plans: Sequence[Plan]) -> str:
+    return "\n".join(f"- {quoted(plan.name)}: {quoted(plan.instruction)}" for plan in plans)
 
 
 def _identity(batch: AgentChunk) -> str:

@@ -204,6 +204,7 @@ class Memories(OwnedStore[Memory]):
                 "made_by": "api",
                 "by_operator": True,
                 "created_at": self.clock.now(),
+                "learned_at": None,
                 "version": 1,
             }
             try:

@@ -297,6 +297,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
                 "authors": authors,
                 "made_from": memory.made_from.naming([memory.id]),
                 "created_at": self.clock.now(),
+                "learned_at": memory.learned_at or memory.created_at,
                 "version": 1,
             }
         )

@@ -23,7 +23,7 @@ def newest_first(memories: Sequence[Memory]) -> list[Memory]:
 
 def dated_line(memory: Memory, sources: SourceNames = UNNUMBERED) -> str:
     """Format a memory with the day on which the agent learned it, and its source."""
-    return f"[{memory.created_at:%Y-%m-%d}] {sources.line_of(memory, memory.text)}"
+    return f"[{memory.day}] {sources.line_of(memory, memory.text)}"
 
 
 def line_of(memory: Memory, sources: SourceNames = UNNUMBERED) -> str:

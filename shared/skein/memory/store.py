@@ -1,10 +1,11 @@
-"""Reads of an agent's memories beyond those of a prompt."""
+"""Reads of an agent's memories beyond those of a prompt, and of the plans that keep reminders."""
 
 from datetime import datetime
 
 from skein.memory.models.memory import Memory
 from skein.models.common.storage import Query
 from skein.models.visibility.ownership import Reach, owned_partition
+from skein.planning.models.plan import MAX_PLANS, Plan
 from skein.ports import Table
 
 MAX_SEARCHED = 5_000  # memories per partition for searches and duplicates; see `Memory.key`
@@ -35,3 +36,16 @@ def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Me
             left -= len(page.items)
             start, more = page.next_start, page.next_start is not None
     return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
+
+
+def active_plans(table: Table, reach: Reach) -> list[Plan]:
+    """Read the active plans within reach, up to 100 per partition.
+
+    The cost is one query per partition.
+    """
+    found: list[Plan] = []
+    for scope in reach.scopes:
+        partition = owned_partition(reach.tenant, reach.agent_id, scope)
+        query = Query(partition, first=Plan.PREFIX, last=Plan.PREFIX.last, limit=MAX_PLANS)
+        found += map(Plan.from_item, table.query(query).items)
+    return [plan for plan in found if plan.live and plan.next_at and reach.shows(plan)]

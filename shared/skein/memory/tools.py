@@ -72,5 +72,5 @@ def _row(memory: Memory, sources: SourceNames) -> str:
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT] + CUT
     fades = f", fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
-    what = f"{memory.kind}, {memory.created_at:%Y-%m-%d}{fades}"
+    what = f"{memory.kind}, {memory.day}{fades}"
     return f"- {quoted_id(memory.id)} ({what}) {sources.line_of(memory, text)}"

@@ -13,13 +13,13 @@ from skein.errors import Unprocessable
 from skein.interface.names import Names, speakers
 from skein.interface.timeline import attached
 from skein.memory.chunking import Chunk, HistoryPosition
-from skein.memory.models.memory import Memory
 from skein.memory.profile_extraction import AskedProfile, asked_profile, person_of
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.storage import MAX_BATCH_GET_KEYS
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.items.agent_item import AgentItem
 from skein.models.visibility.ownership import Actor, Owner, Reach, scopes_at
 from skein.models.visibility.provenance import NO_AUTHORS, Authors, Insiders, MadeFrom
 from skein.ports import Table
@@ -207,8 +207,8 @@ class AgentChunk(NamedTuple):
         """The people of the chat; see `services/visibility/insiders.py`."""
         return insiders_at(self.target.chat)
 
-    def may_hold(self, memory: Memory) -> bool:
-        """Tell whether the question shows a known memory.
+    def may_hold(self, memory: AgentItem) -> bool:
+        """Tell whether the question shows a known memory, or a plan.
 
         In an open chat, it shows none with words of outsiders, because it could then replace no
         memory; see `Readers.changes`.

@@ -50,6 +50,7 @@ def made(
     memory_id: str,
     made_by: MadeBy,
     now: datetime,
+    learned_at: datetime | None = None,
     constitutional: bool = False,
 ) -> Memory:
     """Build a new memory; a journal entry fades 7 days after `now`.
@@ -63,6 +64,7 @@ def made(
         kind=kind,
         text=text,
         made_by=made_by,
+        learned_at=learned_at,
         constitutional=constitutional,
         fades_at=now + timedelta(days=JOURNAL_DAYS) if kind == "journal" else None,
         created_at=now,
@@ -110,6 +112,7 @@ def remember(
     reach: Reach,
     revision: Update,
     now: datetime,
+    learned_at: datetime | None = None,
     ids: Ids,
 ) -> MemoryWrites:
     """Build the writes that store what a consolidation gave as memories, for one transaction.
@@ -125,6 +128,7 @@ def remember(
         removed: The ids of memories to remove.
         reach: The reach of the consolidation, which decides what it may supersede or remove.
         revision: The write that raises the partition's revision, if anything changes.
+        learned_at: When the newest message was posted.
 
     Returns:
         The writes and the counts; no writes if nothing changes.
@@ -151,6 +155,7 @@ def remember(
                 memory_id=memory_id,
                 made_by="consolidation",
                 now=now,
+                learned_at=learned_at,
             )
             known[entry.kind, words] = memory
             new.append(memory)

@@ -10,7 +10,8 @@ import pytest
 
 from skein.errors import ModelRejected, Unavailable
 from skein.memory.extraction import ANSWER_TOKENS
-from skein.memory.models.memory import JOURNAL_DAYS
+from skein.memory.models.memory import JOURNAL_DAYS, Memory
+from skein.memory.shown import line_of
 from skein.models.api.chats import ChatChange
 from skein.models.chats.chat import epoch_raised
 from skein.models.chats.consolidation import Consolidation
@@ -21,8 +22,10 @@ from skein.models.directory.user import User
 from skein.models.items.agent_item import revision_key
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.audience import OPEN
 from skein.models.visibility.ownership import Owner
 from skein.models.visibility.provenance import Authors, MadeFrom, SourceLabel
+from skein.planning.models.plan import Plan
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.choices import answer, ask
@@ -973,3 +976,46 @@ def test_a_memory_that_goes_meanwhile_is_no_reason_not_to_store_the_new_one() ->
     quiet(world)
     assert texts(world) == ["Husam leads marketing."]
     assert len(world.model.memory_requests) == 2
+
+
+def test_memory_has_the_day_of_the_conversation_and_not_of_the_night() -> None:
+    world = group()
+    world.clock.advance(11.5 * 3_600)
+    world.model.memories.append(remembers("Husam leads sales.", journal=("Husam is late.",)))
+    world.post("I lead sales", HUSAM)
+    quiet(world)
+    [core, entry] = world.memories("agt_a")
+    assert core.created_at.date() > NOON.date()
+    assert line_of(core).startswith("  - [2026-02-18]")
+    assert line_of(entry).startswith("  - [2026-02-18]")
+    assert Memory.model_validate(core.model_dump(exclude={"learned_at"})).day == "2026-02-19"
+
+
+def test_question_names_the_plans_that_keep_reminders_of_the_chat() -> None:
+    world = group()
+    for name, chat_id in (("Plants", "chat_1"), ("Roof", "chat_2")):
+        plan = Plan(
+            tenant=TENANT,
+            agent_id=COACH.id,
+            audience=OPEN,
+            id=f"plan_{name}",
+            name=name,
+            instruction=f"Remind Husam of the {name.lower()}.",
+            next_at=NOON + timedelta(days=2),
+            authors=Authors.in_digests([HUSAM.id]),
+            made_from=MadeFrom.messages(chat_id, 1, 1, [HUSAM.id]),
+            created_at=NOON,
+        )
+        world.table.write(Put(plan.key, plan.to_item()))
+    world.post("Remind me of the plants", HUSAM)
+    quiet(world)
+    assert '- "Plants": "Remind Husam of the plants."' in asked(world)
+    assert "Roof" not in asked(world)
+
+
+def test_question_without_plans_and_memories_explains_neither() -> None:
+    world = group()
+    world.post("Hello", HUSAM)
+    quiet(world)
+    assert "Your plans keep" not in asked(world)
+    assert "replaces" not in asked(world)

@@ -47,6 +47,8 @@ class Memory(MemoryFields, AgentItem):
     Attributes:
         id: `mem_<ulid>`, with the time of creation.
         made_by: What created the memory: consolidation, a tool, the API or reflection.
+        learned_at: When the newest message of its material was posted, for consolidations; None if
+            that is when it was created.
         fades_at: When a journal entry fades; None for core memories.
         superseded_by: The memory that replaced this one.
         status: `live`, also for a journal entry that has faded; `removed` or `superseded`.
@@ -63,6 +65,7 @@ class Memory(MemoryFields, AgentItem):
     TEXTS: ClassVar = ("text",)
 
     made_by: MadeBy
+    learned_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
     fades_at: Instant | None = None
     superseded_by: Identifier | None = None
     considered: bool = False
@@ -99,6 +102,11 @@ class Memory(MemoryFields, AgentItem):
         writers = self.made_from.writers
         alone = len(writers.ids) == 1 and not writers.many
         return alone and self.audience.open and not self.by_operator
+
+    @property
+    def day(self) -> str:
+        """The day by UTC on which the agent learned it."""
+        return f"{self.learned_at or self.created_at:%Y-%m-%d}"
 
     @property
     def age(self) -> tuple[datetime, str]:
