@@ -9,11 +9,13 @@ from skein.interface.names import Names
 from skein.interface.reading import Reading
 from skein.interface.sources import SourceNames
 from skein.interface.timeline import EntryContext
+from skein.interface.told import Telling, Told
 from skein.models.chats.chat import Chat
 from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import PromptMark, Run
+from skein.models.visibility.provenance import Span
 from skein.ports import TokenCounter
 
 SEPARATOR = "\n\n"
@@ -61,6 +63,8 @@ class SectionInput:
         context: How the entries of the history are rendered.
         tools: The arguments of each offered tool.
         saves: Whether an offered tool saves something.
+        told: What the history, the plans and the sections before tell already; None in a prompt
+            that has no room for all of them, where no section relies on another one.
         tokens_left: The tokens for all sections together.
         counter: The tokenizer of the agent's model.
         shown: The messages of the history by seq, oldest first.
@@ -76,6 +80,11 @@ class SectionInput:
     counter: TokenCounter
     shown: Sequence[int] = ()
     saves: bool = False
+    told: Told | None = None
+
+    def tells(self, spans: Sequence[Span], text: str) -> bool:
+        """Tell whether the prompt tells all of a text already, which some messages made."""
+        return self.told is not None and self.told.repeats(spans, text)
 
     @property
     def roles(self) -> bool:
@@ -126,6 +135,7 @@ class Section:
         shorter: Renders the section again in at most so many tokens, or in as few as possible.
         marks: Marks on the run about how the section came about, for operators.
         entries: Where the entries of the section come from, for operators.
+        told: What it tells, for the sections after it.
     """
 
     name: str
@@ -134,6 +144,7 @@ class Section:
     shorter: Callable[[int], "Section"] | None = field(default=None, compare=False)
     marks: tuple[PromptMark, ...] = ()
     entries: tuple[EntryProvenance, ...] = ()
+    told: tuple[Telling, ...] = field(default=(), compare=False)
 
     def within(self, tokens: int) -> "Section":
         """Return the section in at most `tokens` tokens, or in as few as possible."""

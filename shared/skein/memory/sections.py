@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import SEPARATOR, Section, SectionInput
-from skein.memory.models.memory import Memory
+from skein.interface.told import Telling
+from skein.memory.models.memory import Memory, MemoryKind
 from skein.memory.shown import (
     CORE_MEMORY_TOKENS,
     JOURNAL_TOKENS,
@@ -48,7 +49,7 @@ class Memories(SectionItems):
         """Return the people whose words the memories hold."""
         return (memory.authors for memory in self.memories)
 
-    def of_kind(self, kind: str) -> list[Memory]:
+    def of_kind(self, kind: MemoryKind) -> list[Memory]:
         """Return the memories of one kind."""
         return [memory for memory in self.memories if memory.kind == kind]
 
@@ -59,7 +60,7 @@ def core_memories(given: SectionInput) -> Section | None:
     If they exceed the limit, the section gets a mark.
     """
     limit = min(CORE_MEMORY_TOKENS, given.tokens_left // CORE_SHARE)
-    core = given.reading.of(Memories).of_kind("core")
+    core = _untold(given, "core")
     over: PromptMark = "core_memories_over_budget"
     return _remembered("CORE MEMORIES", core, limit, given, (over,))
 
@@ -67,8 +68,24 @@ def core_memories(given: SectionInput) -> Section | None:
 def journal(given: SectionInput) -> Section | None:
     """Render the journal entries; None if there are none."""
     limit = min(JOURNAL_TOKENS, given.list_limit)
-    entries = given.reading.of(Memories).of_kind("journal")
+    entries = _untold(given, "journal")
     return _remembered("JOURNAL", entries, limit, given, ())
+
+
+def _untold(given: SectionInput, kind: MemoryKind) -> list[Memory]:
+    """Return the memories of a kind without those of a consolidation that the prompt tells anyway.
+
+    What the agent saved by a tool stays, because the agent would save it again. So does what an
+    operator wrote, and what was made from other items than messages.
+    """
+    return [
+        memory
+        for memory in given.reading.of(Memories).of_kind(kind)
+        if memory.made_by != "consolidation"
+        or memory.by_operator
+        or memory.made_from.items
+        or not given.tells(memory.made_from.spans, memory.text)
+    ]
 
 
 def _remembered(
@@ -89,7 +106,8 @@ def _remembered(
         size = sum(counter.count(f"{line}\n") for line in lines[:-1])
         size += counter.count(lines[-1] + SEPARATOR)
         entries = tuple(EntryProvenance.of_item(name, "memory", one.id, one) for one in ordered)
-        return Section(name, "\n".join(lines), size, within, marks, entries)
+        tellings = tuple(Telling(one.made_from.spans, one.text) for one in ordered)
+        return Section(name, "\n".join(lines), size, within, marks, entries, tellings)
 
     def within(tokens: int) -> Section:
         whole = section(memories)

@@ -25,7 +25,7 @@ from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.ownership import scopes_at
-from skein.models.visibility.provenance import Authors, Insiders
+from skein.models.visibility.provenance import Authors, Insiders, Span
 from skein.ports import Clock, Metrics
 from skein.prompts import render
 from skein.recall.candidates import RecallRequest
@@ -191,8 +191,7 @@ class PromptRecall:
             candidates = recall.rank(ongoing, passages, postings, found, rule_items)
             items = recall.read(candidates.choice)
             entries = recall.finish(ongoing, candidates, items, found).entries
-            new = (one for one in entries if one.memory or not repeats(one.message))
-            return RecalledMessages(tuple(new))
+            return RecalledMessages(tuple(_without_repeats(entries, repeats)))
 
         try:
             return self.clock.within(max(left, 0.0), finished)
@@ -245,7 +244,13 @@ def query_of(read: SectionReads) -> str:
 def recalled(given: SectionInput) -> Section | None:
     """Render the recalled messages by chat and day, oldest first; None if none fit."""
     counter, zone = given.counter, given.context.zone
-    entries, named = given.reading.of(RecalledMessages).entries, given.names.__getitem__
+    found, named = given.reading.of(RecalledMessages).entries, given.names.__getitem__
+
+    def repeats(message: Message) -> bool:
+        span = Span(chat_id=message.chat_id, first_seq=message.seq, last_seq=message.seq)
+        return given.tells([span], message.full_text)
+
+    entries = _without_repeats(found, repeats)
     remarks = [render("recalled_note")]
     if any(split_tag(named(entry.message.sender))[1] for entry in entries):
         remarks.append(render("chosen_note"))
@@ -258,14 +263,36 @@ def recalled(given: SectionInput) -> Section | None:
         text = "\n".join([head, *recalled_lines(kept, here, zone, named)])
         size = counter.count(text + SEPARATOR)
         shown = sorted(kept, key=lambda entry: (entry.message.created_at, entry.message.seq))
-        found = tuple(map(_provenance, shown))
-        return Section("RECALLED", text, size, shorter, entries=found)
+        return Section("RECALLED", text, size, shorter, entries=tuple(map(_provenance, shown)))
 
     def shorter(tokens: int) -> Section:
         return within(tokens - counter.count(head + SEPARATOR))
 
     whole = within(min(budget, given.tokens_left // RECALLED_SHARE))
     return whole if whole.text != head else None
+
+
+def _without_repeats(
+    entries: Sequence[RecalledEntry], repeats: Callable[[Message], bool]
+) -> list[RecalledEntry]:
+    """Return entries without messages that the prompt tells elsewhere, and what stands by them.
+
+    A message beside such a message goes, too, if it matches less: it may have been found for the
+    sake of that message alone. Told words stay.
+    """
+    gone: dict[MessageRef, float] = {}
+    for entry in entries:
+        if not entry.rules and repeats(entry.message):
+            gone[entry.ref] = max(entry.score, gone.get(entry.ref, entry.score))
+
+    def stays(entry: RecalledEntry) -> bool:
+        chat_id, seq = entry.ref
+        beside = [gone[ref] for ref in ((chat_id, seq - 1), (chat_id, seq + 1)) if ref in gone]
+        return bool(entry.rules) or (
+            entry.ref not in gone and all(entry.score >= score for score in beside)
+        )
+
+    return [entry for entry in entries if stays(entry)]
 
 
 def _provenance(entry: RecalledEntry) -> EntryProvenance:

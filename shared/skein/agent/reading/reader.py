@@ -24,7 +24,6 @@ from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.guarded_reads import GuardedReads
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.order import GUESSING, ITEMS, NAMING, QUERYING
-from skein.agent.sections.other_conversations import LastSession, OtherSummaries
 from skein.interface.history import History, asked_refs, first_seq_to_read
 from skein.interface.names import shown_origin
 from skein.interface.reading import (
@@ -432,22 +431,16 @@ def _shown_refs(read: SectionReads, items: Sequence[SectionItems]) -> frozenset[
 def _repeats_in(read: SectionReads, items: Sequence[SectionItems]) -> Callable[[Message], bool]:
     """Return a test whether a prompt tells a message's words elsewhere.
 
-    An entry of the history can quote the message of another chat that asked for it. LAST
-    CONVERSATION tells a message of its chat if it has all its words and numbers.
+    An entry of the history can quote the message of another chat that asked for it.
     """
     origins, agent = set[tuple[str, str]](), MemberRef(kind="agent", id=read.run.agent_id)
-    last: LastSession | None = None
     for each in items:
         if isinstance(each, History):
             messages = each.messages
             shown = (shown_origin(one, agent, read.readers) for one in messages)
             origins |= {(origin.chat_id, origin.text) for origin in shown if origin is not None}
-        if isinstance(each, OtherSummaries):
-            last = each.last_session
 
     def repeats(message: Message) -> bool:
-        if any(message.chat_id == chat and message.text.startswith(t) for chat, t in origins):
-            return True
-        return last is not None and message.chat_id == last.chat.id and last.repeats(message.text)
+        return any(message.chat_id == chat and message.text.startswith(t) for chat, t in origins)
 
     return repeats

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from skein.agent.sections.order import IN_CHAT, NEEDS, STABLE, VOLATILE
 from skein.agent.sections.participants import names_in
+from skein.agent.sections.tellings import tellings_of
 from skein.interface.budget import (
     MESSAGE_OVERHEAD_TOKENS,
     HistoryEntry,
@@ -34,6 +35,7 @@ from skein.interface.section import (
     arguments_of,
     closing,
 )
+from skein.interface.told import Told
 from skein.models.common.prompt_sections import SECTIONS
 from skein.models.runs.completion import ImageRef, ToolSpec
 from skein.models.runs.provenance import MAX_ENTRIES
@@ -95,6 +97,7 @@ class PromptBuilder:
             shown=[entry.seq for entry in entries],
             saves=any(tool.saves for tool in tools),
         )
+        given = replace(given, told=Told(tellings_of(given)))
         return self._fitted(given, entries, media, tools, model)
 
     def _fitted(
@@ -109,7 +112,8 @@ class PromptBuilder:
         reading, context, roles = given.reading, given.context, given.roles
         shown_images = self._pictures(media.images, reading, model)
         tokens_left = given.tokens_left - sum(part.tokens for part in shown_images)
-        stable, volatile = _rendered(STABLE, given), _rendered(VOLATILE, given)
+        stable = _rendered(STABLE, given)
+        volatile = _rendered(VOLATILE, given)
         head = history_head(reading, context)
         around = head_tokens(head, reading, context, self.tokens, roles=roles)
         summary = _size_of(stable, "CONVERSATION SUMMARY")
@@ -119,6 +123,9 @@ class PromptBuilder:
         left = tokens_left - around - sum(part.tokens for part in parts)
         block = window_of(reading.chat, self.settings) // 2 if reading.chat else 1
         shown = fit(entries, max(min(limit, left), 0), self.tokens, block=block)
+        whole = [*shown] == entries and parts == [*stable, *volatile]
+        if not whole and given.told is not None and given.told.relied_on:
+            return self._fitted(replace(given, told=None), entries, media, tools, model)
         history = reading.of(History)
         if history.fuller is not None and left_out(entries, shown) > summed_up(history.before):
             fuller = replace(history, before=history.fuller, fuller=None)
@@ -187,15 +194,18 @@ def _rendered(
     NOW and, without a current message, TRIGGER. TRIGGER also tells of an unproven number.
     """
     reading, read = given.reading, {type(each) for each in given.reading.items}
-    rendered = []
+    rendered: list[Section] = []
     for section in sections:
         needed, attribute = NEEDS.get(section), IN_CHAT.get(section)
         if needed is not None and needed not in read:
             continue
         if attribute is not None and getattr(reading.chat, attribute, None) is None:
             continue
-        if (part := section(given)) is not None:
+        part = section(given)
+        if part is not None:
             rendered.append(part)
+            if given.told is not None:
+                given.told.add(part.told)
     if reading.prompt_mark is None:
         return rendered
     names = set(PLAIN)

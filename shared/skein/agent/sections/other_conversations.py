@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from skein.agent.sections.borrowed import BorrowedItems
@@ -18,11 +18,12 @@ from skein.agent.sections.your_chats import ACTIVE_FOR, for_readers, name_of, ne
 from skein.interface.reading import OwnChat, SectionItems, SectionReads, person_at
 from skein.interface.section import Section, SectionInput, around, listing
 from skein.interface.timeline import ago
+from skein.interface.told import Telling, says_all
 from skein.models.chats.chat import Chat
 from skein.models.chats.summary import Summary
 from skein.models.common.characters import on_one_line
 from skein.models.visibility.audience import may_show
-from skein.models.visibility.provenance import Authors
+from skein.models.visibility.provenance import Authors, Span
 from skein.prompts import render
 from skein.services.chat_state.sessions import reset_in
 from skein.services.common.quoting import quoted
@@ -44,10 +45,6 @@ class LastSession:
 
     chat: Chat
     summary: Summary
-
-    def repeats(self, text: str) -> bool:
-        """Tell whether the summary has all words and numbers of a text."""
-        return set(stems_of(self.summary.text)).issuperset(stems_of(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +135,18 @@ def last_session(given: SectionInput) -> Section | None:
 
     own = [each.text for chat, each in found.chats if chat.chat.id == last.chat.id]
     further = "".join(
-        f"\n  your summary: {quoted(on_one_line(text))}" for text in own if not last.repeats(text)
+        f"\n  your summary: {quoted(on_one_line(text))}"
+        for text in own
+        if not says_all(last.summary.text, text)
     )
 
     def frame(words: str) -> str:
         return f"{head}:\n  {quoted(words)}{further}"
 
     section = around("LAST CONVERSATION", last.summary.text, frame, given.counter)
-    return section.within(given.summary_limit)
+    if section.tokens > given.summary_limit:
+        return section.within(given.summary_limit)
+    return replace(section, told=(_telling(last.chat, last.summary),))
 
 
 def other_conversations(given: SectionInput) -> Section | None:
@@ -154,7 +155,7 @@ def other_conversations(given: SectionInput) -> Section | None:
     A chat that LAST CONVERSATION shows is not repeated, and neither is a summary of nothing but
     messages that BORROWED CONTEXT shows.
     """
-    reading, lines = given.reading, []
+    reading, lines, tellings = given.reading, [], []
     found, borrowed = reading.of(OtherSummaries), reading.of(BorrowedItems)
     last = found.last_session.chat.id if found.last_session is not None else None
     for own, summary in found.chats:
@@ -164,8 +165,16 @@ def other_conversations(given: SectionInput) -> Section | None:
         age = ago(reading.now - min(own.last_active_at, summary.at))
         title = name_of(given, chat.display_title, chat.id)
         lines.append(f"  - {title}, {age}: {quoted(on_one_line(summary.text))}")
+        tellings.append(_telling(own.chat, summary))
     if not lines:
         return None
     if given.offers(BORROW):
         lines.insert(0, f"  {render('borrowing_hint')}")
-    return listing("OTHER ACTIVE CONVERSATIONS", lines, given.list_limit, given.counter)
+    section = listing("OTHER ACTIVE CONVERSATIONS", lines, given.list_limit, given.counter)
+    return replace(section, told=tuple(tellings)) if section.text.endswith(lines[-1]) else section
+
+
+def _telling(chat: Chat, summary: Summary) -> Telling:
+    """Return what a summary tells: of messages of its chat, also of newer ones with its words."""
+    span = Span(chat_id=chat.id, first_seq=summary.from_seq, last_seq=chat.last_seq)
+    return Telling((span,), summary.text)

@@ -141,6 +141,16 @@ class Span(Value):
     first_seq: int
     last_seq: int
 
+    def holds(self, other: "Span") -> bool:
+        """Tell whether all messages of another span are among these."""
+        within = self.first_seq <= other.first_seq and other.last_seq <= self.last_seq
+        return self.chat_id == other.chat_id and within
+
+    def meets(self, other: "Span") -> bool:
+        """Tell whether a message of another span is among these."""
+        apart = other.last_seq < self.first_seq or self.last_seq < other.first_seq
+        return self.chat_id == other.chat_id and not apart
+
 
 class SourceLabel(Value):
     """Who wrote the messages of an item's material, and where, as prompts name its source.

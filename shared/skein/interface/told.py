@@ -1,0 +1,85 @@
+"""What a prompt tells already, so that no other section tells the same fact again.
+
+A text repeats another one if both were made from the same messages, and the other one has all its
+words and numbers. Where the messages themselves are shown, their numbers alone decide.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from skein.models.visibility.provenance import Span
+from skein.services.common.words import fillers, stem_of, words_of
+
+_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+
+
+class Telling(NamedTuple):
+    """A part of a prompt, with the messages that it was made from.
+
+    Attributes:
+        spans: The messages.
+        text: Its words; None if it shows the messages themselves.
+        of_some: Whether it can repeat a text that was made from further messages, too, as a plan
+            repeats a memory of the whole talk in which it was set.
+    """
+
+    spans: tuple[Span, ...]
+    text: str | None = None
+    of_some: bool = False
+
+    def repeats(self, spans: Sequence[Span], text: str) -> bool:
+        """Tell whether this part tells all of a text that was made from some messages."""
+        return self._covers(spans) and (self.text is None or says_all(self.text, text))
+
+    def _covers(self, spans: Sequence[Span]) -> bool:
+        if self.of_some:
+            return any(own.meets(span) for own in self.spans for span in spans)
+        return bool(spans) and all(any(own.holds(span) for own in self.spans) for span in spans)
+
+
+class Told:
+    """All that a prompt tells already, while its sections are made one after another.
+
+    Attributes:
+        relied_on: Whether a section left something out because of it.
+    """
+
+    def __init__(self, tellings: Iterable[Telling]) -> None:
+        self._by_chat: dict[str, list[Telling]] = {}
+        self.relied_on = False
+        self.add(tellings)
+
+    def add(self, tellings: Iterable[Telling]) -> None:
+        """Add what a further section tells."""
+        for telling in tellings:
+            for chat_id in {span.chat_id for span in telling.spans}:
+                self._by_chat.setdefault(chat_id, []).append(telling)
+
+    def repeats(self, spans: Sequence[Span], text: str) -> bool:
+        """Tell whether the prompt tells all of a text that was made from some messages."""
+        known = self._by_chat.get(spans[0].chat_id, ()) if spans else ()
+        found = any(telling.repeats(spans, text) for telling in known)
+        self.relied_on |= found
+        return found
+
+
+def says_all(text: str, words: str) -> bool:
+    """Tell whether a text has all words and numbers of another one.
+
+    A date in the text stands for a day that the other one names as seen from its own day.
+    """
+    wanted = _stems_of(words)
+    if _DATE.search(text):
+        wanted -= _DAYS
+    return wanted <= _stems_of(text)
+
+
+def _stems_of(text: str) -> set[str]:
+    left_out = fillers()
+    return {stem_of(word) for word in words_of(text) if word not in left_out}
+
+
+_DAYS = frozenset(
+    stem_of(word) for word in ("today", "tomorrow", "yesterday", "tonight", "now", "just")
+)
