@@ -1,12 +1,18 @@
 """What came of situations: judged, kept in a file so that an eval can continue, and tabulated."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.eval.recording import AGENT_SUMMARY, Exchange
+from bench.eval.recording import AGENT_SUMMARY, ANSWER, Exchange
+from bench.eval.repeats import repeats_of
 from bench.eval.situation import Check, Situation
+from skein.agent.tools.send_message import ASKED
+
+# The result of a call that posted nothing; each question has a number of its own in its chat.
+_ASKED = re.compile(re.escape(ASKED.split("{seq}")[0]) + r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,12 @@ class Outcome:
     def summaries(self) -> int:
         """The number of agent summaries that the model was asked for."""
         return sum(each.kind == AGENT_SUMMARY for each in self.exchanges)
+
+    @property
+    def asked_to_post(self) -> int:
+        """How often an agent asked a person for a yes before it posted in another chat."""
+        found = (_ASKED.findall(each.prompt) for each in self.exchanges if each.kind == ANSWER)
+        return len({question for prompt in found for question in prompt})
 
     @property
     def missing(self) -> str:
@@ -109,3 +121,7 @@ def sums(outcomes: Sequence[Outcome]) -> Iterator[str]:
         mean, runs = sum(steps) / len(steps), len(steps)
         yield f"{mean:.2f} calls of the model a run, in {runs} runs without a reading tool"
     yield f"{sum(each.summaries for each in outcomes)} agent summaries"
+    repeats = [count for each in outcomes for count in repeats_of(each.exchanges)]
+    yield f"{sum(repeats)} facts shown twice, in {len(repeats)} prompts of runs"
+    asked = sum(each.asked_to_post for each in outcomes)
+    yield f"{asked} times a yes was asked for before a post in another chat"

@@ -13,6 +13,7 @@ from bench.eval.__main__ import main, play
 from bench.eval.outcomes import Outcome, keep, kept, line_of, sums
 from bench.eval.page import page
 from bench.eval.recording import AGENT_SUMMARY, ANSWER, Exchange
+from bench.eval.repeats import repeated_facts, repeats_of
 from bench.eval.scripted import scripted_model
 from bench.eval.situation import Check, Situation
 from bench.eval.situations import SITUATIONS
@@ -102,11 +103,50 @@ def test_lines_name_missed_goals_and_sums_count_abilities() -> None:
         "  1 of 2   in all",
         "1.50 calls of the model a run, in 4 runs without a reading tool",
         "2 agent summaries",
+        "0 facts shown twice, in 2 prompts of runs",
+        "0 times a yes was asked for before a post in another chat",
     ]
     assert [*sums([first, second, first])][:2] == [
         f"  2 of 2   {first.name}",
         f"  0 of 1   {second.name}",
     ]
+
+
+ASKED = "===== tool\nnot posted: the person is asked in msg:{} whether to post exactly this text."
+
+
+def test_sums_count_questions_for_a_yes_once_though_later_prompts_repeat_them() -> None:
+    prompts = [ASKED.format(4), f"{ASKED.format(4)}\n{ASKED.format(6)}", "===== user\nHello"]
+    exchanges = tuple(Exchange(prompt, "") for prompt in prompts)
+    asking = replace(outcome(SITUATIONS[0], MET), exchanges=exchanges)
+    assert asking.asked_to_post == 2
+    assert [*sums([asking, asking])][-1].startswith("4 times a yes")
+
+
+PROMPT = """===== system
+JOURNAL:
+  - [2026-02-18] Dana: "Dana has a dog called Rex."
+  - [2026-02-18] Dana: "Dana drinks green tea."
+
+TODAY: Wednesday 2026-02-18
+
+===== user
+[Dana (human)] Do I have a dog called Rex?
+
+===== system
+RECALLED (older messages; if they differ, the newest counts):
+  -- 2026-02-17 --
+  [msg:1] Dana: "My dog is called Rex."
+  [msg:2] You: "Nice!"
+
+NOW: 07:23 UTC"""
+
+
+def test_repeated_facts_are_lines_with_the_words_of_another_section() -> None:
+    assert repeated_facts(PROMPT) == 1
+    assert repeated_facts(PROMPT.replace("My dog is called Rex", "Rex likes sticks")) == 0
+    assert repeated_facts(PROMPT.replace("Do I have a dog called Rex?", "I drink green tea.")) == 2
+    assert repeats_of([Exchange(PROMPT, ""), Exchange(PROMPT, "", AGENT_SUMMARY)]) == [1]
 
 
 def test_page_shows_prompts_and_answers_as_text() -> None:

@@ -47,6 +47,7 @@ OVERHEAD_LIMITS = {
     "plan in a direct chat": Overhead(230, 291),
 }
 """A little above the counts as they are. The tests and the bench fail if a prompt grows."""
+DEFAULT_TOOLS_LIMIT = 900  # tokens of all tools that an agent has by default, with cancel_plan
 
 
 def overhead(situation: Situation, tokens: TokenCounter) -> Overhead:

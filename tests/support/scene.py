@@ -148,15 +148,15 @@ class Scene:
         memories.add(operator, law, "core", made_by="api", constitutional=True)
         self.world.clock.set(now - timedelta(days=30))
         table = 'Husam calls the revenue breakdown "the table".'
-        memories.add(made_by(HUSAM), table, "core", made_by="consolidation")
+        memories.add(made_by(HUSAM), table, "core", made_by="tool")
         self.world.clock.set(now - timedelta(days=6))
         memories.add(
             made_by(SARAH, chat_id=REPORTS, title="Daily Reports"), ill, "journal", made_by="tool"
         )
         self.world.clock.set(now - timedelta(days=1))
         figures, charts = "Figures are in thousands of euros.", "The charts of Q4 are new."
-        memories.add(made_by(HUSAM, AHMAD), figures, "core", made_by="consolidation")
-        memories.add(made_by(), charts, "journal", made_by="consolidation")
+        memories.add(made_by(HUSAM, AHMAD), figures, "core", made_by="tool")
+        memories.add(made_by(), charts, "journal", made_by="tool")
         self.world.clock.set(now)
 
     def work(self) -> tuple[Thread, Thread]:

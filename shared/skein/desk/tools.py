@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
 from skein.errors import Failed
 from skein.interface.arguments import LINE, TEXT
@@ -32,12 +32,9 @@ NOT_KEPT = "; the summary was not kept, because you were shown words from elsewh
 def ask_a_person(
     call: ToolContext,
     reason: Reason,
-    summary: Annotated[
-        Summary,
-        Field(description="The matter, and what was tried."),
-    ],
+    summary: Summary,
 ) -> str:
-    """Ask for a person of the team, if people want one or you cannot help. They are told of it."""
+    """Ask for a person of the team, if people want one or you cannot help, and say no more."""
     run, shown = call.activation.run, call.reading.chat
     chat_id = call.target(None)
     if shown is None or chat_id != shown.id:

@@ -78,7 +78,13 @@ NO_MEDIA = ShownMedia()
 
 
 def shown_media(
-    reading: Reading, model: str, counter: TokenCounter, *, tokens_left: int, reads_on: bool
+    reading: Reading,
+    model: str,
+    counter: TokenCounter,
+    *,
+    tokens_left: int,
+    reads_on: bool,
+    after: int | None = None,
 ) -> ShownMedia:
     """Choose the pictures that a model is sent, and render the captions of all files.
 
@@ -86,6 +92,7 @@ def shown_media(
         model: The name of the model.
         tokens_left: The tokens for all of the prompt.
         reads_on: Whether the agent has the tool that reads the rest of a document.
+        after: The first message that follows the pictures; None if none does.
     """
     files = reading.of(MessageMedia).files
     if not files:
@@ -100,7 +107,7 @@ def shown_media(
         if file.state != "ready":
             captions[file.id] = _not_loaded(name, file)
         elif file.is_image:
-            shown = "shown below" if file.id in sent else "not shown"
+            shown = _place(message.seq, after) if file.id in sent else "not shown"
             captions[file.id] = _described(f"{name}, {shown}", None if file.id in sent else file)
         else:
             excerpt = counter.cut(file.excerpt or "", left) if left > 0 else ""
@@ -114,6 +121,10 @@ def pictures(images: Sequence[ImageRef], tokens: int, counter: TokenCounter) -> 
     labels = ", ".join(image.label for image in images)
     text = f"PICTURES ({labels}): {render('pictures')}"
     return Section("PICTURES", text, counter.count(text + SEPARATOR) + tokens)
+
+
+def _place(seq: int, after: int | None) -> str:
+    return "shown below" if after is None or seq < after else "shown above"
 
 
 def _newest_first(

@@ -161,7 +161,8 @@ def question(
     about_known = render("consolidation_nothing_known")
     if known.numbered:
         about_known = render("consolidation_known", known.texts(target.names(chunk)))
-    system = render("consolidation", {"identity": _identity(batch), "known": about_known})
+    variables = {"identity": _identity(batch), "part": _part_of(batch), "known": about_known}
+    system = render("consolidation", variables)
     if plans:
         system += f"\n\n{render('consolidation_plans', {'plans': _lines_of(plans)})}"
     if profile is not None:
@@ -205,6 +206,13 @@ def question(
 
 def _lines_of(plans: Sequence[Plan]) -> str:
     return "\n".join(f"- {quoted(plan.name)}: {quoted(plan.instruction)}" for plan in plans)
+
+
+def _part_of(batch: AgentChunk) -> str:
+    """Return what the agents did in the conversation: one that wrote nothing only read it."""
+    agents = {each.target.agent.id for each in batch.each}
+    spoke = any(piece.message.sender.id in agents for piece in batch.chunk.pieces)
+    return "took part in" if spoke else "read"
 
 
 def _identity(batch: AgentChunk) -> str:

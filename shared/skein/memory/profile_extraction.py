@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Message
 from skein.models.common.free_fields import OWN_FIELDS
-from skein.models.directory.agent import Agent
+from skein.models.directory.agent import Agent, profile_field
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User
 from skein.models.runs.completion import well_formed
@@ -80,7 +80,10 @@ class AskedProfile:
     @property
     def request(self) -> str:
         """The part of the question that asks for values."""
-        lines = [f"- {quoted_id(field)}: {_shown(value)}" for field, value in self.values.items()]
+        lines = [
+            f"- {profile_field(quoted_id(field))}: {_shown(value)}"
+            for field, value in self.values.items()
+        ]
         variables = {"fields": "\n".join(lines), "longest": str(MAX_VALUE)}
         return render("consolidation_profile", variables)
 

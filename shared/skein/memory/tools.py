@@ -23,10 +23,10 @@ CUT = " [...]"
 @tool(effect="save")
 def save_memory(
     call: ToolContext,
-    text: Annotated[MemoryText, Field(description="One clear sentence.")],
+    text: MemoryText,
     kind: Annotated[MemoryKind, Field(description="core: for good; journal: for a week.")],
 ) -> str:
-    """Save now what must not be lost."""
+    """Save what must not be lost, in one clear sentence."""
     run = call.activation.run
     with refusals_as_tool_errors():
         memory, known = call.service(Memories).add(

@@ -61,9 +61,9 @@ def set_plan(
     call: ToolContext,
     name: PlanName,
     instruction: Annotated[Instruction, Field(description="What to do then.")],
-    run_after: Annotated[RunAfter | None, Field(description="Such as 2 hours.")] = None,
-    scheduled_at: Annotated[Moment | None, Field(description="Such as 2026-02-18T17:07.")] = None,
-    cron: Annotated[Cron | None, Field(description="Such as 0 9 * * 1-5.")] = None,
+    run_after: Annotated[RunAfter | None, Field(description="2 hours.")] = None,
+    scheduled_at: Annotated[Moment | None, Field(description="2026-02-18T17:07.")] = None,
+    cron: Cron | None = None,
     time_zone: Annotated[TimeZone | None, Field(json_schema_extra={NOT_SHOWN: True})] = None,
 ) -> str:
     """Start a run later: once by run_after or scheduled_at, or by cron."""

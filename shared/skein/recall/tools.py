@@ -26,7 +26,7 @@ def recall(
     query: Query,
     from_: Annotated[Moment | None, Field(alias="from", description="A day: YYYY-MM-DD.")] = None,
     to: Moment | None = None,
-    person: Annotated[Id | None, Field(description="Who wrote it.")] = None,
+    person: Id | None = None,
     chat_id: Annotated[Id | None, Field(json_schema_extra={NOT_SHOWN: True})] = None,
 ) -> str:
     """Search old messages that may be shown here."""

@@ -81,8 +81,16 @@ def test_tool_puts_chat_on_the_desk_and_tells_people_once_by_sms() -> None:
     assert SUMMARY not in str(world.texts())
 
 
+def test_run_ends_when_skein_has_told_the_people_that_a_person_was_asked_for() -> None:
+    world = desk_world(ASKS, "A colleague will help you.")
+    world.post("Refund me", HUSAM)
+    world.drain()
+    assert len(world.model.requests) == 1
+    assert [each.text for each in world.messages()][1:] == [DeskSettings().desk_notice]
+
+
 def test_agent_answers_on_while_the_chat_waits() -> None:
-    world = desk_world(ASKS, "[silence]", "Still here.")
+    world = desk_world(ASKS, "Still here.")
     for text in ("Refund me", "Hello?"):
         world.post(text, HUSAM)
         world.drain()

@@ -39,7 +39,7 @@ def test_a_picture_is_sent_by_reference_with_the_number_of_its_message() -> None
     changing, pictures, current = _asked(world)
     assert (changing.role, current.content) == (
         "system",
-        "[Husam (human)] What is this? [picture 1.1, shown below]",
+        "[Husam (human)] What is this? [picture 1.1, shown above]",
     )
     assert pictures.role == "user"
     assert pictures.content.startswith("PICTURES (1.1): ")
@@ -78,7 +78,8 @@ def test_the_newest_pictures_within_the_limits_are_sent(
     notes = [each.content for each in asked if each.role == "user" and not each.images]
     for number in (1, 2, 3):
         label = f"{number}.1"
-        words = "shown below" if label in shown else f'not shown: "Shoe {number}"'
+        place = "above" if number == 3 else "below"  # the pictures precede the message to answer
+        words = f"shown {place}" if label in shown else f'not shown: "Shoe {number}"'
         assert notes[number - 1].endswith(f"[picture {label}, {words}]")
 
 

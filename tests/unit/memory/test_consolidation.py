@@ -1019,3 +1019,14 @@ def test_question_without_plans_and_memories_explains_neither() -> None:
     quiet(world)
     assert "Your plans keep" not in asked(world)
     assert "replaces" not in asked(world)
+
+
+def test_only_an_agent_that_spoke_took_part() -> None:
+    world = group()
+    world.post("Hello", HUSAM)
+    quiet(world)
+    assert "You read the conversation below" in asked(world)
+    world.post("Hi", COACH)
+    world.post("How are you?", HUSAM)
+    quiet(world)
+    assert "You took part in the conversation below" in asked(world)

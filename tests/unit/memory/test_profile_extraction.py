@@ -112,8 +112,9 @@ def test_question_names_the_fields_with_their_current_values() -> None:
     world = _world(fields=("goals", "skill_level"))
     _told(world, "I want to run", _entry("goals", "run"))
     _told(world, "And to swim")
-    assert "- goals: no value\n- skill_level: no value\n" in _question(world, 0)
-    assert '- goals: "run"\n- skill_level: no value\n' in _question(world, 1)
+    goals, level = "goals (what they want to reach)", "skill_level (how well they know the subject)"
+    assert f"- {goals}: no value\n- {level}: no value\n" in _question(world, 0)
+    assert f'- {goals}: "run"\n- {level}: no value\n' in _question(world, 1)
     schema = json.dumps(world.model.memory_requests[1].answer_schema)
     assert '"enum": ["goals", "skill_level"]' in schema
 

@@ -1,9 +1,20 @@
 """The tokens of prompts that are neither people's words nor the operator's."""
 
+import json
+
 import pytest
 
+from skein.adapters.openai.model import tools_on_wire
+from skein.agent.tools import enabled
+from skein.models.directory.agent import DEFAULT_TOOLS
 from tests.support.builders import tokens
-from tests.support.prompt_overhead import OVERHEAD_LIMITS, overhead, without, without_recalled
+from tests.support.prompt_overhead import (
+    DEFAULT_TOOLS_LIMIT,
+    OVERHEAD_LIMITS,
+    overhead,
+    without,
+    without_recalled,
+)
 from tests.support.prompt_situations import SITUATIONS
 
 
@@ -12,6 +23,12 @@ def test_prompt_does_not_grow(name: str) -> None:
     now = overhead(SITUATIONS[name](), tokens())
     assert now.prompt <= OVERHEAD_LIMITS[name].prompt
     assert now.tools <= OVERHEAD_LIMITS[name].tools
+
+
+def test_default_tools_take_at_most_900_tokens() -> None:
+    specs = [tool.spec for tool in enabled(DEFAULT_TOOLS)]
+    assert {"ask_a_person", "ask_choice", "cancel_plan", "set_plan"} <= {one.name for one in specs}
+    assert tokens().count(json.dumps(tools_on_wire(specs))) <= DEFAULT_TOOLS_LIMIT
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

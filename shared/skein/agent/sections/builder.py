@@ -82,7 +82,14 @@ class PromptBuilder:
         group = reading.chat is not None and reading.chat.kind == "group"
         numbered = group and manner.reply_mode == "tools" and REPLY_TO in arguments.get(SEND, ())
         reads_on = READ_ON in arguments
-        media = shown_media(reading, model, self.tokens, tokens_left=tokens_left, reads_on=reads_on)
+        media = shown_media(
+            reading,
+            model,
+            self.tokens,
+            tokens_left=tokens_left,
+            reads_on=reads_on,
+            after=current_seq(run, reading.chat) if roles else None,
+        )
         context = entry_context(run, reading, names, numbered=numbered, media=media.captions)
         entries = history_entries(run, reading, context, self.tokens, roles=roles)
         given = SectionInput(

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from skein.interface.section import Section, SectionInput, listing
+from skein.models.directory.agent import profile_field
 from skein.prompts import render
 from skein.services.common.quoting import quoted, quoted_id, quoted_json
 
@@ -35,7 +36,7 @@ def user_profile(given: SectionInput) -> Section | None:
         if value is not None
     ]
     if may_update:
-        names = ", ".join(map(quoted_id, agent.profile_fields))
+        names = ", ".join(profile_field(quoted_id(each)) for each in agent.profile_fields)
         lines.insert(0, f"  {render('profile_hint', {'fields': names})}")
     return listing("USER PROFILE", lines, given.list_limit, given.counter)
 

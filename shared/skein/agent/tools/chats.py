@@ -1,9 +1,5 @@
 """The tools for chats: `enter_chat` and `read_messages`."""
 
-from typing import Annotated
-
-from pydantic import Field
-
 from skein.errors import NotFound
 from skein.interface.arguments import Count, Id, MessageNumber
 from skein.interface.history import words_of
@@ -41,9 +37,9 @@ def read_messages(
     call: ToolContext,
     chat_id: Id | None = None,
     limit: Count = MAX_MESSAGES,
-    before: Annotated[MessageNumber | None, Field(description="Only before this number.")] = None,
+    before: MessageNumber | None = None,
 ) -> str:
-    """Read older messages, or another chat by chat_id."""
+    """Read the messages before a number, or another chat by chat_id."""
     chat, _ = own_chat(call, call.target(chat_id))
     return _shown(call, chat, limit, before=before)
 

@@ -87,7 +87,7 @@ def resume_run(
 
 @tool(effect="end")
 def end_run(call: ToolContext) -> str:
-    """End this run without another message."""
+    """End without another message."""
     call.activation.ended = True
     return "ended"
 

@@ -103,7 +103,7 @@ def send_message(
         list[Id] | None, Field(max_length=MAX_PER_MESSAGE, json_schema_extra={NOT_SHOWN: True})
     ] = None,
 ) -> str:
-    """Post a message in the active chat, or in another by chat_id."""
+    """Post a message here, or in another chat by chat_id."""
     target = call.target(chat_id)
     here = call.reading.chat is not None and call.reading.chat.id == target
     if speaks_in_text(call.reading) and here and not media:

@@ -84,6 +84,23 @@ DEFAULT_TOOLS: tuple[ToolName, ...] = (
 PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "preferences")
 """The default of `Agent.profile_fields`."""
 
+PROFILE_MEANINGS: dict[str, str] = {
+    "goals": "what they want to reach",
+    "skill_level": "how well they know the subject",
+    "recent_topics": "what they want to talk about again",
+    "preferences": "how they want to be treated",
+    "name": "what they want to be called",
+    "time_zone": "an IANA name, such as Asia/Amman",
+}
+"""What goes into the fields of a profile that Skein knows, for models."""
+
+
+def profile_field(name: str) -> str:
+    """Return the name of a profile field with its meaning, if Skein knows it."""
+    meaning = PROFILE_MEANINGS.get(name)
+    return f"{name} ({meaning})" if meaning else name
+
+
 LAST_VERSION = 99_999_999
 _BUILT_IN = frozenset(get_args(ToolName))
 
