@@ -31,6 +31,8 @@ from bench.starts import imports
 from bench.turns.engines import engines
 from local.template import ROOT
 from skein.adapters.tokens import Tokens
+from skein.models.runs.completion import ModelRequest
+from skein.settings import Settings
 from tests.support.prompt_overhead import overhead
 from tests.support.prompt_situations import SITUATIONS
 from tools.install.dynamodb_local import VERSION
@@ -58,6 +60,7 @@ class Bench:
     failures: list[str] = field(default_factory=list)
     overheads: dict[str, int] = field(default_factory=dict)
     recalled: list[list[int]] = field(default_factory=list)
+    limit_shares: dict[str, float] = field(default_factory=dict)
 
     def run(self, *parts: str) -> Results:
         """Measure the named parts, or all parts."""
@@ -79,6 +82,7 @@ class Bench:
             self.failures,
             self.overheads,
             self.recalled,
+            self.limit_shares,
         )
 
     def _prefix(self) -> None:
@@ -89,13 +93,16 @@ class Bench:
             self.shares[name] = prefix.shares(conversation, tokens)
             recalling = prefix.conversation(kind, prompt, tokens, tools=tools, indexed=True)
             self.shares[name]["recalling"] = prefix.shares(recalling, tokens)["ideal"]
+            self.limit_shares[name] = max(_share(one.request, tokens) for one in recalling)
         self.recalled = prefix.recalled_tokens(tokens)
 
     def _prompts(self) -> None:
         print("bench: prompts of four situations", flush=True)
         tokens = Tokens()
         for name, situation in SITUATIONS.items():
-            self.overheads[name] = overhead(situation(), tokens).total
+            played = situation()
+            self.overheads[name] = overhead(played, tokens).total
+            self.limit_shares[name] = _share(played.request, tokens)
 
     def _imports(self) -> None:
         print("bench: cold starts", flush=True)
@@ -144,6 +151,10 @@ class Bench:
                 self.failures.append(f"{what}: failed with exit code {error.returncode}")
             said.seek(0)
             return [json.loads(line) for line in said if line.startswith("{")]
+
+
+def _share(request: ModelRequest, tokens: Tokens) -> float:
+    return prefix.share_of_limit(request, tokens, Settings().max_prompt_tokens)
 
 
 def _environment() -> Mapping[str, str]:

@@ -17,6 +17,7 @@ TURN_CALLS, TURN_UNITS, TURN_KIB = 14, 90.0, 160.0
 BUILD_MS, WITH_READS_MS, TOKENS_MS = 15.0, 200.0, 5.0
 WEBHOOK, WORKER, WEBHOOK_SHARE = "sms_webhook", "run_worker", 0.5
 PREFIX_SHARE = 0.8
+LIMIT_SHARE = 0.4
 RECALLED_TOKENS = 300  # a turn, of one question and three turns of small talk
 # The measured shares, rounded down: a change that lowers one of them fails.
 PREFIX_SHARES = {
@@ -58,6 +59,8 @@ class Results:
             is the ideal share of prompts with it.
         failures: The parts that could not be measured, with the reason.
         overheads: Tokens of prompts that are nobody's words, by situation.
+        limit_shares: Shares of the token limit that prompts take: of a situation, or the largest of
+            a conversation.
         recalled: Tokens of RECALLED (`prefix.recalled_tokens`): of a question, then of small talk.
     """
 
@@ -69,6 +72,7 @@ class Results:
     failures: Sequence[str]
     overheads: Mapping[str, int] = field(default_factory=dict)
     recalled: Sequence[Sequence[int]] = ()
+    limit_shares: Mapping[str, float] = field(default_factory=dict)
 
     def row(self, who: str, messages: int) -> Row | None:
         """Return a row of the table; None if its turns failed or were not measured."""
@@ -92,6 +96,7 @@ def goals(results: Results) -> list[Goal]:
         _memory(results.memory),
         *_prefix(results.prefix),
         *_overhead(results.overheads),
+        *_limit_shares(results.limit_shares),
         _recalled(results.recalled),
     ]
 
@@ -195,6 +200,16 @@ def _overhead(overheads: Mapping[str, int]) -> Iterator[Goal]:
         name = f"tokens of a request that are nobody's words, {situation}: at most {most:,}"
         found = "-" if tokens is None else f"{tokens:,}"
         yield Goal(name, found, None if tokens is None else tokens <= most)
+
+
+def _limit_shares(shares: Mapping[str, float]) -> Iterator[Goal]:
+    name = "share of the token limit of a prompt"
+    if not shares:
+        yield Goal(name, "-", None)
+    for prompt, share in shares.items():
+        yield Goal(
+            f"{name}, {prompt}: under {LIMIT_SHARE:.0%}", f"{share:.1%}", share < LIMIT_SHARE
+        )
 
 
 def _recalled(recalled: Sequence[Sequence[int]]) -> Goal:

@@ -125,6 +125,11 @@ def shares(asked: Iterable[QuestionOutcome], tokens: ModelTokens) -> dict[str, f
     return {"ideal": ideal / total, "openai": openai / total}
 
 
+def share_of_limit(request: ModelRequest, tokens: ModelTokens, limit: int) -> float:
+    """Return the share of the token limit of a prompt that a request with its tools takes."""
+    return sum(map(tokens.count, _pieces(request))) / limit
+
+
 def served(head: int) -> int:
     """Return the number of tokens of a shared head that OpenAI's cache serves."""
     return head // STEP * STEP if head >= MIN_HEAD else 0

@@ -62,6 +62,7 @@ def figures(outcome: Outcome) -> list[list[str]]:
         ["bookings by a tool", "", "", "", f"{sum(outcome.found.bookings.values())}"],
         ["texts that reached phones", "", "", "", f"{len(outcome.found.sms)}"],
         ["pictures of messages", "", "", "", f"{len(outcome.found.files)}"],
+        ["parts of contexts from the cache", "", "", "", _share(outcome.cache_rate)],
         ["texts that came twice", "", "", "", f"{doubled(outcome)}"],
         ["containers killed", "", "", "", f"{outcome.killed}"],
     ]
@@ -86,6 +87,10 @@ def doubled(outcome: Outcome) -> int:
     )
     reached = Counter((text.recipient, text.body) for text in outcome.found.sms)
     return (reached - meant).total()
+
+
+def _share(rate: float | None) -> str:
+    return "" if rate is None else f"{rate:.1%}"
 
 
 def _percentiles(values: Sequence[float]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.sections.builder import PromptBuilder
@@ -21,12 +22,12 @@ from skein.live.answer_streams import AnswerStreams
 from skein.models.chats.chat import Chat
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run
-from skein.models.runs.step import Step
+from skein.models.runs.step import PromptRecord, Step
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.sharing_rules import RULES_CHANGED
 from skein.own_tools.asking import Approvals
 from skein.own_tools.items import OwnToolItems
-from skein.ports import Clock, Table
+from skein.ports import Clock, Metrics, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
 from skein.services.replies.sharing_notices import SharingNotices
@@ -107,6 +108,8 @@ class TurnOpenings:
     approvals: Approvals
     sharing_notices: SharingNotices
     streams: AnswerStreams
+    clock: Clock
+    metrics: Metrics
     settings: Settings
 
     def open(self, turn: Turn) -> None:
@@ -116,9 +119,10 @@ class TurnOpenings:
             ReadersChanged: The chat's readers changed, and the activation has more to do.
             Rejected: The run cannot work in its chat any more, or nobody would read an answer.
         """
-        activation, run = turn.activation, turn.activation.run
+        activation, run, began = turn.activation, turn.activation.run, self.clock.now()
         steps = list(self.activations.steps(activation.claim))
         reading = self.readings.read(turn, steps)
+        read = self.clock.now() - began
         turn.prefetched = {}
         activation.insiders = reading.insiders
         if reading.sharing is not None and reading.sharing.unnoticed:
@@ -131,13 +135,23 @@ class TurnOpenings:
             open_stream(self.streams, activation, reading)
             opened.tools = offered(reading)
             opened.budget = self._budget(turn, reading)
-            opened.prompt = recorded_prompt(steps) or self.prompt_builder.build(
-                run, reading, [tool.spec for tool in opened.tools]
-            )
+            opened.prompt = recorded_prompt(steps) or self._built(run, opened, read)
             if not steps and reading.of(OwnToolItems).tools:
                 opened.agreed = self.approvals.agreed_step(run, reading)
             activation.ended = bool(steps) and ended_in(steps[-1])
         turn.opened = opened
+
+    def _built(self, run: Run, opened: Opened, read: timedelta) -> PromptRecord:
+        """Build the prompt, and record how long its context took.
+
+        Args:
+            read: How long the reading took.
+        """
+        began, specs = self.clock.now(), [tool.spec for tool in opened.tools]
+        prompt = self.prompt_builder.build(run, opened.reading, specs)
+        took = read + (self.clock.now() - began)
+        self.metrics.count("ContextSeconds", took.total_seconds(), unit="Seconds")
+        return prompt
 
     def _budget(self, turn: Turn, reading: Reading) -> TokenBudget:
         """Return the budget of the run's person, agent and tenant."""

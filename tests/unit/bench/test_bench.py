@@ -240,3 +240,11 @@ def test_prompts_of_an_indexed_conversation_have_recalled_messages() -> None:
         asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=20, indexed=indexed)
         names.append({section.name for one in asked for section in one.prompt.sections})
     assert names[1] - names[0] == {"RECALLED"}
+
+
+def test_share_of_the_token_limit_must_be_under_40_percent() -> None:
+    found = Results([], {}, {}, None, {}, [], limit_shares={"a line": 0.2, "a group": 0.4})
+    told = {goal.name: goal.met for goal in goals(found) if "token limit" in goal.name}
+    assert [*told.values()] == [True, False]
+    unmeasured = goals(Results([], {}, {}, None, {}, []))
+    assert [goal.met for goal in unmeasured if "token limit" in goal.name] == [None]

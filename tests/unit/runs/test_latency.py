@@ -62,3 +62,23 @@ def test_answer_to_an_agent_is_not_recorded() -> None:
     world.drain()
     assert world.texts("chat_2")[:1] == ["Hello"]
     assert world.metrics.counts["AnswerSeconds"] == 0
+
+
+def test_building_a_context_is_recorded_once_for_each_activation() -> None:
+    twice = calls(("read_messages", {}))
+    world = group(
+        ScriptedModel.saying(twice, calls(("send_message", {"text": "Done."}))), reply_mode="tools"
+    )
+    built: list[float] = []
+    count = world.metrics.count
+
+    def counted(name: str, value: float = 1, **fields: Any) -> None:
+        built.extend([value] if name == "ContextSeconds" else [])
+        count(name, value, **fields)
+
+    world.metrics.count = counted  # type: ignore[method-assign]
+    world.post("Sort it", HUSAM)
+    world.drain()
+    assert len(world.model.requests) == 2
+    assert len(built) == 1
+    assert world.metrics.units["ContextSeconds"] == "Seconds"

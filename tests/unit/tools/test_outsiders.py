@@ -254,3 +254,25 @@ def test_item_made_after_words_of_an_outsider_does_not_wash_them(launder: Launde
     assert run.held.outsiders
     assert [status for status, _ in done(world, run)] == ["failed"]
     assert posted(world) == []
+
+
+@pytest.mark.parametrize(("third", "asks"), [("nothing", False), ("now", True), ("before", True)])
+def test_post_between_open_chats_of_the_same_people_asks_only_with_words_of_a_third(
+    third: str, *, asks: bool
+) -> None:
+    world = stage(calls(("send_message", {"text": "Here it is"})), END)
+    world.chat(HUSAM, AHMAD, COACH)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales", respond="mention")
+    if third != "nothing":
+        owner = Owner(tenant=TENANT, agent_id=COACH.id).model_copy(update=BY_ZOE)
+        world.app.memories.add(owner, "Zoe has the report", "journal", made_by="tool")
+    if third == "before":  # the agent's own answer keeps the authors of what it was made from
+        asked(world, "Where is the report?")
+        world.clock.advance(8 * 86_400)
+    else:
+        world.model.script.clear()
+    world.model.script.appendleft(calls(("send_message", {"text": "Report", "chat_id": "chat_2"})))
+    [(status, told)] = asked(world, "Send the report to Sales")
+    assert told.startswith("not posted: the person is asked") == asks
+    assert ("Report" in posted(world)) == (not asks)
+    assert status == "done"

@@ -1,0 +1,19 @@
+"""The hit rate of the context cache comes from the metrics in a log, and has a goal."""
+
+from bench.load.caches import hit_rate, verdict_on
+
+
+def line(name: str, value: object) -> str:
+    return f'2026-02-18 INFO {{"_aws": {{}}, "service": "skein", "{name}": {value}}}'
+
+
+def test_hit_rate_is_the_share_of_hits() -> None:
+    lines = [line("ContextCacheHits", "[6.0, 3.0]"), "ContextCacheHits?", line("Other", 5)]
+    assert hit_rate([*lines, line("ContextCacheMisses", 1.0)]) == 0.9
+    assert hit_rate(["nothing"]) is None
+
+
+def test_hit_rate_must_be_above_80_percent() -> None:
+    assert verdict_on(0.81).holds
+    assert verdict_on(0.8).wrong == ("80%",)
+    assert not verdict_on(None).holds
