@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import quantiles
 
+from bench.load.caches import NAME, told
 from bench.load.noise import Noise
 from bench.load.run import Outcome
 from bench.report import markdown_table, printed
@@ -62,7 +63,7 @@ def figures(outcome: Outcome) -> list[list[str]]:
         ["bookings by a tool", "", "", "", f"{sum(outcome.found.bookings.values())}"],
         ["texts that reached phones", "", "", "", f"{len(outcome.found.sms)}"],
         ["pictures of messages", "", "", "", f"{len(outcome.found.files)}"],
-        ["parts of contexts from the cache", "", "", "", _share(outcome.cache_rate)],
+        [NAME, "", "", "", told(outcome.cache_rate)],
         ["texts that came twice", "", "", "", f"{doubled(outcome)}"],
         ["containers killed", "", "", "", f"{outcome.killed}"],
     ]
@@ -87,10 +88,6 @@ def doubled(outcome: Outcome) -> int:
     )
     reached = Counter((text.recipient, text.body) for text in outcome.found.sms)
     return (reached - meant).total()
-
-
-def _share(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:.1%}"
 
 
 def _percentiles(values: Sequence[float]) -> list[str]:

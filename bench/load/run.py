@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.api import Api
-from bench.load.caches import hit_rate_in, verdict_on
+from bench.load.caches import hit_rate_in
 from bench.load.checks import Verdict, verdicts
 from bench.load.containers import Kind
 from bench.load.found import StoredState, acknowledged_in, ledger_of
@@ -208,11 +208,9 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         found.dead_letters = stack.dead_letters()
         found.held = 0 if quiet else 1
         noise = _noise(neighbor, plan, lines, found) if neighbor is not None else None
-        cache_rate = hit_rate_in(config.data_dir / "containers.log")
-        whole = [] if plan.faults else [verdict_on(cache_rate)]  # killed containers lose theirs
         return Outcome(
             plan=plan,
-            verdicts=(*verdicts(found), *([noise.verdict] if noise is not None else []), *whole),
+            verdicts=(*verdicts(found), *([noise.verdict] if noise is not None else [])),
             ledger=lines,
             found=found,
             writing_seconds=written - begun,
@@ -223,7 +221,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
             killed=stack.containers.killed,
             drawn=dict(storm.drawn),
             noise=noise,
-            cache_rate=cache_rate,
+            cache_rate=hit_rate_in(config.data_dir / "containers.log"),
         )
 
 

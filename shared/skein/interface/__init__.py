@@ -11,6 +11,7 @@ __all__ = [
     "section",
     "sources",
     "timeline",
+    "told",
     "tool",
     "tool_context",
 ]

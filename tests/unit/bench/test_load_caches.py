@@ -1,6 +1,6 @@
 """The hit rate of the context cache comes from the metrics in a log, and has a goal."""
 
-from bench.load.caches import hit_rate, verdict_on
+from bench.load.caches import hit_rate, told
 
 
 def line(name: str, value: object) -> str:
@@ -13,7 +13,7 @@ def test_hit_rate_is_the_share_of_hits() -> None:
     assert hit_rate(["nothing"]) is None
 
 
-def test_hit_rate_must_be_above_80_percent() -> None:
-    assert verdict_on(0.81).holds
-    assert verdict_on(0.8).wrong == ("80%",)
-    assert not verdict_on(None).holds
+def test_hit_rate_is_told_with_its_verdict() -> None:
+    assert told(0.81) == "81.0%, pass"
+    assert told(0.8) == "80.0%, FAIL"
+    assert told(None) == "not measured"

@@ -5,7 +5,6 @@ __all__ = [
     "borrowed",
     "builder",
     "order",
-    "other_conversations",
     "participants",
     "trigger",
     "your_chats",
