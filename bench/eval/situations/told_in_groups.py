@@ -201,7 +201,7 @@ def _reason_gone(stage: Stage) -> Iterator[Check]:
     yield Check("makes a plan", "set_plan" in stage.calls("Scout"))
     stage.sms(PHONE, "By the way, I have just watered them.")
     before = len(stage.received(PHONE))
-    stage.turn(3 * HOUR)
+    stage.turn(14 * HOUR)  # at night, the reminder waits for the end of quiet hours
     yield REMINDER.of(stage.received(PHONE)[before:] or [""])
 
 
