@@ -120,10 +120,10 @@ class PermittedTable:
         self._check("dynamodb:GetItem")
         return self.table.get(key)
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
         self._check("dynamodb:BatchGetItem")
-        return self.table.get_many(keys)
+        return self.table.get_many(keys, consistent=consistent)
 
     def query(self, query: Query) -> Page:
         """See `skein.ports.Table`."""

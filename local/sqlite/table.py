@@ -79,13 +79,13 @@ class SqliteTable:
         self._report("get", found)
         return unmarshal_item(found[0][1]) if found else None
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
         check_batch(keys)
         if not keys:
             return {}
         found = self._living(list(dict.fromkeys(keys)))
-        self._report("get_many", found)
+        self._report("get_many" if consistent else "get_many_eventual", found)
         items = [unmarshal_item(item) for _, item in found]
         return {Key(item["pk"], item["sk"]): item for item in items}
 

@@ -102,8 +102,14 @@ class Table(Protocol):
         """Read one item, strongly consistent; None if there is no such item."""
         ...
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """Read up to 100 items at once, strongly consistent; missing items are left out."""
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
+        """Read up to 100 items at once; missing items are left out.
+
+        Args:
+            keys: The keys.
+            consistent: Whether the read is strongly consistent. Otherwise it costs half, and may
+                miss what was written in the last second.
+        """
         ...
 
     def query(self, query: Query) -> Page:

@@ -46,6 +46,7 @@ def test_units_follow_the_rules_of_dynamodb() -> None:
     call = Call("transact", items=2, bytes=3_000)
     assert cost.units_of(call).writes == 2 * 3 + 1
     assert cost.units_of(Call("get_many", items=3, bytes=100)).reads == 3
+    assert cost.units_of(Call("get_many_eventual", items=3, bytes=100)).reads == 1.5
     assert cost.units_of(Call("query", items=50, bytes=9_000)).reads == 3
     assert cost.units_of(Call("query_index", items=50, bytes=9_000)).reads == 1.5
 

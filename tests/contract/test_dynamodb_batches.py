@@ -17,17 +17,18 @@ KEY = Key("test#CHAT#chat_1", "META")
 class MiserlyClient:
     """Reads a few items of each batch, or none, and leaves the others for later."""
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int, *, consistent: bool = True) -> None:
         self.sizes: list[int] = []
         self._at_once = at_once
+        self._consistent = consistent
 
     def batch_get_item(self, RequestItems: dict[str, Any]) -> dict[str, Any]:  # noqa: N803
         ((name, wanted),) = RequestItems.items()
-        assert wanted["ConsistentRead"] is True
+        assert wanted["ConsistentRead"] is self._consistent
         keys = wanted["Keys"]
         self.sizes.append(len(keys))
         left = keys[self._at_once :]
-        unprocessed = {name: {"Keys": left, "ConsistentRead": True}} if left else {}
+        unprocessed = {name: {"Keys": left, "ConsistentRead": self._consistent}} if left else {}
         return {"Responses": {name: keys[: self._at_once]}, "UnprocessedKeys": unprocessed}
 
 
@@ -35,11 +36,14 @@ def over(client: MiserlyClient, clock: FixedClock) -> DynamoTable:
     return DynamoTable(checked("dynamodb", client), Settings().table_name, clock)
 
 
-def test_unprocessed_keys_of_a_batch_are_read_after_a_pause(clock: FixedClock) -> None:
-    client = MiserlyClient(at_once=40)
+@pytest.mark.parametrize("consistent", [True, False])
+def test_unprocessed_keys_of_a_batch_are_read_after_a_pause(
+    clock: FixedClock, *, consistent: bool
+) -> None:
+    client = MiserlyClient(at_once=40, consistent=consistent)
     table = over(client, clock)
     keys = [Key("p", str(n)) for n in range(100)]
-    assert table.get_many(keys).keys() == set(keys)
+    assert table.get_many(keys, consistent=consistent).keys() == set(keys)
     assert client.sizes == [100, 60, 20]
     assert len(clock.slept) == 2
 

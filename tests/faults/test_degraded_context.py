@@ -43,10 +43,10 @@ class SickTable(MemoryTable):
                 self.sick()
         return super().query(query)
 
-    def get_many(self, keys: Any) -> dict[Key, Item]:
+    def get_many(self, keys: Any, *, consistent: bool = True) -> dict[Key, Item]:
         if self.very_sick is not None:
             self.very_sick()
-        return super().get_many(keys)
+        return super().get_many(keys, consistent=consistent)
 
 
 class Ward(World):

@@ -208,7 +208,7 @@ def test_failed_job_logs_the_ids_of_its_work(stage: Stage, monkeypatch: pytest.M
     world.text("Hello")
     [job] = world.queues.waiting("turns")
 
-    def down(*_: object) -> None:
+    def down(*_: object, **__: object) -> None:
         raise Unavailable("the table is gone")
 
     world.clock.advance(10)

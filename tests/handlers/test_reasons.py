@@ -380,7 +380,7 @@ def _repeated(logged: Logged, _: pytest.MonkeyPatch) -> str:
 def _server_error(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> str:
     world = signed_world()
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise Unavailable("the table is out of reach")
 
     monkeypatch.setattr(world.table, "get", fail)
@@ -934,7 +934,7 @@ def _message_gone(_: Logged, monkeypatch: pytest.MonkeyPatch) -> str | None:
     world = texting()
     world.table.write(Delete(texted(world).key))
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise Unavailable("the table is out of reach")
 
     monkeypatch.setattr(Reader, "read", fail)
@@ -1126,7 +1126,7 @@ def _job_failed(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> str:
     event = deepcopy(recorded("sms_delivery"))
     event["Records"] = [event["Records"][0] | {"body": world.runs()[0].job.model_dump_json()}]
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise Unavailable("the table is out of reach")
 
     monkeypatch.setattr(world.table, "get_many", fail)

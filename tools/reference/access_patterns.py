@@ -28,8 +28,9 @@ smaller than DynamoDB's page of 1 MB. The calls for a message or a turn don't in
 length of the chat.
 
 - **Calls:** `get` reads one item, `get_many` up to 100, `query` a page of a partition, and
-  `query_index` a page of an index. `nearest` is a vector search. `write` writes one item, and
-  `transact` writes up to 100 items or none.
+  `query_index` a page of an index. `get_many_eventual` is an eventually consistent `get_many`,
+  which costs half. `nearest` is a vector search. `write` writes one item, and `transact` writes
+  up to 100 items or none.
 - **Rounds:** how many calls wait for each other. Calls that are made at the same time are one
   round.
 - **Jobs to:** the queues that get jobs after the commit.

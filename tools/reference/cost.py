@@ -29,6 +29,8 @@ COMPUTE, TABLE, QUEUES, OPERATIONS = (PRICES[part] for part in PRICES)
 MONTH_MINUTES = 30 * 24 * 60
 RECEIVES_A_MONTH = 5 * MONTH_MINUTES * 60 // 20  # Lambda polls a queue with 5 long polls of 20 s
 WRITES = frozenset({"write", "transact"})
+ITEM_READS = frozenset({"get", "get_many", "get_many_eventual"})
+EVENTUAL_READS = frozenset({"get_many_eventual", "query_index"})
 VOLUMES = (1_000, 100_000, 10_000_000)
 
 MODEL_SECONDS, CALL_SECONDS, WORK_SECONDS = 3.0, 0.05, 0.1
@@ -180,9 +182,9 @@ def units_of(call: Call) -> Units:
     if call.method in WRITES:
         units = max(call.items, math.ceil(call.bytes / 1_024), 1)
         return Units(writes=units * (2 if call.method == "transact" else 1) + 1)
-    items = call.items if call.method in {"get", "get_many"} else 1
+    items = call.items if call.method in ITEM_READS else 1
     units = max(items, math.ceil(call.bytes / 4_096), 1)
-    return Units(reads=units / 2 if call.method == "query_index" else units)
+    return Units(reads=units / 2 if call.method in EVENTUAL_READS else units)
 
 
 @cache

@@ -934,10 +934,10 @@ def test_a_text_that_is_being_sent_while_its_number_is_linked_goes_out_once() ->
         world.take(turn)  # type: ignore[arg-type]
     real, met = world.table.get_many, iter([True])
 
-    def meanwhile(keys: Sequence[Key]) -> dict[Key, Item]:
+    def meanwhile(keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         if any(key.sk.startswith("MSG#") for key in keys) and next(met, False):
             link(world)
-        return real(keys)
+        return real(keys, consistent=consistent)
 
     world.table.get_many = meanwhile  # type: ignore[method-assign]
     settle(world)

@@ -112,8 +112,8 @@ def test_a_record_made_meanwhile_is_used() -> None:
     real_get_many = world.table.get_many
     once = iter([True])
 
-    def racing(keys: Any) -> Any:
-        found = real_get_many(keys)
+    def racing(keys: Any, **how: Any) -> Any:
+        found = real_get_many(keys, **how)
         if next(once, False):
             user = User(tenant=TENANT, id=HUSAM.id, name="Husam B.", created_at=world.clock.now())
             world.table.write(Update(user.key, set=user.to_item()))

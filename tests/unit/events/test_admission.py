@@ -177,7 +177,7 @@ def test_second_worker_for_a_lane_takes_no_place_from_the_first(
 
     def answer(_: HttpRequest) -> HttpAnswer:
         with monkeypatch.context() as before:  # the second worker has read before the claim
-            before.setattr(world.table, "get_many", lambda _: read)
+            before.setattr(world.table, "get_many", lambda _, **__: read)
             world.handle(job)
         assert list(world.lanes_of(endpoint).held) == [CHATS[0]]
         return json_answer({})

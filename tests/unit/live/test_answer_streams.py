@@ -323,11 +323,11 @@ def test_unreachable_table_delays_the_words_and_not_the_turn(world: World) -> No
     read_all = world.table.get_many
     failures = iter([True, True])
 
-    def get_many(keys: Any) -> Any:
+    def get_many(keys: Any, **how: Any) -> Any:
         streams = world.model.requests and any(key.sk == "LIVE" for key in keys)
         if streams and next(failures, False):
             raise Unavailable("throttled")
-        return read_all(keys)
+        return read_all(keys, **how)
 
     world.table.get_many = get_many  # type: ignore[method-assign]
     ask(world)
@@ -343,10 +343,10 @@ def test_retract_after_a_failed_frame_ends_the_retries(world: World) -> None:
     stream = opened(world)
     read_all, failures = world.table.get_many, iter([True])
 
-    def get_many(keys: Any) -> Any:
+    def get_many(keys: Any, **how: Any) -> Any:
         if next(failures, False):
             raise Unavailable("throttled")
-        return read_all(keys)
+        return read_all(keys, **how)
 
     world.table.get_many = get_many  # type: ignore[method-assign]
     stream.show("Rest")

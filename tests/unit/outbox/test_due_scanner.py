@@ -45,10 +45,10 @@ class Sick(MemoryTable):
             raise Unavailable("throttled")
         return super().query(query)
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         if any(key.pk in self.bad for key in keys):
             raise Unavailable("throttled")
-        return super().get_many(keys)
+        return super().get_many(keys, consistent=consistent)
 
 
 class Late(MemoryTable):
@@ -144,8 +144,8 @@ def test_pointer_that_was_moved_after_the_read_keeps_its_time_and_sends_no_job()
     class Moving(MemoryTable):
         moved: Key | None = None
 
-        def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
-            found = super().get_many(keys)
+        def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
+            found = super().get_many(keys, consistent=consistent)
             for key in found:
                 self.moved = key
                 self.write(Update(key, set=due_pointer("run", key, later)))

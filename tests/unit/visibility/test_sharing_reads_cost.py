@@ -29,9 +29,9 @@ class Watched(MemoryTable):
         self.partitions.add(key.pk)
         return super().get(key)
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         self.partitions.update(key.pk for key in keys)
-        return super().get_many(keys)
+        return super().get_many(keys, consistent=consistent)
 
 
 class Costs(Family):

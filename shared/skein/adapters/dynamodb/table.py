@@ -104,7 +104,7 @@ class DynamoTable:
         found = [unmarshal_item(response["Item"])] if "Item" in response else []
         return next(iter(unexpired(found, self.clock.now())), None)
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
         check_batch(keys)
         if not keys:
@@ -115,7 +115,7 @@ class DynamoTable:
 
         def read_some() -> bool:
             nonlocal wanted
-            items, wanted = self._get_batch(wanted)
+            items, wanted = self._get_batch(wanted, consistent=consistent)
             found.update({Key(item["pk"], item["sk"]): item for item in items})
             return bool(wanted)
 
@@ -181,10 +181,12 @@ class DynamoTable:
             repeatable=True,
         )
 
-    def _get_batch(self, wanted: Sequence[Any]) -> tuple[list[Item], Sequence[Any]]:
+    def _get_batch(
+        self, wanted: Sequence[Any], *, consistent: bool
+    ) -> tuple[list[Item], Sequence[Any]]:
         response = self._read(
             lambda: self.client.batch_get_item(
-                RequestItems={self.table_name: {"Keys": wanted, "ConsistentRead": True}}
+                RequestItems={self.table_name: {"Keys": wanted, "ConsistentRead": consistent}}
             )
         )
         found = map(unmarshal_item, response["Responses"].get(self.table_name, ()))

@@ -25,9 +25,9 @@ class GuardedReads:
         """See `skein.ports.Table`."""
         return self._breaker.call(lambda: self._table.get(key))
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
-        return self._breaker.call(lambda: self._table.get_many(keys))
+        return self._breaker.call(lambda: self._table.get_many(keys, consistent=consistent))
 
     def query(self, query: Query) -> Page:
         """See `skein.ports.Table`."""
