@@ -60,6 +60,23 @@ def test_work_that_nobody_does_is_due_for_longer_from_tick_to_tick() -> None:
     assert "DueAgeSeconds" not in world.metrics.counts
 
 
+def test_run_at_work_is_not_sent_and_is_due_at_the_end_of_its_lease() -> None:
+    world = World()
+    overdue_run(world)
+    world.tick()
+    [waiting] = world.queues.sent
+    job = waiting.job
+    assert isinstance(job, RunJob)
+    until = world.clock.now() + timedelta(seconds=122)
+    claim = world.app.leases.claim(job, lease_until=until)
+    assert claim is not None
+    world.queues.sent.clear()
+    world.clock.advance(60)
+    assert world.tick() == 0
+    world.clock.advance(63)
+    assert world.tick() == 1
+
+
 def test_tick_sends_a_bounded_number_of_direct_chats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tick, "BACKGROUND_PAGES", 1)
     monkeypatch.setattr("skein.services.outbox.due_scanner.PAGE", 2)

@@ -118,6 +118,21 @@ def test_a_burst_while_busy_becomes_one_follow_up() -> None:
     assert [run.shown and run.shown.seq for run in (first, second)] == [1, 4]
 
 
+def test_first_claim_leaves_the_due_pointer_and_later_ones_move_it_to_their_leases_end() -> None:
+    world = _world()
+    world.post("Hello", HUSAM)
+    [run] = world.runs()
+    created = world.table.all_items()[run.key]["gsi2sk"]
+    assert _claim(world) is not None
+    assert world.table.all_items()[run.key]["gsi2sk"] == created
+    world.clock.advance(123)
+    again = _claim(world)
+    assert again is not None
+    assert again.run.attempts == 2
+    item = world.table.all_items()[run.key]
+    assert item["gsi2sk"].startswith(item["lease_until"])
+
+
 def test_a_second_job_for_a_running_run_is_refused() -> None:
     world = _world()
     world.post("Hello", HUSAM)

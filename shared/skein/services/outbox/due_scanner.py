@@ -200,7 +200,21 @@ def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry
         ConditionFailed: Another writer has moved or cleared the due pointer.
     """
     tries = int(item.get("due_tries", 0))
-    due = due_pointer(kind, key_of(item), now + retry.wait(tries + 1)) | {"due_tries": tries + 1}
+    move_to(table, kind, item, now + retry.wait(tries + 1), due_tries=tries + 1)
+
+
+def move_to(
+    table: Table, kind: DueKind, item: Item, at: datetime, *, due_tries: int | None = None
+) -> None:
+    """Move an item's due pointer to a time; see `move_on`.
+
+    Args:
+        due_tries: How many tries there were since the pointer was set; None for none.
+
+    Raises:
+        ConditionFailed: Another writer has moved or cleared the due pointer.
+    """
+    due = due_pointer(kind, key_of(item), at) | {"due_tries": due_tries}
     try:
         table.write(Update(key_of(item), set=due, condition=still_due(item)))
     except Ambiguous:

@@ -33,7 +33,7 @@ from skein.models.outbox.jobs import (
 )
 from skein.ports import Extensions, Metrics, Table
 from skein.services.outbox.background_scanner import BackgroundScanner
-from skein.services.outbox.due_scanner import DueScanner, key_of, move_on
+from skein.services.outbox.due_scanner import DueScanner, key_of, move_on, move_to
 from skein.services.outbox.pause_scanner import PauseScanner
 
 RETRY = Retry(minutes(1, 2, 4, 8, 15))
@@ -139,6 +139,10 @@ class Tick:
         now: datetime,
     ) -> Job | None:
         fire = firing.get(kind)
+        lease_until = _lease_of_run(item) if kind == "run" else None
+        if lease_until is not None and lease_until > now:
+            move_to(self.table, kind, item, lease_until)
+            return None
         ages.append(_age(item, now))
         if fire is None:
             job = self._job(kind, item)
@@ -163,6 +167,12 @@ class Tick:
         subject = self.extensions().due_item(kind, key_kind(item["sk"]))
         job: Job = subject.from_item(item).job if subject is not None else _choice_job(item)
         return job
+
+
+def _lease_of_run(item: Item) -> datetime | None:
+    """Return the end of a running run's lease, whose claim left the due pointer as it was."""
+    running = item.get("status") == "running" and "lease_until" in item
+    return datetime.fromisoformat(item["lease_until"]) if running else None
 
 
 def _age(item: Item, now: datetime) -> timedelta:
