@@ -9,7 +9,6 @@ by a shard or a name share the load of all answers equally, as a hash does. The 
 allow what the keys are asked for, which decides how many shards they have.
 """
 
-import json
 import math
 import re
 import sys
@@ -18,6 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from local.sqlite.items import item_size
+from skein.adapters.dynamodb.attributes import marshal_item, unmarshal_item
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.delivery.sms import InboundSms
@@ -76,9 +77,9 @@ class KeyedTable(MemoryTable):
 
     def _carry_out(self, method: str, writes: Sequence[Write]) -> None:
         keys = [write.key for write in writes]
-        before = super().get_many(keys)
+        before = self._items(keys)
         super()._carry_out(method, writes)
-        after = super().get_many(keys)
+        after = self._items(keys)
         for key in keys:
             old, new = before.get(key, {}), after.get(key, {})
             units = max(_kib(old), _kib(new)) * (2 if method == "transact" else 1)
@@ -91,17 +92,22 @@ class KeyedTable(MemoryTable):
                     for entry in entries:
                         self.told(f"{index[:4]}: {entry}", "write", 1)
 
+    def _items(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """Return items without a call."""
+        items = [unmarshal_item(item) for _, item in self._living(keys)]
+        return {Key(item["pk"], item["sk"]): item for item in items}
+
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""
         found = super().get(key)
         self.told(key.pk, "read", _kib(found or {}, 4))
         return found
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
-        found = super().get_many(keys)
+        found = super().get_many(keys, consistent=consistent)
         for key in keys:
-            self.told(key.pk, "read", _kib(found.get(key, {}), 4))
+            self.told(key.pk, "read", _kib(found.get(key, {}), 4) / (1 if consistent else 2))
         return found
 
     def query(self, query: Query) -> Page:
@@ -123,7 +129,7 @@ class Tenant(World):
 
 
 def _size(item: Item) -> int:
-    return len(json.dumps(item, default=str))
+    return item_size(marshal_item(item))
 
 
 def _kib(item: Item, kib: int = 1) -> int:

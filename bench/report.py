@@ -45,10 +45,12 @@ Calls are requests to DynamoDB and S3, with retries. Vector searches are counted
 Local has no vector index, so the benchmark answers them itself, for the 1,000 oldest messages of a
 chat. Skein's one or two requests to SQS are not counted. Rounds are calls that wait for each other.
 KiB are the sizes of the bodies, and "of searches" is what vector searches answered. Units are the
-capacity units that DynamoDB reports, of reads and of writes; S3 and vector searches have none.
-All figures are
-medians, except the rounds, which are the minimum. The times are those of an engine on the same
-machine. They can be compared with each other, but not with times on AWS.
+capacity units that DynamoDB Local reports, of reads and of writes; S3 and vector searches have
+none. Unlike DynamoDB, it counts no missing items, and of a transaction four units for each size of
+item, however many items have it. `tests/unit/bench/test_turn_cost.py` counts a turn of Skein by
+DynamoDB's rules: at most 69 units of reads and 51 of writes. All figures are medians, except the
+rounds, which are the minimum. The times are those of an engine on the same machine. They can be
+compared with each other, but not with times on AWS.
 """
 COLD_STARTS = """\
 Processor time of compiled code in a new interpreter, the minimum of three. The first event is real,
