@@ -95,4 +95,4 @@ def test_recall_writes_nothing_but_the_audit_entry() -> None:
     world.table.log.clear()
     admin.get(RECALL, chat_id="chat_1", q="deposit")
     methods = {call.method for call in world.table.log}
-    assert methods - {"get", "get_many", "nearest", "query"} == {"write"}
+    assert methods - {"get", "get_many", "get_many_eventual", "nearest", "query"} == {"write"}

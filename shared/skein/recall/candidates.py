@@ -4,9 +4,11 @@ Passages that the readers may not see are dropped before anything is computed fr
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from statistics import mean
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -43,9 +45,12 @@ NEIGHBOURS = 2  # messages on each side of a found one that are read with it
 ELSEWHERE = 6  # best hits of which those in other chats have neighbours, too
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
 LARGE_BATCHES = 3
-# What a recall reads for a prompt. Each message costs a read unit, and 100 found no more facts in
-# the generated sets, by which these were chosen.
-PROMPT_MESSAGES, PROMPT_POSTED, PROMPT_NEIGHBOURED = 50, 10, 3
+# What a recall reads for a prompt: messages whose estimated tokens are that many times the budget,
+# because not all are shown. The five conversations of docs/recall.md decided: 100 messages found no
+# more, and the best hits without the messages beside them found less.
+PROMPT_FILLED, PROMPT_POSTED = 3.0, 10
+CHARACTERS_A_TOKEN, TOKENS_A_LINE = 4, 12  # of a message as a line with its share of headings
+SHOWN_CHARACTERS = 700  # of a longer message, a part is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +337,7 @@ def readable_lines(
                 is_long_answer(passage.recall_author, passage.parts),
                 cosine=1 - item[DISTANCE],
                 weight=passage.weight,
+                characters=passage.characters,
                 by_rule=passage.by_rule,
                 memory=_memory_of(passage),
             )
@@ -387,12 +393,14 @@ class CandidateKeys:
 
     Attributes:
         messages: The messages, in the order of their choice.
-        keys: The keys to read, of messages, memories, chats and memberships.
+        texts: The keys of the messages to read.
+        deciding: The keys of what decides whether to show them: memories, chats and memberships.
         memories: The memories among the messages.
     """
 
     messages: list[MessageRef] = field(default_factory=list)
-    keys: list[Key] = field(default_factory=list)
+    texts: list[Key] = field(default_factory=list)
+    deciding: list[Key] = field(default_factory=list)
     memories: dict[MessageRef, MemoryRef] = field(default_factory=dict)
 
 
@@ -400,16 +408,14 @@ class _Reach(NamedTuple):
     """How much a recall reads.
 
     Attributes:
-        keys: The items: the messages, and what decides whether to show them.
-        messages: The messages.
+        keys: The items: so many messages, and as many that decide whether to show them.
+        tokens: The estimated tokens of the messages.
         posted: The messages that are read because of a rare word.
-        neighboured: The best hits with which messages beside them are read.
     """
 
     keys: int
-    messages: int
+    tokens: float
     posted: int
-    neighboured: int
 
 
 def _reach_of(request: RecallRequest, hits: Sequence[Hit]) -> _Reach:
@@ -417,8 +423,16 @@ def _reach_of(request: RecallRequest, hits: Sequence[Hit]) -> _Reach:
     large = request.tokens > ONE_BATCH_TOKENS
     keys = MAX_BATCH_GET_KEYS * (LARGE_BATCHES if large else 1)
     if large or request.thorough or not hits:
-        return _Reach(keys, keys, MAX_POSTED, len(hits))
-    return _Reach(keys, PROMPT_MESSAGES, PROMPT_POSTED, PROMPT_NEIGHBOURED)
+        return _Reach(keys, math.inf, MAX_POSTED)
+    return _Reach(keys, PROMPT_FILLED * request.tokens, PROMPT_POSTED)
+
+
+def _tokens_of(hits: Sequence[Hit]) -> defaultdict[MessageRef, float]:
+    """Return the estimated tokens of each message as a line; of an unknown one, the mean."""
+    lengths = {hit.line.message: min(hit.line.characters, SHOWN_CHARACTERS) for hit in hits}
+    usual = mean(lengths.values()) if lengths else 0
+    found = {ref: TOKENS_A_LINE + length / CHARACTERS_A_TOKEN for ref, length in lengths.items()}
+    return defaultdict(lambda: TOKENS_A_LINE + usual / CHARACTERS_A_TOKEN, found)
 
 
 def chosen(
@@ -436,7 +450,7 @@ def chosen(
         known: Items that were read already.
     """
     choice, chats, taken = CandidateKeys(), set[str](), set[Key]()
-    reach = _reach_of(request, hits)
+    reach, tokens, filled = _reach_of(request, hits), _tokens_of(hits), 0.0
     messages = dict.fromkeys(refs[: reach.posted if hits else None])
     by_rule = [hit.line for hit in hits if hit.line.by_rule]
     memories = {line.message: line.memory for line in by_rule if line.memory is not None}
@@ -447,7 +461,7 @@ def chosen(
         if hit.line.memory is not None:
             continue
         here = request.chat is not None and request.chat.id == chat_id
-        if position < (reach.neighboured if here else min(reach.neighboured, ELSEWHERE)):
+        if here or position < ELSEWHERE:
             for away in range(1, NEIGHBOURS + 1):
                 messages.setdefault((chat_id, seq - away))
                 messages.setdefault((chat_id, seq + away))
@@ -457,17 +471,20 @@ def chosen(
         if seq < 1 or not request.counts(chat_id, seq, None):
             continue
         seqs = memory.seqs if memory is not None else (seq,)
-        keys = [Message.key_of(request.tenant, chat_id, each) for each in seqs]
-        keys += [memory.key] if memory is not None else []
+        texts = {Message.key_of(request.tenant, chat_id, each) for each in seqs} - taken
+        deciding = [memory.key] if memory is not None else []
         if chat_id not in chats:
             again = chat_id in told  # after its person, whose version then stands for it
-            keys += [key for key in keys_of_chat(request, chat_id) if again or key not in known]
-        new = dict.fromkeys(key for key in keys if key not in taken)
-        if len(choice.keys) + len(new) > reach.keys or len(choice.messages) == reach.messages:
+            keys = keys_of_chat(request, chat_id)
+            deciding += [key for key in keys if again or key not in known]
+        reads = len(choice.texts) + len(texts), len(choice.deciding) + len(deciding)
+        if max(reads) > reach.keys or filled >= reach.tokens:
             break
+        filled += tokens[ref]
         chats.add(chat_id)
-        taken.update(new)
-        choice.keys += new
+        taken |= texts
+        choice.texts += sorted(texts)
+        choice.deciding += deciding
         choice.messages.append(ref)
         if memory is not None:
             choice.memories[ref] = memory

@@ -86,6 +86,7 @@ class Line:
         asks: Whether it ends with a question, as far as its text was read.
         cosine: The cosine with the query; None if the vector search did not find the passage.
         weight: How much the passage counts in the mean of several.
+        characters: The length of its message; 0 if unknown.
         by_rule: Whether the readers may be told it by sharing rules.
         memory: The memory of which it is the text; None for a passage of a message.
     """
@@ -100,6 +101,7 @@ class Line:
     asks: bool = False
     cosine: float | None = None
     weight: float = 0.0
+    characters: int = 0
     by_rule: bool = False
     memory: MemoryRef | None = None
 

@@ -1,15 +1,15 @@
 """Recall: find the messages of an agent's past that match a query and may be shown.
 
 A recall has three steps: a vector search for each scope and a batch of postings, all at once; then
-a ranking; then a batch of the best messages with their neighbours and chats. So its cost does not
-depend on the length of the history. The step between the calls is CPU time alone. A caller that
-reads a batch anyway reads the postings with it.
+a ranking; then a batch of the best messages with their neighbours, and one of their chats. So its
+cost does not depend on the length of the history. The step between the calls is CPU time alone.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from skein.errors import NoVectorIndex
@@ -192,9 +192,9 @@ class Recall:
         return OngoingRecall(request, prepared, tuple(map(self._search, searches)), keys)
 
     def postings(self, searching: OngoingRecall) -> list[Item]:
-        """Read the postings in a batch of their own; no call if there are none to read."""
+        """Read the postings, which only point to messages; no call if there are none to read."""
         keys = searching.posting_keys
-        return list(self._table.get_many(keys).values()) if keys else []
+        return list(self._table.get_many(keys, consistent=False).values()) if keys else []
 
     def read_shared(
         self, searching: OngoingRecall, found: Iterable[Sequence[Item]]
@@ -244,11 +244,16 @@ class Recall:
         return RankedHits(prepared, tuple(lines), choice, authors)
 
     def read(self, choice: CandidateKeys) -> dict[Key, Item]:
-        """Read the chosen messages with their chats: one batch, or two for a large budget."""
-        starts = range(0, len(choice.keys), MAX_BATCH_GET_KEYS)
-        batches = [choice.keys[start : start + MAX_BATCH_GET_KEYS] for start in starts]
+        """Read the chosen messages, and what decides whether to show them, in batches at once.
+
+        Texts change only when they are deleted, so an eventually consistent read of them is enough.
+        It costs half.
+        """
+        read = self._table.get_many
+        calls = [partial(read, batch, consistent=False) for batch in _batches(choice.texts)]
+        calls += [partial(read, batch) for batch in _batches(choice.deciding)]
         found: dict[Key, Item] = {}
-        for items in self._parallel_map(self._table.get_many, batches):
+        for items in self._parallel_map(lambda call: call(), calls):
             found |= items
         return found
 
@@ -319,6 +324,11 @@ class Recall:
                 return ()
 
         return call
+
+
+def _batches(keys: Sequence[Key]) -> list[Sequence[Key]]:
+    starts = range(0, len(keys), MAX_BATCH_GET_KEYS)
+    return [keys[start : start + MAX_BATCH_GET_KEYS] for start in starts]
 
 
 def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None]:

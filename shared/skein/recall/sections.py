@@ -1,8 +1,7 @@
 """RECALLED: old messages that match the message to answer.
 
-- Read: the search runs beside the second round of a reading, and takes one further round. Its
-  postings are read in the batch of that round, if the round has a batch. If recall fails or is
-  late, the reading is complete without it.
+- Read: the search runs beside the second round of a reading, and takes one further round. If
+  recall fails or is late, the reading is complete without it.
 - Kept: the best matches that may be shown, as many as fit the budget (`recall/`).
 - Order: by chat and day, oldest first.
 """
@@ -66,30 +65,14 @@ class StartedRecall:
         recall: The service.
         ongoing: The recall.
         found: The passages that its searches find.
-        postings: The postings, if they are read on their own.
+        postings: The postings.
     """
 
     run: Run
     recall: Recall
     ongoing: OngoingRecall
     found: tuple[Future[Sequence[Item]], ...]
-    postings: Future[list[Item]] | None = None
-
-    @property
-    def posting_keys(self) -> tuple[Key, ...]:
-        """The keys of the postings, for a caller that reads a batch anyway."""
-        return self.ongoing.posting_keys
-
-    def reading_postings(self, pool: ThreadPoolExecutor) -> "StartedRecall":
-        """Start to read the postings in a call of their own."""
-        postings = pool.submit(copy_context().run, self.recall.postings, self.ongoing)
-        return replace(self, postings=postings)
-
-    def found_postings(self, found: Mapping[Key, Item]) -> list[Item]:
-        """Return the postings, from their own call or from what the caller has read."""
-        if self.postings is not None:
-            return self.postings.result()
-        return [found[key] for key in self.posting_keys if key in found]
+    postings: Future[list[Item]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +130,9 @@ class PromptRecall:
             return None
         if ongoing is None:
             return None
-        searches = (pool.submit(copy_context().run, search) for search in ongoing.searches)
-        return StartedRecall(run, recall, ongoing, tuple(searches))
+        searches = [pool.submit(copy_context().run, search) for search in ongoing.searches]
+        postings = pool.submit(copy_context().run, recall.postings, ongoing)
+        return StartedRecall(run, recall, ongoing, tuple(searches), postings)
 
     def finish(
         self,
@@ -184,10 +168,8 @@ class PromptRecall:
 
         def finished() -> RecalledMessages:
             passages = [search.result() for search in started.found]
-            postings, rule_items = (
-                started.found_postings(found),
-                recall.read_shared(ongoing, passages),
-            )
+            rule_items = recall.read_shared(ongoing, passages)
+            postings = started.postings.result()
             candidates = recall.rank(ongoing, passages, postings, found, rule_items)
             items = recall.read(candidates.choice)
             entries = recall.finish(ongoing, candidates, items, found).entries

@@ -15,7 +15,14 @@ from skein.planning.models.plan import Plan
 from skein.privacy import erasure_rules as rules
 from skein.privacy.erasure_sweep import Sweep, SweepCounts
 from skein.privacy.erasure_words import quotes_in
-from skein.privacy.models.erasure import ErasedChat, Erasure, NamedTexts, Subject, SweepCount
+from skein.privacy.models.erasure import (
+    REPLICATION,
+    ErasedChat,
+    Erasure,
+    NamedTexts,
+    Subject,
+    SweepCount,
+)
 from skein.workspace.models.document import Document
 from tests.support.builders import NOON, TENANT, bot, person
 
@@ -169,7 +176,7 @@ def test_memory_of_several_people_is_made_again(thing: Memory, *, again: bool) -
 def test_memory_of_many_made_after_the_first_sweep_is_not_made_again() -> None:
     thing = memory(made_from=MadeFrom(spans=made(seq=6).spans, writers=MANY))
     assert rules.is_made_again(a_sweep(swept_at=NOON), thing)
-    assert not rules.is_made_again(a_sweep(swept_at=NOON - SECOND), thing)
+    assert not rules.is_made_again(a_sweep(swept_at=NOON - REPLICATION - SECOND), thing)
 
 
 # ---------------------------------------------------------------------- what is replaced

@@ -12,7 +12,7 @@ from skein.models.outbox.jobs import ErasureJob
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
 from skein.privacy.erasure_sweep import Sweep, SweepCounts
-from skein.privacy.models.erasure import Erasure, Subject, SweepCount
+from skein.privacy.models.erasure import REPLICATION, Erasure, Subject, SweepCount
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot
 from tests.support.erasure import BEN, OPEN, ZOE, group, settle, world_of
 
@@ -51,8 +51,8 @@ def a_run(**fields: Any) -> Run:
 def test_suspect_content_made_after_the_first_sweep_is_not() -> None:
     assert a_sweep(swept_at=None).suspect(NOON)
     again = a_sweep(swept_at=NOON)
-    assert again.suspect(NOON)
-    assert not again.suspect(NOON + SECOND)
+    assert again.suspect(NOON + REPLICATION)
+    assert not again.suspect(NOON + REPLICATION + SECOND)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,8 @@ def test_suspect_content_made_after_the_first_sweep_is_not() -> None:
     [
         (a_run(status="done", started_at=NOON), False, False),
         (a_run(status="running", started_at=NOON), True, True),
-        (a_run(status="running", started_at=NOON + SECOND), True, False),
+        (a_run(status="running", started_at=NOON + REPLICATION), True, True),
+        (a_run(status="running", started_at=NOON + REPLICATION + SECOND), True, False),
         (a_run(status="queued"), True, False),
     ],
 )

@@ -2,23 +2,19 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
-from skein.recall.candidates import (
-    ELSEWHERE,
-    NEIGHBOURS,
-    PROMPT_MESSAGES,
-    PROMPT_NEIGHBOURED,
-    chosen,
-)
-from skein.recall.ranking import Hit, Line
+from skein.models.common.storage import MAX_BATCH_GET_KEYS
+from skein.recall.candidates import ELSEWHERE, NEIGHBOURS, SHOWN_CHARACTERS, chosen
+from skein.recall.ranking import Hit, Line, MessageRef
 from tests.support.builders import World, bot, person
 from tests.support.recalling import request_in
 
 SEQ = 10
 
 
-def hit(chat_id: str, seq: int = SEQ) -> Hit:
-    return Hit(Line(chat_id, seq, 0, "usr_lena", frozenset()), 1.0)
+def hit(chat_id: str, seq: int = SEQ, characters: int = 100) -> Hit:
+    return Hit(Line(chat_id, seq, 0, "usr_lena", frozenset(), characters=characters), 1.0)
 
 
 def test_neighbours_are_read_in_the_active_chat_and_of_the_best_hits_elsewhere() -> None:
@@ -35,16 +31,21 @@ def test_neighbours_are_read_in_the_active_chat_and_of_the_best_hits_elsewhere()
     assert len(read) == len(elsewhere) + 1
 
 
-def test_prompt_reads_fewer_messages_than_a_tool_and_the_best_with_their_neighbours() -> None:
+def test_prompt_reads_as_many_messages_as_fill_its_budget_and_those_beside_the_best() -> None:
     world = World()
     world.agent()
     world.chat(person(), bot(), respond="manual")
-    hits = [hit("chat_1", SEQ * number) for number in range(1, 80)]
-    request = request_in(world, "deposit")
-    of_prompt = chosen(request, hits, [], {}).messages
-    assert len(of_prompt) == PROMPT_MESSAGES
-    beside = {seq // SEQ for _, seq in of_prompt if seq % SEQ == 1}
-    assert beside == {*range(1, PROMPT_NEIGHBOURED + 1)}
-    assert len(chosen(replace(request, thorough=True), hits, [], {}).messages) > PROMPT_MESSAGES
-    large = replace(request, tokens=4_000)
-    assert len(chosen(large, hits, [], {}).messages) > PROMPT_MESSAGES
+    request = replace(request_in(world, "deposit"), tokens=1_000)
+
+    def read(characters: int, **changes: Any) -> list[MessageRef]:
+        hits = [hit("chat_1", SEQ * number, characters) for number in range(1, 80)]
+        return chosen(replace(request, **changes), hits, [], {}).messages
+
+    of_prompt = read(200)
+    assert len(of_prompt) == 49  # of 62 tokens each, three times the budget
+    assert [seq for _, seq in of_prompt[:5]] == [10, 9, 11, 8, 12]
+    assert len(read(40)) == MAX_BATCH_GET_KEYS
+    assert len(read(SHOWN_CHARACTERS)) == len(read(9_000)) == 17
+    assert len(read(200, tokens=500)) == 25
+    assert len(read(200, thorough=True)) == MAX_BATCH_GET_KEYS
+    assert len(read(200, tokens=4_000)) > MAX_BATCH_GET_KEYS

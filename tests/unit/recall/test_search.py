@@ -275,4 +275,4 @@ def test_recall_takes_the_same_calls_for_a_short_and_a_long_chat() -> None:
         costs.append(meter.cost)
     assert costs[0] == costs[1]
     assert costs[0] is not None
-    assert costs[0].calls == "1 get, 2 get_many, 1 nearest"
+    assert costs[0].calls == "1 get, 1 get_many, 2 get_many_eventual, 1 nearest"

@@ -13,7 +13,6 @@ Recall adds its calls to round two, and a round of its own.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -187,17 +186,11 @@ class Reader:
         with _read_pool() as pool:
             if began is not None:
                 recalling = self.recall.start(read, prefetched, pool, sharing)
-            postings = recalling.posting_keys if recalling is not None else ()
-            keys = _keys_of_round(read, first, prefetched, reserved=len(postings))
+            keys = _keys_of_round(read, first, prefetched)
             found = {key: item for key, item in known.items() if key in keys.named}
             wanted = [key for key in [*keys.named, *keys.chats] if key not in prefetched]
-            if recalling is None:
+            if wanted:
                 found |= self.table.get_many(wanted)
-            elif wanted:
-                batch = pool.submit(copy_context().run, self.table.get_many, [*wanted, *postings])
-                found |= batch.result()
-            else:
-                recalling = recalling.reading_postings(pool)
         others, all_others = _own_chats(read, found, keys.chats), first.all_rows and keys.all_chats
         read = replace(read, found=found, others=others, all_others=all_others)
         read = self._queried(self._with_more(read, {*keys.named, *keys.chats}))
@@ -304,12 +297,9 @@ class _SecondKeys(NamedTuple):
 
 
 def _keys_of_round(
-    read: SectionReads, first: _FirstRound, prefetched: PrefetchedItems, *, reserved: int
+    read: SectionReads, first: _FirstRound, prefetched: PrefetchedItems
 ) -> _SecondKeys:
-    """Return the keys of the second round, with as many other chats as fit in one batch.
-
-    `reserved` places of the batch are left for the postings of recall.
-    """
+    """Return the keys of the second round, with as many other chats as fit in one batch."""
     run, chat, member = read.run, read.chat, read.member
     named = dict.fromkeys(
         [
@@ -323,7 +313,7 @@ def _keys_of_round(
     )
     here = chat.key.pk if chat else None
     others = [pk for pk in first.chat_partitions if pk != here]
-    fitting = others[: (MAX_BATCH_GET_KEYS - len(named) - reserved) // 2]
+    fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
     member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
     chats = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
     return _SecondKeys(list(named), chats, all_chats=fitting == others)

@@ -1,7 +1,7 @@
 """Erasures of people and of single messages: their progress, and the notes that they need."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -28,6 +28,8 @@ NamedTexts = Literal["keep", "replace", "remove"]
 FIRST_STAGE: ErasureStage = "find"
 ERASURE = SortKeyPrefix("ERASURE#")
 BACKUP_DAYS = 35  # the longest that DynamoDB's point-in-time recovery reaches back
+# After it, an eventually consistent read finds no text that was erased before; usually in a second.
+REPLICATION = timedelta(seconds=10)
 
 
 class DeletedMessage(Value):
@@ -108,8 +110,12 @@ class Erasure(LeasedItem):
 
     @property
     def swept_at(self) -> datetime | None:
-        """When the first sweep ended; later items are not made from the erased data."""
-        return self.sweeps[0].ended_at
+        """When no read finds the erased data any more; later items are not made from them.
+
+        The first sweep has ended by then, and its writes are on all replicas of the table.
+        """
+        ended_at = self.sweeps[0].ended_at
+        return ended_at + REPLICATION if ended_at is not None else None
 
     def due(self, at: datetime | None) -> dict[str, Any]:
         """Return the due pointer at `at`; None clears the pointer."""
