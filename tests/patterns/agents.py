@@ -21,8 +21,8 @@ from skein.workspace.models.document import DocumentReach, Folder
 from skein.workspace.models.skill import SkillHead
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import HUSAM, claimed, direct, group, threaded
-from tests.support.builders import LINE, PHONE, TENANT, World
+from tests.patterns.worlds import HUSAM, World, claimed, direct, group
+from tests.support.builders import LINE, PHONE, TENANT
 from tests.support.number_codes import prove
 from tests.support.routes import sms_route
 from tests.support.sms import Texting
@@ -189,7 +189,7 @@ def _direct_chats(meter: Meter) -> None:
 
 @patterns.named("list a tenant's chats")
 def _list_tenant_chats(meter: Meter) -> None:
-    world = threaded(group())
+    world = group()
     with meter(world):
         world.app.views.tenant_chats(TENANT)
 
@@ -411,7 +411,7 @@ def _transcript(meter: Meter) -> None:
 
 @patterns.named("count a tenant's waiting work")
 def _backlog(meter: Meter) -> None:
-    world = threaded(group())
+    world = group()
     claimed(world)
     with meter(world):
         world.app.get(Backlogs).of_tenant(TENANT)

@@ -18,8 +18,8 @@ from skein.services.choices.answering import Answering
 from skein.services.choices.open_choices import OpenChoices
 from skein.workspace.models.document import DocumentReach, Folder
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group
-from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
+from tests.patterns.worlds import ANALYST, COACH, HUSAM, World, direct, group
+from tests.support.builders import LINE, NOON, PHONE, TENANT, person
 from tests.support.choices import ask, given
 from tests.support.first_contact import SARAH, contact, reachable, text_in
 from tests.support.sms import Texting

@@ -6,8 +6,8 @@ from skein.memory.history import BackgroundRecords
 from skein.models.api.chats import ChatChange
 from skein.models.outbox.jobs import ConsolidationJob
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import COACH, HUSAM, direct, threaded
-from tests.support.builders import TENANT, World
+from tests.patterns.worlds import COACH, HUSAM, World, direct
+from tests.support.builders import TENANT
 
 patterns = Patterns()
 
@@ -55,7 +55,7 @@ def _post_in_direct(meter: Meter) -> None:
 
 @patterns.named("find a direct chat to consolidate")
 def _find_direct(meter: Meter) -> None:
-    world = threaded(private(minutes=35))
+    world = private(minutes=35)
     with meter(world):
         world.tick()
 
@@ -86,14 +86,14 @@ def _switch_on(meter: Meter) -> None:
 
 @patterns.named("find nothing to consolidate")
 def _find_nothing(meter: Meter) -> None:
-    world = threaded(spoken(hours=1))
+    world = spoken(hours=1)
     with meter(world):
         world.find_quiet()
 
 
 @patterns.named("find a chat to consolidate")
 def _find(meter: Meter) -> None:
-    world = threaded(spoken(hours=7))
+    world = spoken(hours=7)
     with meter(world):
         world.find_quiet()
 

@@ -4,8 +4,8 @@ from skein.live.devices import Devices
 from skein.models.outbox.jobs import LiveEvent, PushJob, RunJob
 from skein.settings import Settings
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import COACH, HUSAM, group
-from tests.support.builders import LIVE_URL, TENANT, World, person
+from tests.patterns.worlds import COACH, HUSAM, World, group
+from tests.support.builders import LIVE_URL, TENANT, person
 from tests.support.live import connect
 
 patterns = Patterns()

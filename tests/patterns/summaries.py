@@ -7,8 +7,8 @@ from skein.agent.tools import TOOLS
 from skein.interface.tool_context import Activation, ToolContext
 from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import COACH, HUSAM, claimed, group
-from tests.support.builders import TENANT, World, person
+from tests.patterns.worlds import COACH, HUSAM, World, claimed, group
+from tests.support.builders import TENANT, person
 
 patterns = Patterns()
 

@@ -9,7 +9,8 @@ from skein.outreach.outreaches import Outreaches
 from skein.services.delivery.policy import LOOK_UP_PAUSE
 from tests.fakes.sms import Fault
 from tests.patterns.meter import Meter, Patterns
-from tests.support.builders import TENANT, World
+from tests.patterns.worlds import World
+from tests.support.builders import TENANT
 from tests.support.first_contact import contact, reachable
 from tests.support.sms import TIME_OUT, Texting
 

@@ -12,6 +12,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.services.choices.answering import Answering
 from skein.settings import Settings
 from tests.patterns.meter import Meter, Patterns
+from tests.patterns.worlds import World
 from tests.support.agents import (
     AHMAD,
     ASK,
@@ -24,7 +25,7 @@ from tests.support.agents import (
     the_run,
     waiting_here,
 )
-from tests.support.builders import LINE, PHONE, TENANT, World, person
+from tests.support.builders import LINE, PHONE, TENANT, person
 from tests.support.choices import given
 from tests.support.fakes import Killed, Said, calls, faulty, says
 from tests.support.own_tools import BOOK, own_tool

@@ -6,10 +6,19 @@ from skein.adapters.parallel import map_threads
 from skein.agent.reading.reader import prefetch_keys
 from skein.models.outbox.jobs import RunJob
 from skein.services.runs.claim import Claim
-from tests.support.builders import INVOCATION, World, bot, person
+from tests.support import builders
+from tests.support.builders import INVOCATION, bot, person
 
 HUSAM = person()
 COACH, ANALYST = bot(), bot("agt_b", "Analyst")
+
+
+class World(builders.World):
+    """A world that makes calls at the same time with threads, as everywhere but in tests."""
+
+    def __post_init__(self) -> None:
+        self.overrides = {"parallel_map": map_threads} | self.overrides
+        super().__post_init__()
 
 
 def group(*script: Any, respond: str = "every", **fields: Any) -> World:
@@ -41,9 +50,3 @@ def claimed(world: World) -> Claim:
     claim = world.app.leases.claim(job, lease_until=lease_until, also_read=prefetch_keys(job))
     assert claim is not None
     return claim
-
-
-def threaded(world: World) -> World:
-    """A world whose tick and finders work with threads, as everywhere but in tests."""
-    vars(world.app.ports)["parallel_map"] = map_threads
-    return world

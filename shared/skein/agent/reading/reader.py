@@ -13,6 +13,7 @@ Recall adds its calls to round two, and a round of its own.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -190,7 +191,8 @@ class Reader:
             found = {key: item for key, item in known.items() if key in keys.named}
             wanted = [key for key in [*keys.named, *keys.chats] if key not in prefetched]
             if wanted:
-                found |= self.table.get_many(wanted)
+                batch = pool.submit(copy_context().run, self.table.get_many, wanted)
+                found |= batch.result()
         others, all_others = _own_chats(read, found, keys.chats), first.all_rows and keys.all_chats
         read = replace(read, found=found, others=others, all_others=all_others)
         read = self._queried(self._with_more(read, {*keys.named, *keys.chats}))
