@@ -13,10 +13,10 @@ from skein.services.visibility import disclosure
 from tests.attacks.cast import ALICES, BOBS_PHONE, PAIR, words
 from tests.attacks.errand_stories import errand_stories
 from tests.attacks.known_errands import ERRANDS
+from tests.attacks.profile import SEARCH
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Story
-from tests.attacks.test_noninterference import SEARCH
 
 QUICK = ("time_that_suits_all", "topic_after_someone_joined")
 

@@ -65,10 +65,10 @@ from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, ORDERED
 from tests.attacks.known_codes import ENCODED
 from tests.attacks.known_rights import CONTESTED
+from tests.attacks.profile import SEARCH
 from tests.attacks.search import leak_in, search, tell_shortest
 from tests.attacks.steps import says_secret
 from tests.attacks.stories import contested_stories, ordered_stories, random_stories, variations
-from tests.attacks.test_noninterference import SEARCH
 from tests.support.builders import TENANT
 
 STORIES = KNOWN | ENCODED

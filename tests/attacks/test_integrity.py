@@ -6,10 +6,10 @@ from hypothesis import given, seed, settings
 from tests.attacks.integrity import breach_in
 from tests.attacks.known import ORDERED
 from tests.attacks.known_rights import CONTESTED
+from tests.attacks.profile import SEARCH
 from tests.attacks.search import tell_shortest
 from tests.attacks.steps import Story
 from tests.attacks.stories import contested_stories, ordered_stories
-from tests.attacks.test_noninterference import SEARCH
 from tests.support.examples import examples
 
 

@@ -5,7 +5,7 @@ from math import log2
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed, settings
 
 from skein.desk import tools
 from skein.services.visibility import disclosure
@@ -33,6 +33,7 @@ from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, does
 from tests.attacks.known_codes import ENCODED, FULL
 from tests.attacks.moves import Code
+from tests.attacks.profile import SEARCH
 from tests.attacks.search import compare, leak_in, search
 from tests.attacks.services import shows
 from tests.attacks.stage import Stage
@@ -40,13 +41,6 @@ from tests.attacks.steps import Join, Rename, Say, Step, Story, told
 from tests.attacks.stories import stories
 from tests.support.builders import tokens
 from tests.support.examples import examples
-
-SEARCH = settings(
-    database=None,
-    deadline=None,
-    phases=[Phase.generate],  # the search shortens a story with a leak by itself
-    suppress_health_check=list(HealthCheck),
-)
 
 
 def _a_third_of(known: Iterable[str]) -> list[Any]:

@@ -23,11 +23,11 @@ from skein.services.runs.claim import Claim
 from skein.services.visibility.sharing_rules import PersonRoles, ReaderRules, SaidMessage
 from tests.attacks.cast import BOBS, CAROL, words
 from tests.attacks.known_sharing import SHARED
+from tests.attacks.profile import SEARCH
 from tests.attacks.search import leak_in, search
 from tests.attacks.sharing_stories import new_sharing_stories, sharing_stories, sharing_variations
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Story, says_secret
-from tests.attacks.test_noninterference import SEARCH
 from tests.support.examples import examples
 
 QUICK = (

@@ -17,8 +17,8 @@ from websockets.sync.client import connect
 import skein
 import skein_client
 from tests.e2e.client import Client
+from tests.e2e.example_process import MAX_CONNECTIONS, Example, node
 from tests.e2e.process import ROOT
-from tests.e2e.test_live_examples import MAX_CONNECTIONS, Example, _node
 from tests.support.cuttable_proxy import CuttableProxy
 from tests.support.scripted_openai import ScriptedOpenAI
 from tests.support.typescript import TYPESCRIPT, build_typescript, skip_without_generators
@@ -82,7 +82,7 @@ def example(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
     if request.param == "python":
         return [sys.executable, str(PYTHON / "example.py")]
     skip_without_generators()
-    return [*_node(), str(build_typescript(tmp_path) / "example.mjs")]
+    return [*node(), str(build_typescript(tmp_path) / "example.mjs")]
 
 
 @pytest.mark.parametrize(

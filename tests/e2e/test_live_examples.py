@@ -1,11 +1,7 @@
 """The example clients of docs/clients.md against a running stack, through lost connections."""
 
-import os
-import shutil
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,14 +9,13 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.e2e.client import Client
+from tests.e2e.example_process import MAX_CONNECTIONS, Example, node
 from tests.e2e.process import ROOT
 from tests.support.scripted_api import ScriptedApi
 
 EXAMPLES = ROOT / "docs" / "examples"
 PYTHON, BROWSER = EXAMPLES / "live_client.py", EXAMPLES / "live_client.js"
 MAX_LINES = 60
-MAX_CONNECTIONS = 10
-SECONDS = 30.0
 TENANT = "examples"
 
 # What a page does with the module, for Node.
@@ -35,67 +30,6 @@ client.onend = (error) => {
 };
 await client.start();
 """
-
-
-class Example:
-    """One run of an example client.
-
-    Args:
-        command: The program and its arguments.
-        token: The token of the person.
-        folder: Where the output is kept.
-    """
-
-    def __init__(self, command: list[str], token: str, folder: Path) -> None:
-        self._out, self._errors = folder / "out", folder / "errors"
-        with self._out.open("wb") as out, self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                command,
-                env={**os.environ, "TOKEN": token, "NO_PROXY": "127.0.0.1"},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=errors,
-            )
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts that it has printed so far."""
-        lines = self._out.read_text(encoding="utf-8").splitlines()
-        return [line.partition(": ")[2] for line in lines]
-
-    @property
-    def errors(self) -> str:
-        """What it has reported so far."""
-        return self._errors.read_text(encoding="utf-8")
-
-    def wait_until(self, reached: Callable[[], bool]) -> None:
-        """Wait until a condition holds."""
-        give_up = time.monotonic() + SECONDS
-        while not reached():
-            assert time.monotonic() < give_up, f"{self.texts} {self.errors}"
-            assert self._process.poll() is None, self.errors
-            time.sleep(0.02)
-
-    def exit_status(self) -> int:
-        """Wait until it ends by itself."""
-        return self._process.wait(SECONDS)
-
-    def stop(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.wait()
-
-
-def _node() -> list[str]:
-    """Return the command of a Node that has WebSockets; skip the test without one."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("Node is not installed")
-    for options in ([], ["--experimental-websocket"]):
-        probe = [node, *options, "-e", "process.exit(typeof WebSocket === 'function' ? 0 : 1)"]
-        if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
-            return [node, *options]
-    pytest.skip("this Node has no WebSocket; Node 22 has one")
 
 
 class Run:
@@ -134,7 +68,7 @@ def _command(name: str, folder: Path, *, ping_seconds: float | None = None) -> l
     if name == "python":
         return [sys.executable, str(copy)]
     (folder / "page.mjs").write_text(PAGE, encoding="utf-8")
-    return [*_node(), str(folder / "page.mjs")]
+    return [*node(), str(folder / "page.mjs")]
 
 
 @pytest.fixture(params=["python", "browser"])

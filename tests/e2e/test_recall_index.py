@@ -7,7 +7,7 @@ from local.sqlite.table import SqliteTable
 from skein.recall.models.stored import Posting, RecallPassage
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
-from tests.e2e.test_remembering import group, say
+from tests.e2e.talking import group, say
 
 
 def indexed(data_dir: Path) -> tuple[list[int], set[str]]:

@@ -3,27 +3,13 @@
 import json
 from urllib.parse import quote
 
-from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
+from tests.e2e.talking import group, say
 from tests.support.scripted_openai import ScriptedOpenAI
 
 IDLE_SECONDS = 1_800  # a short silence: each minute of the stack's clock is work
 DIRECT_IDLE_SECONDS = 40 * 60  # more than the 30 minutes after which a direct chat is idle
 FINDER_SECONDS = 2 * 3_600  # chats become due at full hours, and the finder runs hourly
-
-
-def group(client: Client) -> tuple[str, str]:
-    """A group with an agent that listens; returns the ids of both."""
-    admin, husam = client.token("ops", "admin"), client.token("usr_husam")
-    agent = client.ok("POST", "/v1/agents", {"name": "Keeper", "listed": True}, token=admin)["id"]
-    members = [{"kind": "agent", "id": agent}]
-    new = {"title": "Q4", "kind": "group", "respond": "manual", "members": members}
-    return client.ok("POST", "/v1/chats", new, token=husam)["id"], agent
-
-
-def say(client: Client, chat: str, text: str) -> None:
-    message = {"text": text, "client_id": text}
-    client.ok("POST", f"/v1/chats/{chat}/messages", message, token=client.token("usr_husam"))
 
 
 def test_consolidation_of_idle_chat_happens_once(start: StartStack, model: ScriptedOpenAI) -> None:

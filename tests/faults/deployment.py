@@ -13,6 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
+import admin_api
 import background_worker
 import feed as feed_function
 import mobile_api
@@ -400,3 +401,12 @@ def named(*strikes: Strike, calls: Sequence[str]) -> Iterator[None]:
 def _event(job: Job) -> dict[str, Any]:
     record = deepcopy(recorded("sms_delivery")["Records"][0])
     return {"Records": [record | {"body": job.model_dump_json()}]}
+
+
+class Operator(Client):
+    """An operator who sends a request until it is answered."""
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        assert isinstance(self.world, Deployment)
+        self.world.webhook(admin_api, event)
+        return Answer(200, None, {})

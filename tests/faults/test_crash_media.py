@@ -3,28 +3,17 @@
 import hashlib
 
 from skein.media.uploads import MediaUploads
-from skein.models.chats.chat import chat_partition
-from skein.models.chats.media import MediaFile
 from skein.models.common.base import NamedMember
 from skein.models.common.file import FileUpload
-from skein.models.common.storage import Query
 from tests.faults.deployment import Deployment, Phone, every_death
+from tests.faults.media_story import MMS, PICTURE, files_in
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import SmsLine
 from tests.support.builders import TENANT, bot, person
-from tests.support.pictures import picture
 from tests.support.template import running
-from tests.support.webhooks import Webhook
 
-MMS = Webhook.recorded("sms_webhook_media")
 ZOE: NamedMember = person("usr_zoe", "Zoë")
-PICTURE = picture()
-
-
-def files_in(world: Deployment, chat_id: str) -> list[MediaFile]:
-    page = world.table.query(Query.under(chat_partition(TENANT, chat_id), MediaFile.PREFIX))
-    return [MediaFile.from_item(item) for item in page.items]
 
 
 def check_files(world: Deployment, chat_id: str) -> None:

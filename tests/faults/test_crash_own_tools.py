@@ -20,11 +20,10 @@ from skein.models.runs.step import Step
 from skein.own_tools.api import NewTool
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.records import OwnTools
-from tests.faults.deployment import Deployment, Phone
+from tests.faults.deployment import Deployment, Operator, Phone
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
 from tests.support.agents import results_of
-from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, bot, person
 from tests.support.fakes import Said, ScriptedModel, calls
 from tests.support.mcp_server import SHOP, URL, Shop, shop
@@ -190,15 +189,6 @@ class AskedByServer(ByMcp):
         assert "unknown" not in made or self.deaths
         assert self.texts()[-1] == "That is all"
         assert self.at_rest
-
-
-class Operator(Client):
-    """An operator who sends a request until it is answered."""
-
-    def send(self, event: dict[str, Any]) -> Answer:
-        assert isinstance(self.world, Deployment)
-        self.world.webhook(admin_api, event)
-        return Answer(200, None, {})
 
 
 class Agreeing(Calling):

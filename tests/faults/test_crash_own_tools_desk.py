@@ -15,9 +15,9 @@ from skein.models.chats.desk import Holder
 from skein.models.runs.completion import ModelRequest
 from skein.own_tools.models.recorded_call import RecordedCall
 from tests.faults.deployment import CHANGING, Strike, named
+from tests.faults.desk_story import DESK, Handed
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
-from tests.faults.test_crash_desk import DESK, Handed
 from tests.support.agents import results_of
 from tests.support.builders import TENANT
 from tests.support.fakes import Said, calls

@@ -4,9 +4,8 @@ from functools import cache
 
 from skein.models.common.storage import Item, Key, Put
 from tests.faults.deployment import Strike, deaths, named
-from tests.faults.erasures import METHODS
+from tests.faults.erasures import METHODS, Erasing
 from tests.faults.sampling import FaultShare
-from tests.faults.test_crash_erasure import Erasing
 from tests.support.api_client import everything
 from tests.support.builders import World
 from tests.support.erasure import settle, traces

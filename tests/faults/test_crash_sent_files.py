@@ -7,9 +7,9 @@ from skein.models.chats.media import MediaFile
 from skein.models.delivery.media_link import MediaLink
 from skein.services.delivery.media_links import OpenedLinks
 from tests.faults.deployment import every_death
+from tests.faults.media_story import MMS, PICTURE, files_in
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
-from tests.faults.test_crash_media import MMS, PICTURE, files_in
 from tests.faults.texting_story import TEXT, SmsLine
 from tests.support.builders import TENANT, bot
 from tests.support.fakes import calls

@@ -15,10 +15,9 @@ import sms_webhook
 from skein.adapters.twilio.signature import TwilioSignature
 from skein.inbound.webhook_signature import sign
 from tests.fuzz import examples
-from tests.handlers.test_service_webhook import RECORDED, SECRET, SENT_AT
-from tests.handlers.test_service_webhook import world as world_with_service
 from tests.support.api_client import PROBLEM_FIELDS
 from tests.support.builders import World
+from tests.support.service_webhook import RECORDED, SECRET, SENT_AT, listening
 from tests.support.webhooks import SETTINGS, Webhook, invoke, signed_world
 
 DOORS = {"sms_webhook": sms_webhook, "sms_status": sms_status}
@@ -128,11 +127,6 @@ def test_these_worlds_do_ask_for_signatures() -> None:
 # ---------------------------------------------------------------------- services
 
 
-def _service_world() -> World:
-    made: World = world_with_service.__wrapped__()  # type: ignore[attr-defined]
-    return made
-
-
 def _delivery(body: bytes, header: str, *, encoded: bool) -> dict[str, Any]:
     event = deepcopy(RECORDED)
     raw = base64.b64encode(body).decode() if encoded else body.decode(errors="replace")
@@ -150,7 +144,7 @@ def _delivery(body: bytes, header: str, *, encoded: bool) -> dict[str, Any]:
     ).map(lambda value: json.dumps(value).encode())
 )
 def test_a_signed_delivery_is_taken_whatever_stands_in_it(body: bytes) -> None:
-    world = _service_world()
+    world = listening()
     header = f"t={SENT_AT},v1={sign(SECRET, SENT_AT, body)}"
     for _ in range(2):
         answer = invoke(service_webhook, world, _delivery(body, header, encoded=True))
@@ -173,4 +167,4 @@ def test_a_delivery_that_was_not_signed_leaves_no_trace(
     event = _delivery(body, header, encoded=encoded)
     if service is not None:
         event["pathParameters"] = {"service_id": service}
-    _assert_refused(_service_world(), service_webhook, event)
+    _assert_refused(listening(), service_webhook, event)

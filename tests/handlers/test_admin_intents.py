@@ -6,22 +6,13 @@ import pytest
 
 from skein.models.common.storage import Put
 from skein.models.directory.agent import Agent
-from skein.models.visibility.audience import Audience
 from skein.models.visibility.ownership import Owner
 from tests.support.api_client import WHY, Answer, Client, operator
 from tests.support.builders import NOON, TENANT, World, bot, live, person
+from tests.support.owners import ANN, TEAM
 
 GOALS = "/v1/agents/agt_a/goals"
 PLANS = "/v1/agents/agt_a/plans"
-ANN = Owner(
-    tenant=TENANT,
-    agent_id="agt_a",
-    scope="user:usr_ann",
-    audience=Audience(open=False, people=("usr_ann",)),
-    source_chat_id="chat_ann",
-    source_run_id="run_1_chat_ann",
-)
-TEAM = ANN.model_copy(update={"scope": "chat:chat_team", "source_chat_id": "chat_team"})
 
 
 @pytest.fixture

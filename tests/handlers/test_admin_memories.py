@@ -11,9 +11,9 @@ from skein.models.common.base import rfc3339
 from skein.models.visibility.audience import OPEN
 from skein.models.visibility.ownership import Actor, Owner, Reach
 from skein.models.visibility.provenance import MadeFrom
-from tests.handlers.test_admin_intents import ANN, TEAM
 from tests.support.api_client import WHY, Client
 from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.owners import ANN, TEAM
 
 MEMORIES = "/v1/agents/agt_a/memories"
 

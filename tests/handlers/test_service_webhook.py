@@ -13,37 +13,21 @@ from hypothesis import strategies as st
 import service_webhook
 from skein.errors import Unavailable
 from skein.inbound.service_webhooks import chat_named_in, compact_json
-from skein.inbound.webhook_signature import WINDOW, secret_of, sign
-from skein.models.common.storage import Put, Query
-from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES, WebhookService
+from skein.inbound.webhook_signature import WINDOW, sign
+from skein.models.common.storage import Query
+from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 from skein.models.runs.run import Run
-from tests.support.api_client import PROBLEM_FIELDS, recorded
-from tests.support.builders import NOON, SERVICES_KEY, TENANT, World
+from tests.support.api_client import PROBLEM_FIELDS
+from tests.support.builders import TENANT, World
+from tests.support.service_webhook import RECORDED, SECRET, SENT_AT, SERVICE, listening
 from tests.support.webhooks import invoke
 
-RECORDED = recorded("service_webhook")
-SERVICE = RECORDED["pathParameters"]["service_id"]
-NONCE = "6f2d9c0a1b7e4c35a8d1f0e9b6c3a7d24e5f8091a2b3c4d5e6f708192a3b4c5d"
-SECRET = secret_of(NONCE, key=SERVICES_KEY)
-SENT_AT = str(int(NOON.timestamp()))
 LONGEST = int(WINDOW.total_seconds())
 
 
 @pytest.fixture
 def world() -> World:
-    """A world with an agent that listens to the recorded service."""
-    world = World()
-    world.agent()
-    source = WebhookService(
-        tenant=TENANT,
-        id=SERVICE,
-        name="jira-webhook",
-        agent_ids=("agt_a",),
-        nonce=NONCE,
-        created_at=NOON,
-    )
-    world.table.write(Put(source.key, source.to_item()))
-    return world
+    return listening()
 
 
 def delivery(

@@ -28,7 +28,7 @@ from skein.adapters.openai.model import OpenAIModel
 from skein.memory.extraction import SCHEMA as MEMORY_SCHEMA
 from skein.models.runs.completion import ModelMessage, ModelRequest
 from skein.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
-from tests.local.test_small_prompt import golden
+from tests.support.goldens import golden_messages
 
 PROMPTS: list[str] = []
 
@@ -61,7 +61,7 @@ def message_of(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_question_is_continued_and_shaped() -> None:
-    answer = model().complete({"messages": golden("person_roles_text")})
+    answer = model().complete({"messages": golden_messages("person_roles_text")})
     assert message_of(answer) == {"role": "assistant", "content": "Walk a little."}
     assert answer["usage"] == {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
     [prompt] = PROMPTS
@@ -155,18 +155,20 @@ def test_script_of_the_tutorial_is_of_its_agent_only(name: str, character: str) 
 
 @pytest.mark.parametrize("name", ["plan_in_chat_roles", "plan_in_chat_timeline"])
 def test_due_plan_of_a_chat_is_announced_without_the_model(name: str) -> None:
-    said = message_of(model().complete({"messages": golden(name)}))
+    said = message_of(model().complete({"messages": golden_messages(name)}))
     assert said["content"].startswith(f"{DUE} ")
     assert len(said["content"]) > len(DUE) + 10
     assert not PROMPTS
 
 
 def test_due_plan_without_a_chat_is_answered_with_silence() -> None:
-    assert message_of(model().complete({"messages": golden("plan")}))["content"] == NO_REPLY
+    assert (
+        message_of(model().complete({"messages": golden_messages("plan")}))["content"] == NO_REPLY
+    )
 
 
 def test_agent_that_speaks_by_tools_sends_its_answer_and_is_then_done() -> None:
-    messages = golden("person_timeline_tools")
+    messages = golden_messages("person_timeline_tools")
     tools = [{"type": "function", "function": {"name": "send_message"}}]
     said = message_of(model().complete({"messages": messages, "tools": tools}))
     [call] = said["tool_calls"]

@@ -1,33 +1,20 @@
 """The local model's prompt: the agent, the last messages and examples, as plain text."""
 
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from local.model.small_prompt import MAX_CHARACTER, MAX_TURN, MAX_TURNS, Turn, conversation_of
-from local.template import ROOT
+from tests.support.goldens import PROMPTS, golden_messages
 
-GOLDEN = ROOT / "tests" / "golden" / "prompts"
 MESSAGES = sorted(
-    path for path in GOLDEN.glob("*.txt") if path.read_text("utf-8").startswith("===== system")
+    path for path in PROMPTS.glob("*.txt") if path.read_text("utf-8").startswith("===== system")
 )
-SPLIT = re.compile(r"^===== (system|user|assistant)\n", re.MULTILINE)
-
-
-def golden(name: str) -> list[dict[str, Any]]:
-    """The messages of a golden prompt."""
-    _, *parts = SPLIT.split((GOLDEN / f"{name}.txt").read_text(encoding="utf-8"))
-    return [
-        {"role": role, "content": text.rstrip("\n")}
-        for role, text in zip(parts[::2], parts[1::2], strict=True)
-    ]
 
 
 @pytest.mark.parametrize("path", MESSAGES, ids=lambda path: path.stem)
 def test_every_prompt_of_skein_yields_the_agent_and_one_line_per_message(path: Path) -> None:
-    found = conversation_of(golden(path.stem))
+    found = conversation_of(golden_messages(path.stem))
     assert found.name == "DataAnalyst"
     assert found.character == "You answer questions about the company's numbers."
     assert all("\n" not in turn.text for turn in found.turns)
@@ -37,7 +24,7 @@ def test_every_prompt_of_skein_yields_the_agent_and_one_line_per_message(path: P
 
 @pytest.mark.parametrize("name", ["person_roles_text", "person_timeline_text"])
 def test_history_yields_the_same_turns_as_roles_and_as_timeline(name: str) -> None:
-    found = conversation_of(golden(name))
+    found = conversation_of(golden_messages(name))
     assert found.turns[-2:] == (
         Turn(own=False, text="Looks good. Can you add the revenue breakdown?"),
         Turn(own=False, text="Pull the Q4 revenue numbers"),
@@ -47,13 +34,13 @@ def test_history_yields_the_same_turns_as_roles_and_as_timeline(name: str) -> No
 
 
 def test_own_messages_are_the_agents_turns() -> None:
-    turns = conversation_of(golden("person_timeline_text")).turns
+    turns = conversation_of(golden_messages("person_timeline_text")).turns
     assert Turn(own=True, text="Here is the Q4 report.") in turns
 
 
 @pytest.mark.parametrize("name", ["person_roles_tools", "person_timeline_tools"])
 def test_instructions_say_whether_only_tools_reach_people(name: str) -> None:
-    assert conversation_of(golden(name)).by_tool
+    assert conversation_of(golden_messages(name)).by_tool
 
 
 def test_plain_request_yields_its_system_prompt_and_messages() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import admin_api
 import mobile_api
 from routes.audited import Requires
-from tests.matrix.tenant_data import NEW_LINE, Ids
+from tests.matrix.tenant_data import NEW_LINE, Ids, Neighbours
 from tests.support.api_client import Answer, Client
 from tests.support.number_codes import CODE
 from tests.support.own_tools import SING
@@ -342,3 +342,17 @@ def _routes() -> Iterator[Route]:
 
 
 ROUTES = tuple(_routes())
+
+
+def caller(world: Neighbours, route: Route, **changes: Any) -> Client:
+    """The client that a route lets in: Ann, or an operator."""
+    sub = world.ours.people["ann"].id if route.scope == "chat" else "usr_op"
+    values: dict[str, Any] = {
+        "api": route.api,
+        "sub": sub,
+        "scope": route.scope,
+        "claims": {"name": "Ann"},
+    }
+    if route.role == "tokens":  # of an API key, which has the operator's id in each tenant
+        values |= {"source": "key", "scope": "tokens"}
+    return Client(world, **(values | changes))

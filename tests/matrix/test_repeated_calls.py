@@ -8,9 +8,8 @@ import pytest
 from routes.router import TakesKey
 from skein.models.common.storage import Key, Write
 from skein.models.directory.keyed_call import KeyedCall
-from tests.matrix.calls import ROUTES, Request, Route
+from tests.matrix.calls import ROUTES, Request, Route, caller
 from tests.matrix.tenant_data import Neighbours
-from tests.matrix.test_routes import _caller
 from tests.support.api_client import Answer, tells_who_looked
 
 # Calls whose body has the caller's own id of what they create, or of what they state.
@@ -67,12 +66,12 @@ def world() -> Neighbours:
 
 
 def _send(
-    world: Neighbours, route: Route, request: Request, headers: dict[str, str] = KEY, **caller: Any
+    world: Neighbours, route: Route, request: Request, headers: dict[str, str] = KEY, **changes: Any
 ) -> Answer:
     body = request.body
     if body is not None and "client_id" in body and str(route) not in BY_CLIENT_ID:
         body = {name: value for name, value in body.items() if name != "client_id"}
-    client = _caller(world, route, **caller)
+    client = caller(world, route, **changes)
     return client.call("POST", request.path, body, query=request.query, headers=headers)
 
 

@@ -3,7 +3,7 @@
 import json
 from functools import cache
 from itertools import product
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
@@ -13,7 +13,7 @@ from skein.models.common.storage import Query
 from skein.models.outbox.jobs import RecallJob
 from skein.privacy.models.audit import AuditEntry
 from tests.matrix.calls import ROUTES as ALL_ROUTES
-from tests.matrix.calls import Request, Route
+from tests.matrix.calls import Request, Route, caller
 from tests.matrix.tenant_data import NEW_LINE, STRANGER, TWIN, Neighbours, TenantData
 from tests.support.api_client import Answer, Client, tells_who_looked
 from tests.support.number_codes import prove
@@ -121,20 +121,6 @@ def world() -> Neighbours:
     return Neighbours()
 
 
-def _caller(world: Neighbours, route: Route, **changes: Any) -> Client:
-    """Ann, or an operator."""
-    sub = world.ours.people["ann"].id if route.scope == "chat" else "usr_op"
-    values: dict[str, Any] = {
-        "api": route.api,
-        "sub": sub,
-        "scope": route.scope,
-        "claims": {"name": "Ann"},
-    }
-    if route.role == "tokens":  # of an API key, which has the operator's id in each tenant
-        values |= {"source": "key", "scope": "tokens"}
-    return Client(world, **(values | changes))
-
-
 def _told(answer: Answer, home: TenantData, request: Request) -> list[str]:
     """Which marks of a tenant an answer tells, but for those that were asked with."""
     text = json.dumps([answer.body, dict(answer.raw.get("headers") or {})], ensure_ascii=False)
@@ -189,7 +175,7 @@ def test_the_right_caller_gets_somewhere(world: Neighbours, route: Route) -> Non
         world.table, world.clock, ours.people["ann"].id, ours.own["own_phone"], tenant=ours.tenant
     )
     request = route.request(world.ours.own)
-    answer = route.send(_caller(world, route), request)
+    answer = route.send(caller(world, route), request)
     assert 200 <= answer.status < 300, answer.body
     if route.method == "GET" and str(route) not in PLAIN:
         assert _told(answer, world.ours, request)
@@ -211,7 +197,7 @@ def test_route_with_an_unknown_query_parameter_answers_422_with_its_name(
     for name in {"unknown", "", "Limit", "limit[]", "limit ", *handler_names} - known:
         query = {**plain.query, name: "10"}
         request = Request(plain.path, plain.body, query, plain.named)
-        answer = route.send(_caller(world, route), request)
+        answer = route.send(caller(world, route), request)
         assert (answer.status, answer.code) == (422, "unprocessable"), name
         reasons = answer.body["details"]["reasons"]
         assert reasons == [{"where": ["query", name], "why": "unknown parameter"}]
@@ -224,8 +210,8 @@ def test_route_with_an_unknown_query_parameter_tells_strangers_only_their_error(
 ) -> None:
     plain = route.request(world.ours.own)
     request = Request(plain.path, plain.body, {"unknown": "1"}, plain.named)
-    assert route.send(_caller(world, route, scope="other"), request).status == 403
-    assert route.send(_caller(world, route, tenant=""), request).status == 401
+    assert route.send(caller(world, route, scope="other"), request).status == 403
+    assert route.send(caller(world, route, tenant=""), request).status == 401
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if r.query_names], ids=str)
@@ -234,7 +220,7 @@ def test_route_with_a_documented_query_parameter_accepts_it(route: Route) -> Non
     for name in set(route.query_names) - {"cursor"}:
         world = _as_at_first(world)
         request = route.request(world.ours.own, queries=(name,))
-        answer = route.send(_caller(world, route), request)
+        answer = route.send(caller(world, route), request)
         elsewhere = name in {"chat_id", "user_id"} and answer.status == 404  # in another scope
         other_values = name == "status" and "unknown parameter" not in str(answer.body)
         assert answer.status < 300 or elsewhere or other_values, (name, answer.body)
@@ -259,7 +245,7 @@ def test_another_tenant_gets_nothing_of_ours(route: Route) -> None:
         world = _as_at_first(world)
         world.assign(NEW_LINE, tenant=tenant)
         request = route.request(world.ours.own)
-        answer = route.send(_caller(world, route, tenant=tenant), request)
+        answer = route.send(caller(world, route, tenant=tenant), request)
         assert _told(answer, world.ours, request) == [], tenant
         _assert_untouched(world, world.ours)
         twin = world.others[1]
@@ -287,7 +273,7 @@ def test_naming_things_of_another_tenant_gets_nowhere(route: Route, neighbour: i
         if theirs.own[name] == world.ours.own[name]:
             continue
         request = _naming(route, world, theirs, name, queries)
-        answer = route.send(_caller(world, route), request)
+        answer = route.send(caller(world, route), request)
         assert _told(answer, theirs, request) == [], name
         assert not queries or answer.status == 404, (name, answer.body)
         _assert_untouched(world, theirs)
@@ -316,7 +302,7 @@ def test_an_id_that_looks_like_a_key_is_nobodys(route: Route) -> None:
             world = _as_at_first(world)
             odd = world.ours.own | {name: world.ours.own[name] + ending}
             request = route.request(odd)
-            answer = route.send(_caller(world, route), request)
+            answer = route.send(caller(world, route), request)
             if name not in FREE_NAMES.get(str(route), ()):
                 assert answer.status in {404, 422}, (name, ending, answer.body)
             _assert_untouched(world, *world.others)
@@ -331,7 +317,7 @@ def test_a_cursor_of_anywhere_else_shows_nothing_of_there(route: Route) -> None:
         world = _as_at_first(world)
         query = {**plain.query, "cursor": cursor}
         request = Request(plain.path, plain.body, query, plain.named)
-        answer = route.send(_caller(world, route), request)
+        answer = route.send(caller(world, route), request)
         assert answer.status in {200, 400}, answer.body
         for other in world.others:
             assert _told(answer, other, request) == []
@@ -355,7 +341,7 @@ def _cursors() -> tuple[str, ...]:
             if "limit" not in route.query_names:
                 continue
             sub = _ann_or_operator(home, route)
-            answer = route.send(_caller(world, route, tenant=home.tenant, sub=sub), request)
+            answer = route.send(caller(world, route, tenant=home.tenant, sub=sub), request)
             if answer.body.get("next_cursor"):
                 found.append(answer.body["next_cursor"])
     assert len(found) >= 10
@@ -371,7 +357,7 @@ def _cursors() -> tuple[str, ...]:
     ids=str,
 )
 def test_list_answers_its_etag_with_304_until_it_changes(world: Neighbours, route: Route) -> None:
-    request, client = route.request(world.ours.own), _caller(world, route)
+    request, client = route.request(world.ours.own), caller(world, route)
     first = client.call("GET", request.path, query=request.query)
     tag = first.raw["headers"]["etag"]
     assert first.raw["headers"]["cache-control"] == "private, no-cache"
@@ -418,7 +404,7 @@ def test_the_wrong_scope_gets_nothing(world: Neighbours, route: Route) -> None:
     other = {"chat": "admin", "admin": "chat"}[route.scope]
     request = route.request(world.ours.own)
     for scope in (other, "", None, "chats admins", "*", f"{other} {route.scope}s", [other]):
-        answer = route.send(_caller(world, route, scope=scope), request)
+        answer = route.send(caller(world, route, scope=scope), request)
         assert (answer.status, answer.code) == (403, "forbidden"), scope
         assert _told(answer, world.ours, request) == []
         _assert_nothing_happened(world)
@@ -431,7 +417,7 @@ def test_operator_without_the_role_gets_nothing_and_is_audited(
     assert route.role in get_args(Role)
     request = route.request(world.ours.own)
     others = " ".join(role for role in ROLES if role not in route.roles)
-    answer = route.send(_caller(world, route, scope=others), request)
+    answer = route.send(caller(world, route, scope=others), request)
     assert (answer.status, answer.code) == (403, "forbidden")
     assert _told(answer, world.ours, request) == []
     [entry] = [each for each in _audited(world) if each.refused]
@@ -447,14 +433,14 @@ def test_support_is_told_nothing_private(world: Neighbours, route: Route) -> Non
     queries = [name for name in ("user_id", "chat_id") if name in route.query_names]
     for ids, query in product(places, [(), *((name,) for name in queries)]):
         request = route.request(ours.own | ids, queries=query)
-        answer = route.send(_caller(world, route, scope="support"), request)
+        answer = route.send(caller(world, route, scope="support"), request)
         assert not private & set(_told(answer, ours, request)), (ids, query)
 
 
 @every_guarded_route
 def test_nobody_gets_nothing(world: Neighbours, route: Route) -> None:
     for claims in ({"sub": None}, {"tenant": None}, {"sub": ""}, {"tenant": ""}, {"sub": ["x"]}):
-        answer = route.send(_caller(world, route, claims=claims), route.request(world.ours.own))
+        answer = route.send(caller(world, route, claims=claims), route.request(world.ours.own))
         assert (answer.status, answer.code) == (401, "unauthenticated"), claims
         _assert_nothing_happened(world)
 
@@ -470,7 +456,7 @@ def test_routes_of_a_chat_reveal_nothing_to_others(world: Neighbours, route: Rou
         known = world.ours.people | world.ours.agents
         sub = known[who].id if who in known else "usr_somebody"
         request = route.request(world.ours.own)
-        answer = route.send(_caller(world, route, sub=sub), request)
+        answer = route.send(caller(world, route, sub=sub), request)
         mine = {"cara": {"pair", "left"}}.get(who, set())
         others = {word for name, word in world.ours.words.items() if name not in mine}
         assert not others & set(_told(answer, world.ours, request)), who
@@ -495,7 +481,7 @@ def test_who_is_in_one_chat_of_an_agent_gets_nowhere_in_its_others(
         request = route.request(
             world.ours.own | {"chat_id": world.ours.places[name].ids["chat_id"]}
         )
-        answer = route.send(_caller(world, route, sub=world.ours.people["ben"].id), request)
+        answer = route.send(caller(world, route, sub=world.ours.people["ben"].id), request)
         assert (answer.status, answer.code) == (404, "not_found"), name
         _assert_nothing_happened(world)
 
@@ -508,7 +494,7 @@ def test_who_is_in_one_chat_of_an_agent_gets_nowhere_in_its_others(
 )
 def test_member_who_is_no_owner_does_what_needs_none(world: Neighbours, route: Route) -> None:
     request = route.request(world.ours.own | {"member_id": world.ours.people["ann"].id})
-    answer = route.send(_caller(world, route, sub=world.ours.people["ben"].id), request)
+    answer = route.send(caller(world, route, sub=world.ours.people["ben"].id), request)
     if str(route) not in OF_OWNERS:
         assert "only an owner" not in str(answer.body)
         return
@@ -528,8 +514,8 @@ def test_operator_acts_for_an_owner_where_nobody_owns_the_chat(
     if not owned:
         ann = ours.people["ann"].ref
         world.app.chat_admin.set_role(ours.tenant, chat_id, ann, ann, "member")
-    caller = _caller(world, route, sub="usr_op", scope=f"chat {role}")
-    answer = route.send(caller, request := route.request(ours.own))
+    there = caller(world, route, sub="usr_op", scope=f"chat {role}")
+    answer = route.send(there, request := route.request(ours.own))
     assert (answer.status < 300) == (role == "owner" and not owned), answer.body
     assert not {ours.words["team"]} & set(_told(answer, ours, request))
 
@@ -542,7 +528,7 @@ def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: 
     discarded = world.ours.places["discarded"].ids
     there = dict.fromkeys(("chat_id", "desk_chat_id", "direct_chat_id"), discarded["chat_id"])
     request = route.request(world.ours.own | there)
-    answer = route.send(_caller(world, route), request)
+    answer = route.send(caller(world, route), request)
     if str(route) in AFTERWARDS:
         assert answer.status == AFTERWARDS[str(route)]
     else:
@@ -564,7 +550,7 @@ def test_routes_of_a_deleted_agent_reveal_nothing(world: Neighbours, route: Rout
     world.queues.sent.clear()
     world.begin()
     request = route.request(world.ours.own)
-    answer = route.send(_caller(world, route), request)
+    answer = route.send(caller(world, route), request)
     assert answer.status == OF_DELETED.get(str(route), 404), answer.body
     words = set(world.ours.words.values()) if str(route) in FIRST_WORDS else set()
     assert set(_told(answer, world.ours, request)) <= words

@@ -1,10 +1,14 @@
 """Golden files: texts that are compared exactly. `UPDATE_GOLDEN=1` writes them again."""
 
 import os
+import re
 from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent.parent / "golden"
+PROMPTS = FOLDER / "prompts"
+SPLIT = re.compile(r"^===== (system|user|assistant)\n", re.MULTILINE)
 
 
 def agrees(name: str, text: str) -> bool:
@@ -23,3 +27,12 @@ def agrees(name: str, text: str) -> bool:
         f"UPDATE_GOLDEN=1 and read the difference before you commit:\n{changes}"
     )
     return True
+
+
+def golden_messages(name: str) -> list[dict[str, Any]]:
+    """The messages of a golden prompt."""
+    _, *parts = SPLIT.split((PROMPTS / f"{name}.txt").read_text(encoding="utf-8"))
+    return [
+        {"role": role, "content": text.rstrip("\n")}
+        for role, text in zip(parts[::2], parts[1::2], strict=True)
+    ]

@@ -1,5 +1,6 @@
 """A day at work of one agent, as `seeds/002` tells it, and the prompts that it is given there."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -316,3 +317,13 @@ class Scene:
     def _asks(self) -> int:
         words = "@Designer please review the numbers"
         return self.say("15:06:57", words, ANALYST, expects_reply=True, depth=1)
+
+
+WAKING: dict[str, Callable[[Scene], Run]] = {
+    "person": Scene.asked_by_a_person,
+    "waiting_agent": Scene.asked_by_an_agent_that_waits,
+    "hand": Scene.asked_by_hand,
+    "reply": Scene.answered,
+    "timeout": Scene.left_without_an_answer,
+}
+MANNERS = [("timeline", "tools"), ("timeline", "text"), ("roles", "tools"), ("roles", "text")]

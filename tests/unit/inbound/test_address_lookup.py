@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
-from typing import Any
 
 import pytest
 
@@ -10,55 +9,15 @@ from skein.errors import Unavailable
 from skein.models.api.directory import NewUser
 from skein.models.common.address import phone_address
 from skein.models.common.storage import Write
-from skein.models.delivery.sms import InboundSms
-from skein.models.directory.address_index import AddressOwner
-from skein.models.directory.user import User
-from skein.services.chats.post_message import PostedMessage
-from skein.settings import Settings
 from tests.support.agents import settle
-from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot
+from tests.support.builders import LINE, NOON, PHONE, TENANT, bot
 from tests.support.choices import YES_NO, ask, choices_of
 from tests.support.number_codes import link_number
+from tests.support.silent_numbers import SECOND_LINE, SECRET, days_pass, owner, text, user, world
 from tests.support.template import running
 
-DAY = 86_400
-SECOND_LINE = "+15005550007"
-SECRET = "HIV test was positive"
 KEPT = 179  # days of silence after which the number is still the person's
 LAPSED = 180
-
-
-def world(**settings: Any) -> World:
-    built = World(settings=Settings(**settings))
-    built.agent()
-    built.line()
-    built.line(phone=SECOND_LINE)
-    return built
-
-
-def text(
-    here: World, body: str = "hi", *, sid: str = "SM1", line: str = LINE, sender: str = PHONE
-) -> PostedMessage:
-    with running("SmsWebhook"):
-        posted = here.app.sms_receiver.receive(
-            InboundSms(account_sid="AC1", message_sid=sid, sender=sender, recipient=line, body=body)
-        )
-    assert posted is not None
-    return posted
-
-
-def days_pass(here: World, days: int) -> None:
-    here.clock.advance(days * DAY)
-
-
-def owner(here: World) -> AddressOwner:
-    item = here.table.get(AddressOwner.key_of(TENANT, phone_address(PHONE)))
-    assert item is not None
-    return AddressOwner.from_item(item)
-
-
-def user(here: World, user_id: str) -> User:
-    return here.app.users.get(TENANT, user_id)
 
 
 @pytest.mark.parametrize("line", [LINE, SECOND_LINE])

@@ -18,16 +18,8 @@ from tests.support.builders import PHONE, TENANT, World
 from tests.support.choices import YES_NO, ask, choices_of, given
 from tests.support.fakes import calls
 from tests.support.number_codes import link_number
+from tests.support.silent_numbers import SECOND_LINE, SECRET, days_pass, owner, text, user, world
 from tests.support.template import running
-from tests.unit.inbound.test_address_lookup import (
-    SECOND_LINE,
-    SECRET,
-    days_pass,
-    owner,
-    text,
-    user,
-    world,
-)
 
 ASKED_AFTER = 30
 CODES = re.compile(r"(Yes|No): reply ([0-9]{6})")

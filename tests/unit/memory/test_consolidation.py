@@ -16,7 +16,6 @@ from skein.models.api.chats import ChatChange
 from skein.models.chats.chat import epoch_raised
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.address import phone_address
-from skein.models.common.base import NamedMember
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
 from skein.models.items.agent_item import revision_key
@@ -27,53 +26,27 @@ from skein.models.visibility.ownership import Owner
 from skein.models.visibility.provenance import Authors, MadeFrom, SourceLabel
 from skein.planning.models.plan import Plan
 from skein.settings import Settings
-from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.builders import NOON, TENANT, World, person
 from tests.support.choices import answer, ask
+from tests.support.consolidation import (
+    ANALYST,
+    ANN,
+    COACH,
+    HUSAM,
+    asked,
+    group,
+    quiet,
+    remembers,
+    texts,
+)
 from tests.support.fakes import faulty
 
-HUSAM, ANN = person(), person("usr_ann", "Ann")
-COACH, ANALYST = bot(), bot("agt_b", "Analyst")
 JOB = ConsolidationJob(tenant=TENANT, chat_id="chat_1")
-
-
-def remembers(*core: Any, journal: tuple[Any, ...] = ()) -> str:
-    """A model's answer."""
-    return json.dumps({"journal": list(journal), "core": list(core)})
-
-
-def group(
-    *agents: NamedMember,
-    settings: Settings | None = None,
-    people: tuple[NamedMember, ...] = (HUSAM,),
-    **fields: Any,
-) -> World:
-    """A group that is consolidated, in which agents only listen."""
-    world = World(settings or Settings())
-    for agent in agents or (COACH,):
-        world.agent(agent.id, agent.name)
-    defaults: dict[str, Any] = {"consolidate": True, "respond": "manual"}
-    world.chat(*people, *(agents or (COACH,)), **(defaults | fields))
-    return world
 
 
 def consolidate(world: World) -> None:
     """Play one job."""
     world.work(world.app.consolidation, JOB)
-
-
-def quiet(world: World) -> None:
-    """Let the chat fall quiet, and the finder and the worker do their work."""
-    world.drain()
-    world.hours_pass(7)
-
-
-def texts(world: World, agent_id: str = "agt_a", scope: str | None = None) -> list[str]:
-    return [memory.text for memory in world.memories(agent_id, scope) if memory.live]
-
-
-def asked(world: World, number: int = -1) -> str:
-    """What a model was asked, as one text."""
-    return "\n".join(m.content for m in world.model.memory_requests[number].messages)
 
 
 def due_at(world: World, chat_id: str = "chat_1") -> str | None:

@@ -10,7 +10,7 @@ from skein.models.visibility.ownership import Owner
 from skein.services.common import text_search
 from skein.services.common.text_search import EmbeddingCache, closest
 from tests.support.builders import NOON, TENANT, World, embeddings
-from tests.unit.memory.test_consolidation import COACH, HUSAM, asked, group, quiet, remembers, texts
+from tests.support.consolidation import COACH, HUSAM, asked, group, quiet, remembers, texts
 
 OWNER = Owner(tenant=TENANT, agent_id=COACH.id, source_chat_id="chat_1")
 OLD = "Dana lives in Lyon with her two sons."

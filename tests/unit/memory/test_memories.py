@@ -7,32 +7,23 @@ import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.memory.memories import memory_id_of
-from skein.memory.models.memory import JOURNAL_DAYS, KEPT_DAYS, REFLECTION_LEAD, Memory
+from skein.memory.models.memory import JOURNAL_DAYS, KEPT_DAYS, REFLECTION_LEAD
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
 from skein.models.items.agent_item import REVISION
 from skein.models.visibility.audience import OPEN, Audience
-from skein.models.visibility.ownership import Actor, Owner, Reach
+from skein.models.visibility.ownership import Actor
 from skein.models.visibility.provenance import NO_AUTHORS, MadeFrom
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import MeanwhileTable
+from tests.support.memories import OWNER, add, live, reach
 
 SHOWN = timedelta(days=JOURNAL_DAYS)
-OWNER = Owner(tenant=TENANT, agent_id="agt_a")
 HOLDS = Check(Key("nowhere", "META"), Missing())
 FAILS = Check(Key("nowhere", "META"), Exists())
 
 ANN_AND_BEN = Audience(open=False, people=("usr_ann", "usr_ben"))
 PRIVATE = OWNER.model_copy(update={"scope": "chat:chat_1", "audience": ANN_AND_BEN})
-
-
-def add(world: World, text: str = "Ann likes tea", **fields: Any) -> Memory:
-    values: dict[str, Any] = {"owner": OWNER, "kind": "core", "made_by": "tool"} | fields
-    return world.app.memories.add(values.pop("owner"), text, **values).memory
-
-
-def live(world: World, reach: Reach = OWNER.reach) -> list[str]:
-    return [memory.text for memory in world.app.memories.live(reach)]
 
 
 def keys(world: World) -> list[str]:
@@ -256,11 +247,6 @@ def test_pages_hold_every_memory_that_is_wanted_once(
 
 
 # ---------------------------------------------------------------------- audience
-
-
-def reach(*people: str) -> Reach:
-    readers = Audience(open=False, people=people)
-    return Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), readers=readers)
 
 
 def test_a_private_memory_is_shown_only_where_all_were_there() -> None:

@@ -12,7 +12,7 @@ from skein.models.visibility.provenance import MadeFrom, SourceLabel
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import calls
-from tests.unit.memory.test_memories import OWNER, add, live
+from tests.support.memories import OWNER, add, live
 
 DIRECT = {"kind": "direct", "visibility": "private"}
 PRIVATE = {"visibility": "private"}

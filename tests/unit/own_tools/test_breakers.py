@@ -12,8 +12,8 @@ from skein.own_tools.breakers import PROBE, ToolBreakers
 from skein.own_tools.models.breaker import ToolBreaker
 from tests.support.agents import COACH, HUSAM, stage
 from tests.support.builders import TENANT, World
+from tests.support.own_tool_calls import DIRECT, LOOK, NAME, results
 from tests.support.own_tools import LOOK_UP, own_tool
-from tests.unit.own_tools.test_calls import DIRECT, LOOK, NAME, results
 
 KEY = ToolBreaker.key_of(TENANT, NAME)
 

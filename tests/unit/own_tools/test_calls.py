@@ -14,14 +14,12 @@ import pytest
 from skein.errors import Ambiguous, Unavailable
 from skein.feed.events import events_of
 from skein.interface.tool import tool
-from skein.models.chats.chat import Message
 from skein.models.common.http import HttpAnswer
 from skein.models.common.storage import Update
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelRequest
-from skein.models.runs.step import ToolResult
 from skein.own_tools.asking import CHANGED
 from skein.own_tools.functions import use_functions_of
 from skein.own_tools.models.approval import Decision
@@ -30,56 +28,24 @@ from skein.own_tools.signed_context import CallContext, secret_of
 from skein.services.choices.answering import Answering
 from skein.services.choices.effect import GivenAnswer
 from tests.fakes.outbound_http import json_answer
-from tests.support.agents import AHMAD, COACH, HUSAM, results_of, stage, steps_of, the_run
+from tests.support.agents import AHMAD, COACH, HUSAM, stage, steps_of, the_run
 from tests.support.api_client import operator
-from tests.support.builders import NOON, SERVICES_KEY, TENANT, World
+from tests.support.builders import NOON, SERVICES_KEY, TENANT
 from tests.support.fakes import Calls, calls
+from tests.support.own_tool_calls import (
+    BOOKING,
+    DIRECT,
+    LOOK,
+    NAME,
+    PRIVATE,
+    answer,
+    asked,
+    question,
+    results,
+)
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
 
-NAME, BOOKING = "order_status", "book_table"
-LOOK = calls(("order_status", {"order": "17"}))
 BOOKS = calls(("book_table", {"day": "Tuesday", "seats": 4}))
-PRIVATE: dict[str, Any] = {"visibility": "private"}
-DIRECT: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}
-
-
-def asked(
-    *script: Any,
-    record: dict[str, Any] = LOOK_UP,
-    members: tuple[Any, ...] = (HUSAM, COACH),
-    chat: dict[str, Any] = DIRECT,
-    by: Any = HUSAM,
-    **changes: Any,
-) -> World:
-    """Husam has asked something, and the agent has answered with `script`."""
-    world = stage(*script, "Here you are.", reply_mode="text", enabled_tools=(record["name"],))
-    own_tool(world, record, **changes)
-    world.chat(*members, **chat)
-    world.post("Where is my order?", by)
-    world.drain()
-    return world
-
-
-def results(world: World) -> list[ToolResult]:
-    return [one for run in world.runs("chat_1") for one in results_of(world, run)]
-
-
-def question(world: World) -> Message:
-    [asked] = [each for each in world.messages() if each.choice is not None]
-    return asked
-
-
-def answer(world: World, option: str, by: Any = HUSAM) -> None:
-    given = GivenAnswer(
-        tenant=TENANT,
-        chat_id="chat_1",
-        person_id=by.id,
-        seq=question(world).seq,
-        option=option,
-        client_id=f"answer-{option}",
-    )
-    world.app.get(Answering).answer_in_app(given)
-    world.drain()
 
 
 # ---------------------------------------------------------------------- what the service gets

@@ -17,8 +17,8 @@ from tests.support.agents import AHMAD, COACH, HUSAM, stage, steps_of, the_run
 from tests.support.builders import TENANT, World
 from tests.support.desk import Desk
 from tests.support.fakes import Killed, Script, calls
+from tests.support.own_tool_calls import DIRECT, PRIVATE, answer, question, results
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
-from tests.unit.own_tools.test_calls import DIRECT, PRIVATE, answer, question, results
 
 BOOKS = calls(("book_table", {"day": "Tuesday"}))
 NAME = "book_table"

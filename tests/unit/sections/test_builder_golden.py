@@ -1,6 +1,5 @@
 """What an agent is shown, word for word: each section, and the whole prompt for each trigger."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,23 +8,14 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.summary import Summary
 from skein.models.common.storage import Update
 from skein.models.directory.agent import DEFAULT_TOOLS
-from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord
 from skein.models.visibility.ownership import Reach
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.goldens import agrees
-from tests.support.scene import ANALYST, ONE_TO_ONE, Scene
+from tests.support.scene import ANALYST, MANNERS, ONE_TO_ONE, WAKING, Scene
 
-WAKING: dict[str, Callable[[Scene], Run]] = {
-    "person": Scene.asked_by_a_person,
-    "waiting_agent": Scene.asked_by_an_agent_that_waits,
-    "hand": Scene.asked_by_hand,
-    "reply": Scene.answered,
-    "timeout": Scene.left_without_an_answer,
-}
 BORROWER = {"enabled_tools": (*DEFAULT_TOOLS, "borrow_context")}
 REACH = Reach(tenant=TENANT, agent_id=ANALYST.id)
-MANNERS = [("timeline", "tools"), ("timeline", "text"), ("roles", "tools"), ("roles", "text")]
 
 
 def _section(prompt: PromptRecord, name: str) -> str:

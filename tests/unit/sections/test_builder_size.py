@@ -30,8 +30,7 @@ from skein.planning.sections import Goals, Plans
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.examples import examples
-from tests.support.scene import Scene
-from tests.unit.sections.test_builder_golden import MANNERS, WAKING
+from tests.support.scene import MANNERS, WAKING, Scene
 
 RESERVED = Settings().reserved_response_tokens
 EVERY_TOOL = [tool.spec for tool in enabled(tuple(TOOLS))]

@@ -24,7 +24,7 @@ from tests.support.agents import (
 )
 from tests.support.builders import TENANT, World, live, person
 from tests.support.fakes import Calls, calls
-from tests.unit.tools.test_private_changes import CHANGES, given, kept
+from tests.support.private_changes import CHANGES, given, kept
 
 ZOE = person("usr_zoe", "Zoe")
 HERE = Reach(tenant=TENANT, agent_id=COACH.id)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from skein.agent.spoken_start import spoken_start
 from skein.agent.spoken_text import spoken
-from tests.unit.turn.test_spoken_text import NAMES
+from tests.support.spoken import NAMES
 
 PARTS = (
     *("[silence]", "[ Silence. ]", "(silence)", "\uff3bsilence\uff3d", "*[silence]*", "[", "("),

@@ -3,8 +3,7 @@
 import pytest
 
 from skein.agent.spoken_text import is_silence, spoken, without_labels
-
-NAMES = frozenset({"Ann", "Ann (2)", "Coach", "Mary Ann", "You"})
+from tests.support.spoken import NAMES
 
 
 @pytest.mark.parametrize(
