@@ -1,9 +1,11 @@
 """No route tells or changes anything for other tenants, other scopes or those not in a chat."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -15,7 +17,7 @@ from skein.privacy.models.audit import AuditEntry
 from tests.matrix.calls import ROUTES as ALL_ROUTES
 from tests.matrix.calls import Request, Route, caller
 from tests.matrix.tenant_data import NEW_LINE, STRANGER, TWIN, Neighbours, TenantData
-from tests.support.api_client import Answer, Client, tells_who_looked
+from tests.support.api_client import PROBLEM_FIELDS, Answer, Client, tells_who_looked
 from tests.support.number_codes import prove
 
 # The token of a link is the whole right, whoever calls: tests/unit/delivery/test_media_links.py.
@@ -148,10 +150,14 @@ def _as_at_first(world: Neighbours) -> Neighbours:
     return world
 
 
-def _assert_nothing_happened(world: Neighbours) -> None:
+def _happened(world: Neighbours) -> list[Any]:
+    """What was changed, but for counts of calls, and what was queued."""
     changed = [key for key, _ in world.changed() if "#LIMIT#" not in key.pk]
-    assert changed == []
-    assert world.queues.sent == []
+    return [*changed, *world.queues.sent]
+
+
+def _assert_nothing_happened(world: Neighbours) -> None:
+    assert _happened(world) == []
 
 
 def _audited(world: Neighbours) -> list[AuditEntry]:
@@ -187,33 +193,6 @@ def test_the_right_caller_gets_somewhere(world: Neighbours, route: Route) -> Non
 # ---------------------------------------------------------------------- the query
 
 
-@every_route
-def test_route_with_an_unknown_query_parameter_answers_422_with_its_name(
-    world: Neighbours, route: Route
-) -> None:
-    plain = route.request(world.ours.own)
-    handler_names = route.api.api.parameters_of(route.method, route.path)
-    known = set(route.query_names)
-    for name in {"unknown", "", "Limit", "limit[]", "limit ", *handler_names} - known:
-        query = {**plain.query, name: "10"}
-        request = Request(plain.path, plain.body, query, plain.named)
-        answer = route.send(caller(world, route), request)
-        assert (answer.status, answer.code) == (422, "unprocessable"), name
-        reasons = answer.body["details"]["reasons"]
-        assert reasons == [{"where": ["query", name], "why": "unknown parameter"}]
-        _assert_nothing_happened(world)
-
-
-@every_guarded_route
-def test_route_with_an_unknown_query_parameter_tells_strangers_only_their_error(
-    world: Neighbours, route: Route
-) -> None:
-    plain = route.request(world.ours.own)
-    request = Request(plain.path, plain.body, {"unknown": "1"}, plain.named)
-    assert route.send(caller(world, route, scope="other"), request).status == 403
-    assert route.send(caller(world, route, tenant=""), request).status == 401
-
-
 @pytest.mark.parametrize("route", [r for r in ROUTES if r.query_names], ids=str)
 def test_route_with_a_documented_query_parameter_accepts_it(route: Route) -> None:
     world = Neighbours()
@@ -226,13 +205,17 @@ def test_route_with_a_documented_query_parameter_accepts_it(route: Route) -> Non
         assert answer.status < 300 or elsewhere or other_values, (name, answer.body)
 
 
-@every_route
-def test_route_documents_each_query_parameter_that_it_accepts(route: Route) -> None:
-    operation = openapi.document()["paths"][route.path][route.method.lower()]
-    documented = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"}
-    assert route.api.api.query_names(route.method, route.path) == documented
-    assert documented == set(route.query_names)
-    assert "422" in operation["responses"]
+def test_each_route_documents_the_query_parameters_that_it_accepts() -> None:
+    paths, accepted, documented, unprocessable = openapi.document()["paths"], {}, {}, {}
+    for route in ROUTES:
+        operation, name = paths[route.path][route.method.lower()], str(route)
+        listed = operation.get("parameters", ())
+        documented[name] = {each["name"] for each in listed if each["in"] == "query"}
+        accepted[name] = route.api.api.query_names(route.method, route.path)
+        unprocessable[name] = "422" in operation["responses"]
+    assert accepted == documented
+    assert documented == {str(route): set(route.query_names) for route in ROUTES}
+    assert [name for name, listed in unprocessable.items() if not listed] == []
 
 
 # ---------------------------------------------------------------------- the wrong tenant
@@ -260,25 +243,23 @@ def test_another_tenant_gets_nothing_of_ours(route: Route) -> None:
 
 
 @every_guarded_route
-@pytest.mark.parametrize("neighbour", [0, 1], ids=[STRANGER, TWIN])
-def test_naming_things_of_another_tenant_gets_nowhere(route: Route, neighbour: int) -> None:
+def test_naming_things_of_another_tenant_gets_nowhere(world: Neighbours, route: Route) -> None:
     """One thing at a time is theirs, in path, query or body; everything else is one's own."""
-    world = Neighbours()
     plain = route.request(world.ours.own)
     asked: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in sorted(plain.named)]
     asked += [(name, (name,)) for name in route.query_names if name in {"chat_id", "user_id"}]
-    for name, queries in asked:
+    for (name, queries), neighbour in product(asked, (0, 1)):
         world = _as_at_first(world)
         theirs = world.others[neighbour]
         if theirs.own[name] == world.ours.own[name]:
             continue
         request = _naming(route, world, theirs, name, queries)
         answer = route.send(caller(world, route), request)
-        assert _told(answer, theirs, request) == [], name
-        assert not queries or answer.status == 404, (name, answer.body)
+        assert _told(answer, theirs, request) == [], (theirs.tenant, name)
+        assert not queries or answer.status == 404, (theirs.tenant, name, answer.body)
         _assert_untouched(world, theirs)
         if not queries and name not in FREE_NAMES.get(str(route), ()):
-            assert answer.status in {404, 409, 422}, (name, answer.body)
+            assert answer.status in {404, 409, 422}, (theirs.tenant, name, answer.body)
             _assert_untouched(world, world.ours)
 
 
@@ -396,29 +377,92 @@ def test_request_of_no_list_has_no_etag(world: Neighbours) -> None:
     assert (answer.status, "etag" in answer.raw["headers"]) == (200, False)
 
 
-# ---------------------------------------------------------------------- the wrong scope
+# ---------------------------------------------------------------------- refused calls
 
 
-@every_guarded_route
-def test_the_wrong_scope_gets_nothing(world: Neighbours, route: Route) -> None:
+@dataclass(frozen=True)
+class Refused:
+    """A call that is refused before anything is done.
+
+    Attributes:
+        case: What is wrong with it.
+        changes: What the caller has in place of what the route asks for.
+        answer: The status and the code.
+        unknown: The name of a query parameter that the route does not know.
+    """
+
+    case: str
+    changes: dict[str, Any]
+    answer: tuple[int, str]
+    unknown: str | None = None
+
+
+FORBIDDEN, UNKNOWN_CALLER = (403, "forbidden"), (401, "unauthenticated")
+UNPROCESSABLE = (422, "unprocessable")
+NO_CALLERS: list[dict[str, Any]] = [
+    {"sub": None}, {"tenant": None}, {"sub": ""}, {"tenant": ""}, {"sub": ["x"]},
+]  # fmt: skip
+
+
+def _refused(route: Route) -> Iterator[Refused]:
+    """Every call of a route that is refused before anything is done."""
+    handler_names = route.api.api.parameters_of(route.method, route.path)
+    odd = {"unknown", "", "Limit", "limit[]", "limit ", *handler_names} - set(route.query_names)
+    for name in sorted(odd):
+        yield Refused(f"unknown parameter {name!r}", {}, UNPROCESSABLE, name)
+    if route.public:
+        return
+    yield Refused("unknown parameter of a stranger", {"scope": "other"}, FORBIDDEN, "unknown")
+    yield Refused("unknown parameter of nobody", {"tenant": ""}, UNKNOWN_CALLER, "unknown")
     other = {"chat": "admin", "admin": "chat"}[route.scope]
-    request = route.request(world.ours.own)
     for scope in (other, "", None, "chats admins", "*", f"{other} {route.scope}s", [other]):
-        answer = route.send(caller(world, route, scope=scope), request)
-        assert (answer.status, answer.code) == (403, "forbidden"), scope
-        assert _told(answer, world.ours, request) == []
-        _assert_nothing_happened(world)
+        yield Refused(f"scope {scope!r}", {"scope": scope}, FORBIDDEN)
+    for claims in NO_CALLERS:
+        yield Refused(f"claims {claims}", {"claims": claims}, UNKNOWN_CALLER)
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.scope == "admin"], ids=str)
-def test_operator_without_the_role_gets_nothing_and_is_audited(
-    world: Neighbours, route: Route
-) -> None:
+def _wrong_with(world: Neighbours, route: Route, refused: Refused) -> list[str]:
+    """What is wrong with the answer to a call that is to be refused, and with what it left."""
+    request, found = route.request(world.ours.own), list[str]()
+    if refused.unknown is not None:
+        query = {**request.query, refused.unknown: "10"}
+        request = Request(request.path, request.body, query, request.named)
+    answer = route.send(caller(world, route, **refused.changes), request)
+    if (answer.status, answer.body.get("code")) != refused.answer:
+        found.append(f"answered {answer.status} {answer.body}")
+    elif set(answer.body) != PROBLEM_FIELDS:
+        found.append(f"a problem with the fields {sorted(answer.body)}")
+    elif refused.answer == UNPROCESSABLE:
+        why = [{"where": ["query", refused.unknown], "why": "unknown parameter"}]
+        if answer.body["details"]["reasons"] != why:
+            found.append(f"refused for {answer.body['details']['reasons']}")
+    if told := _told(answer, world.ours, request):
+        found.append(f"told {told}")
+    if happened := _happened(world):
+        found.append(f"left {happened}")
+    return found
+
+
+@every_route
+def test_refused_call_changes_and_tells_nothing(world: Neighbours, route: Route) -> None:
+    """All cases are tried, and the failure lists those that got somewhere."""
+    wrong = {
+        refused.case: found
+        for refused in _refused(route)
+        if (found := _wrong_with(world, route, refused))
+    }
+    assert wrong == {}, str(route)
+    if route.scope == "admin":
+        _assert_other_roles_are_refused(world, route)
+
+
+def _assert_other_roles_are_refused(world: Neighbours, route: Route) -> None:
+    """An operator with all other roles gets nothing, and the refusal is audited."""
     assert route.role in get_args(Role)
     request = route.request(world.ours.own)
     others = " ".join(role for role in ROLES if role not in route.roles)
     answer = route.send(caller(world, route, scope=others), request)
-    assert (answer.status, answer.code) == (403, "forbidden")
+    assert (answer.status, answer.code) == FORBIDDEN
     assert _told(answer, world.ours, request) == []
     [entry] = [each for each in _audited(world) if each.refused]
     assert entry.scope == route.role
@@ -435,14 +479,6 @@ def test_support_is_told_nothing_private(world: Neighbours, route: Route) -> Non
         request = route.request(ours.own | ids, queries=query)
         answer = route.send(caller(world, route, scope="support"), request)
         assert not private & set(_told(answer, ours, request)), (ids, query)
-
-
-@every_guarded_route
-def test_nobody_gets_nothing(world: Neighbours, route: Route) -> None:
-    for claims in ({"sub": None}, {"tenant": None}, {"sub": ""}, {"tenant": ""}, {"sub": ["x"]}):
-        answer = route.send(caller(world, route, claims=claims), route.request(world.ours.own))
-        assert (answer.status, answer.code) == (401, "unauthenticated"), claims
-        _assert_nothing_happened(world)
 
 
 # ---------------------------------------------------------------------- not in the chat
