@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import boto3
 
@@ -41,7 +42,8 @@ def expand(template: Template, **parameters: str) -> Mapping[str, Any]:
         name: listed(_uploaded(resource)) for name, resource in document["Resources"].items()
     }
     values = template.parameters(GIVEN | parameters)
-    with _quiet():
+    # It copies the API's document for each route, in three quarters of its time.
+    with _quiet(), patch("samtranslator.open_api.open_api._deepcopy", _copied):
         translator = Translator(
             managed_policy_map={},
             sam_parser=Parser(),
@@ -158,6 +160,13 @@ def _uploaded(resource: Mapping[str, Any]) -> dict[str, Any]:
     if uri is not None and not isinstance(properties.get(uri), dict):
         properties[uri] = PACKAGE
     return {**resource, "Properties": properties}
+
+
+def _copied(document: Any) -> Any:
+    """Copy a JSON document without the translator's record of Python 2's order of keys."""
+    if isinstance(document, dict):
+        return {name: _copied(each) for name, each in document.items()}
+    return list(map(_copied, document)) if isinstance(document, list) else document
 
 
 @contextmanager
