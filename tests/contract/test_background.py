@@ -77,9 +77,8 @@ def test_too_many_tasks_are_refused() -> None:
     assert background.later(0, lambda: None)
     assert background.later(0, lambda: None)
     assert not background.later(0, lambda: None)
-    began = time.monotonic()
-    background.finish(0.05)  # nobody waits longer than they want
-    assert time.monotonic() - began < 10
+    background.finish(0.05)
+    assert len(background._tasks) == 2  # it has not waited for them
     free.set()
 
 

@@ -129,32 +129,26 @@ def test_week_fires_finders_once_for_the_hour_at_which_chats_are_due(start: Star
 
 
 @pytest.mark.slow
-def test_week_with_a_thousand_due_consolidations_takes_ten_seconds_of_cpu(
+def test_week_with_a_thousand_due_consolidations_asks_the_model_once_for_each(
     start: StartStack, model: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.e2e.client.SECONDS", 120)
     client = start()
     fill(CHATS, consolidations=CHATS)
     drain(client)  # which indexes the messages for recall
-    began, cpu = time.monotonic(), time.process_time()
     done = turn(client, WEEK)["done"]
-    seconds, cpu = time.monotonic() - began, time.process_time() - cpu
-    print(f"\n{CHATS} consolidations: {seconds:.1f} s, {cpu:.1f} s of CPU")  # noqa: T201
     assert done["jobs"]["BackgroundWorker"] == CHATS
     assert len(model.memory_calls) == CHATS
-    assert cpu < 10
+    assert done["fired"]["BackgroundFinder"] <= 5
 
 
 @pytest.mark.slow
-def test_hour_takes_a_second_and_a_week_ten_seconds_with_a_thousand_chats(
-    start: StartStack,
-) -> None:
+def test_hour_and_week_with_a_thousand_chats_fire_a_few_functions(start: StartStack) -> None:
     client = start()
     fill(CHATS, consolidations=100)
-    for seconds, limit in ((HOUR, 1.0), (WEEK, 10.0)):
-        began = time.monotonic()
-        turn(client, seconds)
-        assert time.monotonic() - began < limit
+    for seconds in (HOUR, WEEK):
+        done = turn(client, seconds)["done"]
+        assert sum(done["fired"].values()) <= 8
 
 
 def test_turned_clock_shows_its_offset(start: StartStack) -> None:
