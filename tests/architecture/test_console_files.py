@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -18,9 +19,11 @@ from skein.models.runs.trigger import TriggerType
 from skein.outreach.api import PersonState
 from skein.outreach.models.outreach import OutreachStatus
 from skein.sharing.explained_api import ItemKind
+from tests.support.each import check_each
 
 CONSOLE = ROOT / "console"
 MODULES = sorted(CONSOLE.rglob("*.js"))
+BY_NAME = {str(path.relative_to(CONSOLE)): path for path in MODULES}
 PAGES = sorted((CONSOLE / "pages").glob("*.js"))
 WORDS = (CONSOLE / "words.js", *sorted((CONSOLE / "words").glob("*.js")))
 # Each of these could turn content into markup, code or a style.
@@ -41,8 +44,13 @@ def code(path: Path) -> str:
     return re.sub(r"^( *(//|\*|/\*)|import ).*$", "", text(path), flags=re.MULTILINE)
 
 
-def words() -> Iterator[str]:
-    """Yield the path of each text of the console, such as `pages.home.name`."""
+@cache
+def words() -> frozenset[str]:
+    """The path of each text of the console, such as `pages.home.name`."""
+    return frozenset(_words())
+
+
+def _words() -> Iterator[str]:
     parents: list[str] = []
     group: list[str] = []  # of the lines that follow
     for line in "\n".join(map(text, WORDS)).splitlines():
@@ -88,7 +96,7 @@ def test_page_is_complete(path: Path) -> None:
     order = re.search(r"export const menu = \[(.*?)\];", listed, re.DOTALL)
     assert order is not None
     assert name in re.findall(r"\w+", order[1]), "list it in the menu of console/pages.js"
-    assert f"pages.{name}.name" in set(words()), "add its words to console/words/"
+    assert f"pages.{name}.name" in words(), "add its words to console/words/"
     assert (ROOT / "tests" / "console" / f"test_page_{name}.py").is_file(), "write its test"
     docs = text(ROOT / "docs" / "console.md")
     assert f"| `{name}` | `#/{name}`" in docs, "add its row to docs/console.md"
@@ -111,23 +119,32 @@ def test_index_has_no_inline_code_or_style() -> None:
     assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]* src=)|https?:", index)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_module_never_parses_content_as_markup(path: Path) -> None:
+def test_module_never_parses_content_as_markup() -> None:
+    check_each(BY_NAME, _check_no_markup)
+
+
+def _check_no_markup(path: Path) -> None:
     assert not FORBIDDEN.findall(code(path))
     if path.name != "dom.js":
         assert "createElement" not in code(path), "use `el` of console/dom.js"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_module_imports_files_of_the_console_only(path: Path) -> None:
+def test_module_imports_files_of_the_console_only() -> None:
+    check_each(BY_NAME, _check_imports)
+
+
+def _check_imports(path: Path) -> None:
     for target in re.findall(r'from "([^"]+)"', text(path)):
         assert (path.parent / target).resolve().is_relative_to(CONSOLE)
         assert (path.parent / target).is_file()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_words_that_a_module_uses_exist(path: Path) -> None:
-    known = set(words())
+def test_words_that_a_module_uses_exist() -> None:
+    check_each(BY_NAME, _check_words)
+
+
+def _check_words(path: Path) -> None:
+    known = words()
     groups = {name.rpartition(".")[0] for name in known}
     groups |= {group.rpartition(".")[0] for group in groups}
     missing = {

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.attacks.knowledge import Leak
+from tests.support.each import check_each
 from tools.quality.guards import ASSERTIONS, LAYER, TABLE, Guard, guards_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,8 +18,11 @@ def test_each_guarantee_of_the_docs_has_a_guard() -> None:
     assert guarantees == {guard.guarantee for guard in GUARDS}
 
 
-@pytest.mark.parametrize("guard", GUARDS, ids=[guard.name for guard in GUARDS])
-def test_guard_is_found_with_its_tests(guard: Guard) -> None:
+def test_guard_is_found_with_its_tests() -> None:
+    check_each({guard.name: guard for guard in GUARDS}, _check_found)
+
+
+def _check_found(guard: Guard) -> None:
     source = (ROOT / LAYER / guard.file).read_text(encoding="utf-8")
     assert guard.removed_from(source) != source
     for file, _, test in (each.partition("::") for each in guard.tests):

@@ -79,34 +79,6 @@ def test_the_local_stack_imports_no_tests() -> None:
         assert not [name for name in _imports(path) if name.startswith("tests")], path
 
 
-# Read as text, since parsing all tests takes seconds.
-OF_A_TEST = re.compile(
-    r"^\s*(?:from|import) tests\.(?:\S*\.)?(?:\S+ import \(?\s*)?test_\w+", re.MULTILINE
-)
-
-
-def test_no_code_imports_a_test_module() -> None:
-    """What several tests use is in `tests/support`, or in a module beside them."""
-    for path in _files(*(ROOT / name for name in ("tests", "bench", "tools", "local"))):
-        found = OF_A_TEST.search(path.read_text(encoding="utf-8"))
-        where = path.relative_to(ROOT)
-        assert found is None, f"{where}: move what it takes by `{found and found[0].strip()}`"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "from tests.unit.turn.test_spoken_text import NAMES",
-        "    from tests.unit.turn import test_spoken_text",
-        "import tests.unit.turn.test_spoken_text",
-        "from tests.unit.turn import (\n    test_spoken_text,",
-    ],
-)
-def test_import_of_a_test_module_is_recognized(line: str) -> None:
-    assert OF_A_TEST.search(line)
-    assert not OF_A_TEST.search(line.replace("test_spoken_text", "spoken"))
-
-
 LAYERS = {PACKAGE / name for name in ("adapters", "agent", "bootstrap", "models", "services")}
 PACKAGES = sorted(
     init.parent

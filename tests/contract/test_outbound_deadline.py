@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from socket import create_server, socket
 from threading import Event, Thread
-from time import monotonic
 
 import pytest
 
@@ -14,7 +13,7 @@ from skein.models.common.http import HttpRequest
 
 SECONDS = 0.2  # the time-out of a request
 PAUSE = 0.02  # between two bytes of the service
-LATE = 2.0  # seconds after which the time-out surely did not hold
+LATE = 60.0  # seconds after which a service gives up, and the test fails
 FULL = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
 CHUNKED = FULL + b"transfer-encoding: chunked\r\n\r\n"
 TLS_RECORD = b"\x16\x03\x03\x40\x00"  # the header of a record of 16 KB
@@ -57,32 +56,32 @@ def dripping(begin: bytes, drip: bytes) -> Iterator[int]:
         thread.join()
 
 
-def fails_in_time(
+def fails_by_time_out(
     url: str, error: type[SkeinError], client: OutboundHttpClient, body: bytes = b""
 ) -> None:
-    """Send a request that must fail within its time-out."""
+    """Send a request that only its time-out ends."""
     request = HttpRequest(method="POST", url=url, headers={}, body=body)
-    began = monotonic()
     with pytest.raises(error, match=r"took too long|TimeoutError"):
         client.send(request, seconds=SECONDS)
-    assert monotonic() - began < LATE
 
 
 @pytest.mark.parametrize("place", DRIPS)
 def test_answer_that_drips_ends_with_the_time_out(place: str) -> None:
     with dripping(*DRIPS[place]) as port:
-        fails_in_time(f"http://127.0.0.1:{port}/", Ambiguous, OutboundHttpClient(loopback=True))
+        fails_by_time_out(f"http://127.0.0.1:{port}/", Ambiguous, OutboundHttpClient(loopback=True))
 
 
 def test_handshake_that_drips_has_sent_nothing_when_the_time_is_over() -> None:
     with dripping(TLS_RECORD, b"\0") as port:
-        fails_in_time(f"https://127.0.0.1:{port}/", Unavailable, OutboundHttpClient(loopback=True))
+        fails_by_time_out(
+            f"https://127.0.0.1:{port}/", Unavailable, OutboundHttpClient(loopback=True)
+        )
 
 
 def test_body_that_is_not_read_ends_with_the_time_out() -> None:
     with dripping(b"", b"") as port:
         url, body = f"http://127.0.0.1:{port}/", b"x" * 20_000_000
-        fails_in_time(url, Ambiguous, OutboundHttpClient(loopback=True), body)
+        fails_by_time_out(url, Ambiguous, OutboundHttpClient(loopback=True), body)
 
 
 def test_name_that_is_resolved_too_slowly_has_sent_nothing() -> None:
@@ -93,14 +92,14 @@ def test_name_that_is_resolved_too_slowly_has_sent_nothing() -> None:
         return ["127.0.0.1"]
 
     client = OutboundHttpClient(loopback=True, resolve=resolve)
-    fails_in_time("http://shop.example/", Unavailable, client)
+    fails_by_time_out("http://shop.example/", Unavailable, client)
     over.set()
 
 
 def test_redirects_share_the_time_out() -> None:
     again = b"HTTP/1.1 307 Again\r\nlocation: /\r\ncontent-length: 0\r\n\r\n"
     with dripping(again, b"") as port:  # it answers the first connection only
-        fails_in_time(f"http://127.0.0.1:{port}/", Ambiguous, OutboundHttpClient(loopback=True))
+        fails_by_time_out(f"http://127.0.0.1:{port}/", Ambiguous, OutboundHttpClient(loopback=True))
 
 
 def test_answer_that_ends_early_is_no_answer() -> None:

@@ -18,6 +18,7 @@ from routes.document.openapi import BY_GATEWAY, ERRORS, LINK, TAGS, document
 from skein.errors import Rejected
 from tests.support.api_client import Client, Context, operator, recorded
 from tests.support.builders import World
+from tests.support.each import check_each
 
 WEBHOOK = ("post", "/webhooks/services/{service_id}")
 ROUTES = sorted(
@@ -111,8 +112,12 @@ def test_each_scope_has_a_bearer_scheme() -> None:
 ALTERNATIVES = {"/v1/usage": {"UsageResource", "UsageReportResource"}}
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_every_operation_lists_its_scope_and_its_statuses(method: str, path: str) -> None:
+def test_every_operation_lists_its_scope_and_its_statuses() -> None:
+    check_each({f"{method} {path}": (method, path) for method, path in ROUTES}, _check_lists)
+
+
+def _check_lists(route: tuple[str, str]) -> None:
+    method, path = route
     operation = operations()[method, path]
     statuses = set(operation["responses"])
     assert operation["summary"]

@@ -18,6 +18,7 @@ from skein.settings import Settings
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON
+from tests.support.each import check_each
 from tests.support.function_services import FUNCTIONS, services_in
 
 THREADS = 8
@@ -169,17 +170,13 @@ def test_each_port_has_a_type_of_its_own() -> None:
     )
 
 
-MODULES = [
-    pytest.param(path, id=path.relative_to(FUNCTIONS).as_posix())
-    for path in sorted(FUNCTIONS.rglob("*.py"))
-]
+def test_services_of_every_function_can_be_built() -> None:
+    def check(path: Path) -> None:
+        app = App(Ports(Settings(), **dict.fromkeys(ADAPTERS)))
+        for kind in services_in(path):
+            assert isinstance(app.get(kind), kind)
 
-
-@pytest.mark.parametrize("path", MODULES)
-def test_services_of_every_function_can_be_built(path: Path) -> None:
-    app = App(Ports(Settings(), **dict.fromkeys(ADAPTERS)))
-    for kind in services_in(path):
-        assert isinstance(app.get(kind), kind)
+    check_each({str(path.relative_to(FUNCTIONS)): path for path in FUNCTIONS.rglob("*.py")}, check)
 
 
 def test_services_of_functions_are_found() -> None:

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-
 from skein.models.chats.chat import Message
 from skein.models.common.base import NamedMember
 from skein.models.common.reason import MAX_REASONS, Reason, RecordedReason, with_reason
@@ -11,6 +9,7 @@ from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
 from tests.support.builders import LINE, NOON, PHONE, TENANT
+from tests.support.each import check_each
 from tests.support.routes import sms_route
 
 RUN = Run(
@@ -23,12 +22,14 @@ RUN = Run(
 )
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_reason_has_a_lower_case_value_and_whole_sentences(reason: Reason) -> None:
-    assert reason.value == reason.name.lower()
-    assert reason.meaning[0].isupper()
-    assert reason.meaning.endswith(".")
-    assert "|" not in reason.meaning  # it stands in a table
+def test_reason_has_a_lower_case_value_and_whole_sentences() -> None:
+    def check(reason: Reason) -> None:
+        assert reason.value == reason.name.lower()
+        assert reason.meaning[0].isupper()
+        assert reason.meaning.endswith(".")
+        assert "|" not in reason.meaning  # it stands in a table
+
+    check_each({reason.name: reason for reason in Reason}, check)
 
 
 def test_with_reason_when_recorded_before_keeps_the_latest_time_once() -> None:

@@ -15,6 +15,7 @@ from skein.errors import Correctable
 from skein.interface.tool import Tool
 from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
 from tests.support.builders import tokens
+from tests.support.each import check_each
 from tests.support.goldens import agrees
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -104,14 +105,19 @@ def test_nulls_count_as_not_given(tool: Tool) -> None:
     assert tool.parse(json.dumps(nulls)) == tool.parse(json.dumps(samples))
 
 
-@every_tool
 @pytest.mark.parametrize(
     "arguments", ["[]", "null", "3", '"text"', "{", "not json", '{"surely_no_such_name": 1}', "{}x"]
 )
-def test_arguments_of_wrong_type_are_correctable(tool: Tool, arguments: str) -> None:
-    with pytest.raises(Correctable) as refused:
-        tool.parse(arguments)
-    assert str(refused.value)
+def test_arguments_of_wrong_type_are_correctable(arguments: str) -> None:
+    def check(tool: Tool) -> None:
+        try:
+            parsed = tool.parse(arguments)
+        except Correctable as refused:
+            assert str(refused)  # noqa: PT017 - `check_each` names the tool
+        else:
+            raise AssertionError(f"parsed as {parsed}")
+
+    check_each(TOOLS, check)
 
 
 @every_tool
