@@ -38,7 +38,7 @@ WAITS = re.compile(
     r"^(?:BACKOFF\w*|RETRY\w*|FIRST_PAUSE|(?:FIRST|MAX)_WAIT_SECONDS)\b.*= (?!Retry\(|\{)",
     re.MULTILINE,
 )
-UNTYPED = re.compile(r"model_copy\(\s*update=")
+UNTYPED = re.compile(r"(?<!def )\bwith_changes\(")  # mypy checks the others: `typed_changes.py`
 RAW = re.compile(r"\.from_item\b")
 FENCED = re.compile(r"Is\(\s*\"fence\"")
 MOST_LINES = 40  # of a function
@@ -126,6 +126,16 @@ def circles() -> list[frozenset[str]]:
     return sorted(found, key=sorted)
 
 
+def unseen_copies() -> int:
+    """Return how many methods that return `Self` copy it; the plugin of mypy sees no such call."""
+    return sum(
+        isinstance(node, ast.FunctionDef)
+        and "Self" in ast.unparse(node.returns or ast.Constant(None))
+        and "self.model_copy(" in ast.unparse(node)
+        for _, node in definitions(*SHIPPED)
+    )
+
+
 def rows() -> list[Row]:
     """Return each figure with its goal; None for figures that are only reported."""
     sms, longest = walk(), lengths()[-1]
@@ -141,7 +151,7 @@ def rows() -> list[Row]:
         ("circles of modules", len(circles()), 0),
         ("fields of `Turns`", len(fields(Turns)), 8),
         (f"longest function of the loops (`{longest[1]}`)", longest[0], MOST_LINES),
-        ("untyped `model_copy(update=...)`", sum(matches(UNTYPED).values()), 0),
+        ("changes that mypy does not check", sum(matches(UNTYPED).values()) + unseen_copies(), 0),
         ("raw reads by `from_item`", sum(matches(RAW).values()), 100),
         ("modules with a condition of a lease", len(matches(FENCED)), 1),
         ("modules with waiting times of their own", len(matches(WAITS)), 1),

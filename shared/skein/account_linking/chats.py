@@ -12,7 +12,9 @@ from skein.errors import ConditionFailed, Conflict
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, chat_partition
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.chats.names import FormerName
+from skein.models.chats.summary import PinnedSummary, Summary
+from skein.models.common.base import MemberRef, NamedMember, rfc3339, with_changes
 from skein.models.common.storage import Absent, Is, Item, Missing, Put, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.ports import Table
@@ -77,7 +79,7 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember, now: datetime) -> t
     if joined:
         late[str(new.ref)] = joined
     former = {id_: new.id if now == old.id else now for id_, now in chat.formerly.items()}
-    names = chat.with_roster(roster)["former_names"]
+    names: tuple[FormerName, ...] = chat.with_roster(roster)["former_names"]
     changes: dict[str, Any] = {
         "roster": roster,
         "owners": chat.owners_in(roster),
@@ -90,7 +92,7 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember, now: datetime) -> t
         "listed_hour": None,
     }
     for name in ("summary", "pinned"):
-        summary = getattr(chat, name)
+        summary: Summary | PinnedSummary | None = getattr(chat, name)
         if summary is not None:
             audience = summary.audience.renamed(old.id, new.id)
             changes[name] = summary.model_copy(update={"audience": audience})
@@ -151,7 +153,7 @@ def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
             }
         )
     as_read = all_of(slots_unchanged(agent), Is("summary", stored.get("summary")))
-    changed = agent.model_copy(update=changes).attributes()
+    changed = with_changes(agent, changes).attributes()
     change = {name: changed.get(name) for name in changes}
     return Update(agent.key, set=change, condition=as_read)
 

@@ -42,9 +42,14 @@ def ask_a_person(
     keeps = holds_session_only(run)
     request = DeskRequest(reason_code="agent", agent_id=run.agent_id)
     if keeps:
-        words = {"reason": reason, "summary": summary}
-        whose = {"authors": authors_of(call), "made_from": material_of(call)}
-        request = request.model_copy(update=words | whose)
+        request = request.model_copy(
+            update={
+                "reason": reason,
+                "summary": summary,
+                "authors": authors_of(call),
+                "made_from": material_of(call),
+            }
+        )
     with refusals_as_tool_errors():
         check_post(run, call.service(OwnChats).snapshot(run.tenant, chat_id).chat)
         asked = call.service(DeskRequests).ask(

@@ -5,6 +5,7 @@ from typing import Any
 
 from skein.errands.models.errand import Errand, ErrandLink, ErrandRef, OpenErrand
 from skein.errands.models.meeting import Meeting
+from skein.models.common.base import with_changes
 from skein.models.common.storage import Delete, Exists, Update, Write
 from skein.models.directory.user import User
 from skein.ports import Table
@@ -56,6 +57,6 @@ def _meeting_erased(
 
 def _changed(thing: Errand | Meeting, changes: dict[str, Any]) -> Write:
     """Return the write of attributes that nothing else changes; a worker's own write fails once."""
-    stored = thing.model_copy(update=changes).attributes()
+    stored = with_changes(thing, changes).attributes()
     change = {name: stored[name] for name in changes}
     return Update(thing.key, set=change, add={"version": 1}, condition=Exists())

@@ -190,8 +190,14 @@ class CallLedger:
         writes: list[Put] = []
         for position, record in records.items():
             here = CallRef(run_id=step.run_id, step=step.n, position=position)
-            changes = {"state": "begun", "made_in": here, "begun_at": now}
-            begun[position] = record.model_copy(update=changes | {"activation": step.activation})
+            begun[position] = record.model_copy(
+                update={
+                    "state": "begun",
+                    "made_in": here,
+                    "begun_at": now,
+                    "activation": step.activation,
+                }
+            )
             as_found = any_of(Missing(), Is("state", record.state))
             writes.append(Put(record.key, begun[position].attributes(), as_found))
         results = {each.position: each.result for each in step.begun if each.result is not None}

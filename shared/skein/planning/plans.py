@@ -197,8 +197,9 @@ class Plans(OwnedStore[Plan]):
         if hides and before is not None:
             unused = len(named) - 1
             moved_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, unused)
-            moves = {"id": moved_id, "generation": unused, "version": before.version + 1}
-            hidden = before.model_copy(update=moves)
+            hidden = before.model_copy(
+                update={"id": moved_id, "generation": unused, "version": before.version + 1}
+            )
             writes.append(Put(hidden.key, hidden.to_item(), Missing()))
             if before.live:
                 writes.append(found.raised(plan.scope))

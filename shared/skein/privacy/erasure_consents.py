@@ -21,13 +21,13 @@ def wordless(table: Table, key: Key, now: datetime) -> Consent | None:
     consent = Consent.from_item(item) if item is not None else None
     if consent is None or not consent.text:
         return consent
-    ended = {"status": "failed", "failure": "deleted"}
     posts = tuple(
-        post.model_copy(update=ended) if post.status == "posting" else post
+        post.model_copy(update={"status": "failed", "failure": "deleted"})
+        if post.status == "posting"
+        else post
         for post in consent.posts
     )
-    changes = {"text": "", "posts": posts}
-    due = consent.model_copy(update=changes).due(now)
-    changed, write = revise(consent, changes, also=due)
+    due = consent.model_copy(update={"posts": posts}).due(now)
+    changed, write = revise(consent, {"text": "", "posts": posts}, also=due)
     table.write(write)
     return changed

@@ -172,8 +172,8 @@ class ErasurePreviews:
         for message in own:
             sweep.quotes.update(quotes_in(message.text))
         if own:
-            first = {"first_seq": own[0].seq}
-            sweep.chats[chat.id] = sweep.chats[chat.id].model_copy(update=first)
+            erased = sweep.chats[chat.id]
+            sweep.chats[chat.id] = erased.model_copy(update={"first_seq": own[0].seq})
         sent = preview.read(items_under(self.table, chat.key.pk, Delivery.PREFIX))
         preview.erased["deliveries"] += sum(
             Delivery.from_item(item).user_id in sweep.subject.ids for item in sent

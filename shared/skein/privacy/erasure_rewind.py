@@ -63,9 +63,12 @@ class ConsolidationRewind:
         if membership is None or max(membership.consolidated_seq, membership.own_words_seq) <= seq:
             return
         writes: list[Write] = [_watermark_at(membership, seq)]
-        watermarks = ("consolidated_seq", "own_words_seq")
-        back = {name: min(seq, getattr(membership, name)) for name in watermarks}
-        moved = membership.model_copy(update=back)
+        moved = membership.model_copy(
+            update={
+                "consolidated_seq": min(seq, membership.consolidated_seq),
+                "own_words_seq": min(seq, membership.own_words_seq),
+            }
+        )
         others = tuple(moved if each is membership else each for each in snapshot.members)
         due = consolidation_due(
             snapshot._replace(members=others), now=self.clock.now(), settings=self.settings

@@ -78,8 +78,9 @@ class MessageEraser:
             clean = not gone and without_their_words(sweep, sent) == sent
             if clean or not delivery.settled:
                 continue
-            nothing = {"body": "", "content": None}
-            bare = [part.model_copy(update=nothing) for part in delivery.parts]
+            bare = [
+                part.model_copy(update={"body": "", "content": None}) for part in delivery.parts
+            ]
             parts = delivery.model_copy(update={"parts": tuple(bare)}).attributes().get("parts")
             self.table.write(Update(delivery.key, set={"parts": parts}, condition=Exists()))
 

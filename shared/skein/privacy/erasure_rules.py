@@ -14,7 +14,9 @@ from pydantic import ValidationError
 
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
+from skein.models.chats.choice import Choice
 from skein.models.chats.consent import ConsentData
+from skein.models.common.base import with_changes
 from skein.models.visibility.audience import NOBODY, Origin
 from skein.models.visibility.provenance import Authors
 from skein.planning.models.plan import Plan
@@ -234,12 +236,11 @@ def is_removed_by_name(sweep: Sweep, thing: MadeItem) -> bool:
 
 def _without_their_origin(sweep: Sweep, message: Message) -> Message:
     """Return a message without the person's request that led to it, and its trace to the person."""
-    changes: dict[str, None] = {}
     if message.origin is not None and sweep.is_theirs(message.origin.asker):
-        changes["origin"] = None
+        message = message.model_copy(update={"origin": None})
     if message.traced_to in sweep.subject.ids:
-        changes["traced_to"] = None
-    return message.model_copy(update=changes) if changes else message
+        message = message.model_copy(update={"traced_to": None})
+    return message
 
 
 def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:
@@ -248,9 +249,8 @@ def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:
     The writers keep their number, so that the item never seems to be made from the others alone.
     """
     ids, made = sweep.subject.ids, thing.made_from
-    changes: dict[str, Any] = {}
     if thing.audience.counts(ids):
-        changes["audience"] = thing.audience.without(ids)
+        thing = thing.model_copy(update={"audience": thing.audience.without(ids)})
     if made.writers.includes(ids):
         known = {ERASED.id if each in ids else each for each in made.writers.ids}
         writers = made.writers.model_copy(update={"ids": tuple(sorted(known))})
@@ -259,31 +259,36 @@ def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:
         clean = made.source.without(ids, title=names_them(sweep, made.source.title))
         made = made.model_copy(update={"source": clean})
     if made != thing.made_from:
-        changes["made_from"] = made
+        thing = thing.model_copy(update={"made_from": made})
     if isinstance(thing, Plan) and thing.set_by in ids:
-        changes |= {"set_by": None, "own_time": False}
-    return thing.model_copy(update=changes) if changes else thing
+        thing = thing.model_copy(update={"set_by": None, "own_time": False})
+    return thing
 
 
 def _message_with(message: Message, change: Replacement) -> Message:
     """Return a message with changed texts: its own, its question's and its origin's."""
-    changes: dict[str, Any] = {"text": put_in(message.text, change)}
-    choice, origin = message.choice, message.origin
-    if choice is not None:
-        asked: dict[str, Any] = {"question": change(choice.question)}
-        if "proposal" in choice.data:
-            proposal = ConsentData.from_item(choice.data).proposal
-            words = proposal.model_copy(update={"text": change(proposal.text)})
-            asked["data"] = ConsentData(proposal=words).attributes()
-        changes["choice"] = choice.model_copy(update=asked)
-    if origin is not None:
-        changes["origin"] = _origin_with(origin, change)
-    return message.model_copy(update=changes)
+    return message.model_copy(
+        update={
+            "text": put_in(message.text, change),
+            "choice": message.choice and _choice_with(message.choice, change),
+            "origin": message.origin and _origin_with(message.origin, change),
+        }
+    )
+
+
+def _choice_with(choice: Choice, change: Replacement) -> Choice:
+    data = choice.data
+    if "proposal" in data:
+        proposal = ConsentData.from_item(data).proposal
+        words = proposal.model_copy(update={"text": change(proposal.text)})
+        data = ConsentData(proposal=words).attributes()
+    return choice.model_copy(update={"question": change(choice.question), "data": data})
 
 
 def _origin_with(origin: Origin, change: Replacement) -> Origin:
-    texts = {"text": change(origin.text), "chat_title": change(origin.chat_title)}
-    return origin.model_copy(update=texts)
+    return origin.model_copy(
+        update={"text": change(origin.text), "chat_title": change(origin.chat_title)}
+    )
 
 
 def _item_with(thing: MadeItem, change: Replacement) -> MadeItem:
@@ -299,4 +304,4 @@ def _item_with(thing: MadeItem, change: Replacement) -> MadeItem:
         return type(thing).model_validate(dict(thing) | changed)
     except ValidationError:
         cut = {name: changed[name][: len(text)] for name, text in texts.items()}
-        return thing.model_copy(update=cut)
+        return with_changes(thing, cut)

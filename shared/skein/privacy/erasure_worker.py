@@ -17,7 +17,7 @@ from typing import Any
 from skein.errors import ConditionFailed, LostLease
 from skein.live.connections import LiveConnections
 from skein.live.devices import Devices
-from skein.models.common.base import rfc3339
+from skein.models.common.base import rfc3339, with_changes
 from skein.models.common.storage import Delete, Is, Update
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import ErasureJob
@@ -135,7 +135,7 @@ class Eraser:
         Raises:
             ConditionFailed: Another worker has claimed the erasure.
         """
-        changed = erasure.model_copy(update=changes)
+        changed = with_changes(erasure, changes)
         stored = changed.attributes()
         change = {name: stored.get(name) for name in changes}
         if due_at is not None:

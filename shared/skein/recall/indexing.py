@@ -172,8 +172,9 @@ class RecallIndexing:
             return
         left = chat.sharing.quiet_at(pause_in(chat, self.settings)) - self.clock.now()
         if left > timedelta():
-            changes = {"first_seq": chat.sharing.talk_from, "last_seq": last_seq}
-            talk = job.model_copy(update=changes)
+            talk = job.model_copy(
+                update={"first_seq": chat.sharing.talk_from, "last_seq": last_seq}
+            )
             delay = min(ceil(left.total_seconds()), MAX_DELAY_SECONDS)
             self.dispatch.send([talk], delay_seconds=delay)
 

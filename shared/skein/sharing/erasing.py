@@ -53,14 +53,14 @@ def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> boo
     if user is None or not any(held.subject in people for held in user.roles):
         return False
     left = tuple(held for held in user.roles if held.subject not in people)
-    table.write(revise(user, {"roles": left, **user.next_sharing})[1])
+    table.write(revise(user, {"roles": left} | user.next_sharing)[1])
     return True
 
 
 def _erased(item: Item, known: SharingRules | RulesVersion, people: People) -> dict[str, object]:
     """Return the attributes that change: rules that name people, and who made the version."""
     by = NOBODY if known.changed_by in people else known.changed_by
-    wanted = known.model_copy(update={"changed_by": by}).attributes()
+    wanted = known.attributes() | {"changed_by": by}
     return {
         name: wanted[name]
         for name in ("rules", "ended", "changed_by")

@@ -172,8 +172,8 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         spread = 0 if outcome.of_person else stable_hash(claim.chat.id) % SPREAD_SECONDS
         wait = timedelta(seconds=spread - self.settings.summary_cooldown_seconds)
         state = claim.before or SummaryState()
-        changes = {"claimed_at": outcome.not_before + wait}
-        self.settle(claim, state.model_copy(update=changes), {})
+        later = state.model_copy(update={"claimed_at": outcome.not_before + wait})
+        self.settle(claim, later, {})
 
     def rows(
         self, chat: Chat, since: int, *, limit: int, newest_first: bool = False

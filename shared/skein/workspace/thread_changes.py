@@ -217,8 +217,13 @@ def with_inferred(
     known = [heads[name] for name in sorted(heads)]
     modes = (head.modes[0] for head in known if tags and tags[0] in head.tags and head.modes)
     names = tuple(document.name for document in documents)
-    labels = {"mode": thread.mode or next(modes, None), "skill_tags": thread.skill_tags or tags}
-    return thread.model_copy(update={"documents": names, **labels})
+    return thread.model_copy(
+        update={
+            "documents": names,
+            "mode": thread.mode or next(modes, None),
+            "skill_tags": thread.skill_tags or tags,
+        }
+    )
 
 
 def _is_label(media_type: str) -> bool:

@@ -329,7 +329,7 @@ def test_redelivered_text_from_before_the_limit_causes_no_notice(over: bool) -> 
         told = allowance(world, first.sender.id)
         world.table.write(
             told.changed(
-                world.clock.now(), over=told.over and told.over.model_copy(update={"told": ()})
+                world.clock.now(), over=told.over and told.over.model_copy(update={"notified": ()})
             )[1]
         )
     before = notices(world, first.chat_id)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from skein.events.models.endpoint import endpoints_partition
-from skein.models.common.base import Identifier, Stored, Tenant, key_part
+from skein.models.common.base import Identifier, Stored, Tenant, key_part, with_changes
 from skein.models.common.breaker import CLOSED, Breaker
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import Lease
@@ -104,4 +104,4 @@ class EndpointLanes(Stored):
         return lease is not None and lease.fence == fence
 
     def _replaced(self, **changes: Any) -> "EndpointLanes":
-        return self.model_copy(update=changes)
+        return with_changes(self, changes)

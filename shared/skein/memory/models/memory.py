@@ -135,7 +135,7 @@ class Memory(MemoryFields, AgentItem):
 
     def restored(self) -> Self:
         """Return the memory as live again; a journal entry keeps the time at which it fades."""
-        return super().restored().model_copy(update={"superseded_by": None})
+        return Memory.model_copy(super().restored(), update={"superseded_by": None})
 
     def to_item(self) -> Item:
         """Return the memory as table attributes; a journal entry has a pointer for reflection."""

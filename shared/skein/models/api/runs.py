@@ -261,7 +261,7 @@ class RunResource(Resource):
         """
         if run.private and not private:
             return cls.without_content(run)
-        return cls.of(run).model_copy(update={"preview": preview, "money": money})
+        return RunResource.model_copy(cls.of(run), update={"preview": preview, "money": money})
 
     @classmethod
     def for_members(cls, run: Run) -> Self:
@@ -271,15 +271,18 @@ class RunResource(Resource):
         of another chat, and the others of people who are not members.
         """
         trigger = run.trigger.model_copy(update={"traced_to": None})
-        hidden = {
-            "error": None,
-            "reason": None,
-            "reasons": (),
-            "merged_into": None,
-            "held": None,
-            "tools": (),
-        }
-        return cls.of(run.model_copy(update={**hidden, "trigger": trigger}))
+        shown = run.model_copy(
+            update={
+                "error": None,
+                "reason": None,
+                "reasons": (),
+                "merged_into": None,
+                "held": None,
+                "tools": (),
+                "trigger": trigger,
+            }
+        )
+        return cls.of(shown)
 
 
 def _waits_until(run: Run) -> datetime | None:

@@ -141,7 +141,9 @@ class Consent(Stored):
         """Whether nothing is left to be done."""
         return self.next_post is None and (self.notified or not self.failed)
 
-    def with_posts(self, changed: Callable[[ConsentedDestination], ConsentedDestination]) -> Self:
+    def with_posts(
+        self, changed: Callable[[ConsentedDestination], ConsentedDestination]
+    ) -> "Consent":
         """Return the consent with changed posts."""
         return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
 

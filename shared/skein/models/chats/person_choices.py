@@ -143,7 +143,7 @@ class PersonChoices(Stored):
         """The invitations about which the person may still have to be asked by SMS."""
         return tuple(choice for choice in self.open if choice.ask_at is not None)
 
-    def asking_at(self, times: Sequence[tuple[OpenChoice, datetime | None]]) -> Self:
+    def asking_at(self, times: Sequence[tuple[OpenChoice, datetime | None]]) -> "PersonChoices":
         """Return the choices with other times at which the person is asked about invitations.
 
         Args:

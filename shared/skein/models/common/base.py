@@ -1,9 +1,10 @@
 """Base classes of models, UTC instants and unambiguous key parts."""
 
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -108,6 +109,20 @@ class Stored(BaseModel):
     def attributes(self) -> dict[str, Any]:
         """Return JSON-ready table attributes, without keys and without fields that are None."""
         return self.model_dump(mode="json", exclude_none=True)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def with_changes(thing: Model, changes: Mapping[str, Any]) -> Model:
+    """Return a copy with changes that only run time knows; prefer `model_copy`, which mypy checks.
+
+    Raises:
+        TypeError: A name is none of the model's fields.
+    """
+    if unknown := changes.keys() - type(thing).model_fields.keys():
+        raise TypeError(f"{type(thing).__name__} has no fields {sorted(unknown)}")
+    return thing.model_copy(update=changes)
 
 
 class MemberRef(Value):

@@ -44,9 +44,9 @@ class Pauses(Stored):
         if on == self.pauses(kind):
             return self
         if on:
-            return self.model_copy(update={"since": {**self.since, kind: now}})
+            return Pauses.model_copy(self, update={"since": {**self.since, kind: now}})
         left = {name: at for name, at in self.since.items() if name != kind}
-        return self.model_copy(update={"since": left, "ended_at": now})
+        return Pauses.model_copy(self, update={"since": left, "ended_at": now})
 
     def forgotten(self, now: datetime) -> tuple[str, ...]:
         """Return the kinds of work that have been paused for more than a day."""

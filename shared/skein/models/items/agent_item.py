@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
-from skein.models.common.base import Identifier, Instant, key_part
+from skein.models.common.base import Identifier, Instant, key_part, with_changes
 from skein.models.common.storage import Is, Item, Key, SortKeyPrefix, Update
 from skein.models.visibility.ownership import OwnedItem, owned_partition
 
@@ -82,11 +82,11 @@ class AgentItem(OwnedItem):
 
     def ended(self, status: str, now: datetime, **changes: Any) -> Self:
         """Return the item as ended with `status`, and with further changes."""
-        return self.model_copy(update={**changes, "status": status, "ended_at": now})
+        return with_changes(self, {**changes, "status": status, "ended_at": now})
 
     def restored(self) -> Self:
         """Return the item as live again."""
-        return self.model_copy(update={"status": self.LIVE_STATUS, "ended_at": None})
+        return AgentItem.model_copy(self, update={"status": self.LIVE_STATUS, "ended_at": None})
 
     def to_item(self) -> Item:
         """Return the item as table attributes, with its due pointer if it has one."""

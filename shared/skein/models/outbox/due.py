@@ -98,7 +98,7 @@ class LeasedItem(Stored):
 
     def claimed(self, until: datetime) -> Self:
         """Return the item with a claim until the lease ends; the write needs `as_claimed`."""
-        return self.model_copy(update={"fence": self.fence + 1, "busy_until": until})
+        return LeasedItem.model_copy(self, update={"fence": self.fence + 1, "busy_until": until})
 
     @property
     def as_claimed(self) -> Condition:

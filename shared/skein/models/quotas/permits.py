@@ -141,8 +141,12 @@ class Permits(Value):
         held: Mapping[str, Permit] | None = None,
         waiting: tuple[WaitingRun, ...] | None = None,
     ) -> "Permits":
-        change = {"held": held, "waiting": waiting}
-        return self.model_copy(update={name: v for name, v in change.items() if v is not None})
+        return self.model_copy(
+            update={
+                "held": self.held if held is None else held,
+                "waiting": self.waiting if waiting is None else waiting,
+            }
+        )
 
 
 class ChangedPermits(NamedTuple):

@@ -55,8 +55,8 @@ def recordable_calls(
             kept.append(call)
             bytes_left -= size
             continue
-        cut = {"arguments": call.arguments[:CUT_ARGUMENTS], "cut_from": len(call.arguments)}
-        kept.append(call.model_copy(update=cut))
+        start, length = call.arguments[:CUT_ARGUMENTS], len(call.arguments)
+        kept.append(call.model_copy(update={"arguments": start, "cut_from": length}))
     return tuple(kept)
 
 

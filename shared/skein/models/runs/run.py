@@ -138,8 +138,9 @@ class HeldContent(Value):
     @property
     def with_rule_words(self) -> "HeldContent":
         """The held content after a tool has told words by sharing rules."""
-        changed = {"sharing_epoch": BY_VERSIONS, "authors": self.authors.of_rule_words}
-        return self.model_copy(update=changed)
+        return self.model_copy(
+            update={"sharing_epoch": BY_VERSIONS, "authors": self.authors.of_rule_words}
+        )
 
     @property
     def without_stamp(self) -> "HeldContent":

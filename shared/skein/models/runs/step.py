@@ -148,11 +148,14 @@ class PromptRecord(Value):
         turns = self.turns or ()
         texts = [*(part.text for part in self.sections), *(turn.text for turn in turns)]
         longest = max(texts, key=len)
-        cut = {"text": f"{longest[: len(longest) // 2]} [cut for storage]"}
-        sections = (s.model_copy(update=cut) if s.text == longest else s for s in self.sections)
-        shorter = (t.model_copy(update=cut) if t.text == longest else t for t in turns)
-        kept = {"sections": tuple(sections), "turns": self.turns and tuple(shorter)}
-        return self.model_copy(update=kept)
+        cut = f"{longest[: len(longest) // 2]} [cut for storage]"
+        sections = (
+            s.model_copy(update={"text": cut}) if s.text == longest else s for s in self.sections
+        )
+        shorter = (t.model_copy(update={"text": cut}) if t.text == longest else t for t in turns)
+        return self.model_copy(
+            update={"sections": tuple(sections), "turns": self.turns and tuple(shorter)}
+        )
 
     @classmethod
     def unpacked(cls, data: bytes) -> "PromptRecord":

@@ -206,7 +206,7 @@ class Reach(Readers):
 
     def at(self, scope: str | None) -> Self:
         """Return the same reach in one scope only."""
-        return self.model_copy(update={"scopes": (scope,)})
+        return Reach.model_copy(self, update={"scopes": (scope,)})
 
 
 class DerivedItem(Stored):

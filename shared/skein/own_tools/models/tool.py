@@ -269,16 +269,17 @@ class OwnTool(ToolFields, Stored):
 
     def _of_server(self, listed: ServerTool) -> "OwnTool":
         rights = self.rights_of(listed)
-        changes = {
-            "name": f"{self.name}{OF_SERVER}{listed.short_name}",
-            "description": listed.description,
-            "parameters": listed.parameters,
-            "effect": rights.effect,
-            "idempotent": rights.idempotent,
-            "approved": (listed,),
-            "rights": {listed.digest: rights},
-        }
-        return self.model_copy(update=changes)
+        return self.model_copy(
+            update={
+                "name": f"{self.name}{OF_SERVER}{listed.short_name}",
+                "description": listed.description,
+                "parameters": listed.parameters,
+                "effect": rights.effect,
+                "idempotent": rights.idempotent,
+                "approved": (listed,),
+                "rights": {listed.digest: rights},
+            }
+        )
 
     @property
     def author(self) -> str:

@@ -125,7 +125,7 @@ class RecallPassage(Stored):
         """Whether this is a copy that others may be told by a sharing rule."""
         return is_shared_partition(self.recall_scope)
 
-    def copied_to(self, partition: str) -> Self:
+    def copied_to(self, partition: str) -> "RecallPassage":
         """Return a copy in a partition of what may be told."""
         return self.model_copy(update={"recall_scope": partition, "posted": ()})
 

@@ -53,12 +53,16 @@ def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime)
     )
     expired = [choice for choice in stored.open if choice.expires_at <= now]
     today = now.astimezone(UTC).date()
-    fresh = {} if stored.day == today else {"day": today, "counts": {}}
     codes = [code for each in expired for code in each.over_codes(each.expires_at + CODE_KEPT)]
     over = [code for code in (*stored.over, *codes) if code.until > now]
     still_open = (choice for choice in stored.open if choice.expires_at > now)
     return stored.model_copy(
-        update={"open": tuple(still_open), "over": tuple(over[-MAX_OVER:]), **fresh}
+        update={
+            "open": tuple(still_open),
+            "over": tuple(over[-MAX_OVER:]),
+            "day": today,
+            "counts": stored.counts if stored.day == today else {},
+        }
     )
 
 

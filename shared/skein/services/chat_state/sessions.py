@@ -31,8 +31,10 @@ def with_current_overrides(
         return snapshot
     overrides = overrides if overrides is not None else read_overrides(table, snapshot.chat)
     kept = {name: value for name, value in overrides.items() if name not in Retention.model_fields}
-    current = {"overrides": kept or None, "retention": retention_of(overrides)}
-    return snapshot._replace(chat=snapshot.chat.model_copy(update=current))
+    chat = snapshot.chat.model_copy(
+        update={"overrides": kept or None, "retention": retention_of(overrides)}
+    )
+    return snapshot._replace(chat=chat)
 
 
 def message_in_session(message: Message, chat: Chat, settings: Settings) -> Message:

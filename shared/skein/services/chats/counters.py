@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.desk import DeskState
+from skein.models.common.base import with_changes
 from skein.models.common.storage import Is, Update, Write
 from skein.models.outbox.jobs import Job, UpkeepJob
 from skein.ports import Ids
@@ -116,9 +117,13 @@ def _with(
             busier = busier.model_copy(update={"person_seq": message.seq})
             names.append("person_seq")
     if message.kind == "team" and chat.desk is not None:
-        first = chat.desk.answered_at or message.created_at
-        spoken = {"answered_at": first, "spoke_at": message.created_at, "spoke_seq": message.seq}
-        desk = chat.desk.model_copy(update=spoken)
+        desk = chat.desk.model_copy(
+            update={
+                "answered_at": chat.desk.answered_at or message.created_at,
+                "spoke_at": message.created_at,
+                "spoke_seq": message.seq,
+            }
+        )
     if desk is not None:
         busier = busier.model_copy(update={"desk": desk})
         names.append("desk")
@@ -130,7 +135,7 @@ def _with(
     if message.resets:
         # This also drops a summary that is being written now: its claim is removed.
         without_title = chat.without_made_title()
-        busier = busier.model_copy(update=dict.fromkeys(SUMMARIES) | without_title)
+        busier = with_changes(busier, dict.fromkeys(SUMMARIES) | without_title)
         names += [*SUMMARIES, *without_title]
     pin = pinned(busier, busier.summary, settings)
     if pin is not None and pin != busier.pinned:

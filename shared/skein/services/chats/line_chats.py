@@ -73,7 +73,13 @@ def _memberships_of(
     for member in chat.roster:
         membership = Membership(tenant=chat.tenant, chat_id=chat.id, member=member)
         if member.kind == "user":
-            kept = {"opt_outs": former.opt_outs, "heard": former.heard} if former else {}
-            update = kept | {"route": route, "introduction": introduction}
-            membership = membership.model_copy(update=update)
+            before = former or membership
+            membership = membership.model_copy(
+                update={
+                    "opt_outs": before.opt_outs,
+                    "heard": before.heard,
+                    "route": route,
+                    "introduction": introduction,
+                }
+            )
         yield Put(membership.key, membership.to_item(chat), Missing())

@@ -465,15 +465,17 @@ def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
     """Return the sender's membership with the route and the opt-out that the message brings."""
     if sender.member.kind != "user" or new.via is not None:
         return sender
-    change: dict[str, object] = {"route": new.route, "introduction": None}
+    heard, opt_outs = sender.heard, sender.opt_outs
     if new.route is not None and channel_named(new.route.channel).window is not None:
-        change["heard"] = sender.heard | {new.route.channel: now}
+        heard = heard | {new.route.channel: now}
     if new.opted_out is not None and new.route is not None:
         channel = new.route.channel
-        others = {other: at for other, at in sender.opt_outs.items() if other != channel}
-        since = sender.opt_outs.get(channel, now)
-        change["opt_outs"] = others | {channel: since} if new.opted_out else others
-    return sender.model_copy(update=change)
+        others = {other: at for other, at in opt_outs.items() if other != channel}
+        since = opt_outs.get(channel, now)
+        opt_outs = others | {channel: since} if new.opted_out else others
+    return sender.model_copy(
+        update={"route": new.route, "introduction": None, "heard": heard, "opt_outs": opt_outs}
+    )
 
 
 def _numbered(

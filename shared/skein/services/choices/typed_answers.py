@@ -255,8 +255,13 @@ class _Asked(NamedTuple):
 
 def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
     """Return a message that starts no run, because its question is repeated."""
-    changes = {"kind": "keyword", "reply_to": unsure.seq, "no_run_reason": Reason.TYPED_ANSWER}
-    return new.model_copy(update=changes)
+    return new.model_copy(
+        update={
+            "kind": "keyword",
+            "reply_to": unsure.seq,
+            "no_run_reason": Reason.TYPED_ANSWER,
+        }
+    )
 
 
 def _joined_since(snapshot: ChatSnapshot, seq: int) -> bool:

@@ -56,8 +56,8 @@ def with_files(
         if carried is None:
             made.append(_linked(file, delivery.channel))
         elif file.is_image and made and made[0].file is None:
-            update = {"file": carried, "segments": delivery.channel.media_units}
-            made[0] = made[0].model_copy(update=update)
+            units = delivery.channel.media_units
+            made[0] = made[0].model_copy(update={"file": carried, "segments": units})
         else:
             units = delivery.channel.media_units
             made.append(DeliveryPart(body="", file=carried, segments=units))

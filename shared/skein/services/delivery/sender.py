@@ -482,11 +482,12 @@ def _with_turn(turn: Turn, notice: tuple[DeliveryPart, ...]) -> DeliveryUpdate:
     """Return a change that stores a delivery's turn, and a notice before its parts."""
 
     def planned(delivery: Delivery) -> Delivery:
-        update = {
-            "send_at": turn.send_at,
-            "announced": bool(notice),
-            "parts": (*notice, *delivery.parts),
-        }
-        return delivery.model_copy(update=update)
+        return delivery.model_copy(
+            update={
+                "send_at": turn.send_at,
+                "announced": bool(notice),
+                "parts": (*notice, *delivery.parts),
+            }
+        )
 
     return planned

@@ -6,7 +6,6 @@ All functions are pure. Within one try, the status of a part only moves forward.
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from skein.channels.port import Channel, ChannelSettings
 from skein.channels.segments import clean
@@ -119,17 +118,17 @@ def refused(part: DeliveryPart, code: int | None, channel: Channel, now: datetim
 
 def not_taken(part: DeliveryPart, now: datetime) -> DeliveryPart:
     """Return the part after Twilio was unreachable or too busy; a retry is safe."""
-    return _while_unclear(part, {"status": "failed", "next_at": next_try(part, now)})
+    return _while_unclear(part, "failed", next_try(part, now))
 
 
 def given_up(part: DeliveryPart) -> DeliveryPart:
     """Return the part as failed, because its outcome stayed unknown."""
-    return _while_unclear(part, {"status": "failed", "next_at": None})
+    return _while_unclear(part, "failed", None)
 
 
 def postponed(part: DeliveryPart, at: datetime) -> DeliveryPart:
     """Return the part with a look-up at `at`; its outcome is still unknown."""
-    return _while_unclear(part, {"next_at": at})
+    return _while_unclear(part, part.status, at)
 
 
 def with_part(
@@ -146,14 +145,12 @@ def with_part(
     parts = list(delivery.parts)
     before, after = parts[index], change(parts[index])
     parts[index] = after
-    update: dict[str, Any] = {"parts": tuple(parts)}
+    why = delivery.reason
     if (after.status, after.tries, after.next_at) != (before.status, before.tries, before.next_at):
         failed = after.status in {"failed", "undelivered"}
         open_ = after.status == "sending"
-        update["reason"] = (
-            (reason or Reason.PROVIDER_REFUSED) if failed else reason if open_ else None
-        )
-    return delivery.model_copy(update=update)
+        why = (reason or Reason.PROVIDER_REFUSED) if failed else reason if open_ else None
+    return delivery.model_copy(update={"parts": tuple(parts), "reason": why})
 
 
 def status_of(delivery: Delivery) -> DeliveryStatus:
@@ -252,6 +249,8 @@ def _moved(
     return part.model_copy(update={"status": status, "error_code": error_code, "next_at": again})
 
 
-def _while_unclear(part: DeliveryPart, change: dict[str, Any]) -> DeliveryPart:
-    """Return the changed part, unless a status callback has already set its outcome."""
-    return part.model_copy(update=change) if part.status == "sending" else part
+def _while_unclear(part: DeliveryPart, status: PartStatus, at: datetime | None) -> DeliveryPart:
+    """Return the part with a status and its next try, unless a callback has set its outcome."""
+    if part.status != "sending":
+        return part
+    return part.model_copy(update={"status": status, "next_at": at})

@@ -171,12 +171,16 @@ class DeliveryStore:
 
     def _completed(self, before: Delivery, changed: Delivery) -> Delivery:
         """Return the changed delivery with its derived fields, in the stored precision."""
-        follows: dict[str, Any] = {"status": status_of(changed)}
-        settled = changed.model_copy(update=follows).settled
-        follows["ended_at"] = (before.ended_at or self.clock.now()) if settled else None
-        if settled:
-            follows |= {"lease_until": None, "charged_to": None}
-        after = Delivery.from_item(changed.model_copy(update=follows).attributes())
+        after = changed.model_copy(update={"status": status_of(changed), "ended_at": None})
+        if after.settled:
+            after = after.model_copy(
+                update={
+                    "ended_at": before.ended_at or self.clock.now(),
+                    "lease_until": None,
+                    "charged_to": None,
+                }
+            )
+        after = Delivery.from_item(after.attributes())
         if after == before:
             return before
         return after.model_copy(update={"version": before.version + 1})

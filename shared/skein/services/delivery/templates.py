@@ -112,9 +112,14 @@ def by_template(delivery: Delivery, templated: TemplatedText) -> Delivery:
     """Return a delivery whose parts are replaced by one of a template; its ids and tries stay."""
     part = templated.part
     if delivery.parts:
-        change = part.model_dump(include={"body", "segments"})
-        change |= {"content": part.content, "file": None}
-        part = delivery.parts[0].model_copy(update=change)
+        part = delivery.parts[0].model_copy(
+            update={
+                "body": part.body,
+                "segments": part.segments,
+                "content": part.content,
+                "file": None,
+            }
+        )
     return delivery.model_copy(update={"parts": (part,), "rest_at": templated.rest_at})
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from skein.errors import Unprocessable
 from skein.models.api.directory import AgentTemplateResource, NewAgent, TemplatePlan
+from skein.models.common.base import with_changes
 
 LAYER_TEMPLATES = Path("/opt/examples/agents")
 REPOSITORY_TEMPLATES = Path(__file__).resolve().parents[4] / "examples" / "agents"
@@ -33,7 +34,7 @@ class AgentTemplate:
     def applied_to(self, new: NewAgent) -> NewAgent:
         """Return a new agent with the template's values for the fields that it does not set."""
         given = self.agent.model_fields_set - new.model_fields_set
-        return new.model_copy(update={name: getattr(self.agent, name) for name in given})
+        return with_changes(new, {name: getattr(self.agent, name) for name in given})
 
     @property
     def resource(self) -> AgentTemplateResource:

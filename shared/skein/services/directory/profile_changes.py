@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, Unprocessable
+from skein.models.common.base import with_changes
 from skein.models.common.free_fields import OWN_FIELDS, Profile
 from skein.models.common.person_names import MemberName
 from skein.models.common.time_zone import TimeZone
@@ -97,7 +98,7 @@ def set_by_agent(
         Unprocessable: The value is invalid or too large, or the field cannot be removed.
     """
     given = changes_of(user, field_values(field, value))
-    before, after = value_of(user, field), value_of(user.model_copy(update=given), field)
+    before, after = value_of(user, field), value_of(with_changes(user, given), field)
     if before == after:
         return {}
     made = ProfileChange(
@@ -257,7 +258,7 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
                 given["name_source"] = made.before_source or "chosen"
         left = (each for each in revised.profile_changes if each.id != made.id)
         changes = tuple(_without_before(each, made) for each in left)
-        revised = revised.model_copy(update=given | {"profile_changes": changes})
+        revised = with_changes(revised, given | {"profile_changes": changes})
     names = ("name", "name_source", "time_zone", "profile", "profile_changes")
     return {
         name: getattr(revised, name)
@@ -270,8 +271,7 @@ def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange
     """Return a change without the value of a change that is gone as its value before."""
     if change.field != gone.field or change.at < gone.at or change.before != gone.value:
         return change
-    before = {"before": gone.before, "before_source": gone.before_source}
-    return change.model_copy(update=before)
+    return change.model_copy(update={"before": gone.before, "before_source": gone.before_source})
 
 
 def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:

@@ -65,7 +65,7 @@ def replaced(before: AgentItem, after: AgentItem) -> list[Write]:
     If the key changes, the item moves: one delete and one put.
     """
     as_read = Is("version", before.version)
-    after = after.model_copy(update={"version": before.version + 1})
+    after = AgentItem.model_copy(after, update={"version": before.version + 1})
     if before.key == after.key:
         return [Put(after.key, after.to_item(), as_read)]
     return [Delete(before.key, as_read), Put(after.key, after.to_item(), Missing())]
@@ -344,7 +344,7 @@ class OwnedStore(ABC, Generic[Kept]):
             return before
         if after.live and not before.live:
             self.check_limit(found.reach.at(after.scope), after)
-        after = after.model_copy(update={"version": before.version + 1})
+        after = AgentItem.model_copy(after, update={"version": before.version + 1})
         record = found.record(after, after.scope, self.clock.now())
         transact_guarded(self.table, [*found.writes(before, after), *record], guard)
         return after

@@ -246,7 +246,7 @@ class TokenBudget:
             paid = round(tokens * bucket.part)
             full_at = bucket.rates.tokens.after(known.tokens_full_at, paid, now)
             changes["tokens_full_at"] = full_at
-            charged = known.model_copy(update=changes)
+            charged = known.model_copy(update={"tokens_full_at": full_at})
         permits, limit = known.permits, bucket.limit(charged, now)
         if self.run_id is None or self.run_id not in permits.held:
             return changes, ()

@@ -9,6 +9,7 @@ from typing import Any
 from skein.errors import Conflict, LostLease
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.membership import Membership
+from skein.models.common.base import with_changes
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import RunJob
@@ -316,7 +317,7 @@ class Questions:
             self.completion.advance_seen(claim, at_home=True)
         resumed = claim.with_run(**changes)
         if run.chat_id == membership.chat_id:
-            resumed = replace(resumed, member=membership.model_copy(update=membership_changes))
+            resumed = replace(resumed, member=with_changes(membership, membership_changes))
         writes: list[Write] = [
             Update(run.key, set=stored_of(resumed, *changes), condition=claim.fence_holds),
             *joining.writes,

@@ -9,7 +9,7 @@ from typing import Any
 from skein.errors import ConditionFailed, LostLease
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef
+from skein.models.common.base import MemberRef, with_changes
 from skein.models.common.reason import Reason
 from skein.models.common.storage import AllOf, Check, Is, Item, Key, Update, Write, all_of
 from skein.models.config.overrides import Retention, TenantSettings
@@ -83,7 +83,7 @@ class Claim:
 
     def with_run(self, **changes: Any) -> "Claim":
         """Return the claim with attributes of its run changed as they were written."""
-        return replace(self, run=self.run.model_copy(update=changes))
+        return replace(self, run=with_changes(self.run, changes))
 
 
 def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> Claim | None:

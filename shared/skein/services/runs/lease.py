@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from skein.correlation import follow
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
-from skein.models.common.base import rfc3339
+from skein.models.common.base import rfc3339, with_changes
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Update, Write
 from skein.models.outbox.jobs import RunJob
@@ -245,7 +245,7 @@ class RunLeases(ABC):
         }
         change = {"running_run": run.id, **start.membership_changes}
         writes = list(start.writes)
-        taken = run.model_copy(update=changes | {"reason": None})
+        taken = with_changes(run, changes | {"reason": None})
         admission = self.concurrency_limit.take(taken, found.found, until=lease_until)
         if not admission.permitted:
             self._await_permit(found, listed=admission.listed)
@@ -260,7 +260,7 @@ class RunLeases(ABC):
                 member.key, set=change | {"resuming": left}, condition=slots_unchanged(member)
             )
             writes.append(here)
-            member = member.model_copy(update=change | {"resuming": tuple(left or ())})
+            member = with_changes(member, change | {"resuming": tuple(left or ())})
         self.table.transact(writes)
         start.merge.log()
         record_start(self.metrics, run, now)

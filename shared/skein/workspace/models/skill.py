@@ -103,13 +103,13 @@ class SkillCatalog(Stored):
         """Return the catalog of an item; an empty catalog if there is no item."""
         return cls() if item is None else cls.from_item(item)
 
-    def with_head(self, head: SkillHead) -> Self:
+    def with_head(self, head: SkillHead) -> "SkillCatalog":
         """Return the catalog with a head added, or replaced by name."""
         others = [each for each in self.heads if each.name != head.name]
         heads = sorted([*others, head], key=lambda each: each.name)
         return self.model_copy(update={"heads": tuple(heads), "version": self.version + 1})
 
-    def without(self, name: str) -> Self:
+    def without(self, name: str) -> "SkillCatalog":
         """Return the catalog without the head of this name."""
         heads = tuple(each for each in self.heads if each.name != name)
         return self.model_copy(update={"heads": heads, "version": self.version + 1})

@@ -1,7 +1,7 @@
 """Threads: units of work that own documents and skills, and the active one of a scope."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
@@ -132,13 +132,13 @@ class Thread(ThreadProgressFields, ThreadFields, AgentItem):
         """The sort key for lists: the most important thread first, then the oldest."""
         return self.priority, self.created_at.isoformat(), self.id
 
-    def with_renamed_documents(self, names: Mapping[str, str]) -> Self:
+    def with_renamed_documents(self, names: Mapping[str, str]) -> "Thread":
         """Return the thread with documents renamed; `names` maps old names to new names."""
         return self.model_copy(
             update={"documents": tuple(names.get(each, each) for each in self.documents)}
         )
 
-    def in_chat(self, chat_id: str | None) -> Self:
+    def in_chat(self, chat_id: str | None) -> "Thread":
         """Return the thread with this chat added to its chats; keeps the newest 100."""
         if chat_id is None or chat_id in self.chat_ids:
             return self
