@@ -33,9 +33,8 @@ def _taking_fields(context: FunctionSigContext | MethodSigContext) -> CallableTy
             if isinstance(node, Var) and node.type is not None:
                 owner = map_instance_to_supertype(model, node.info)
                 fields[name] = expand_type_by_instance(node.type, owner)
-    fallback = context.api.named_generic_type("typing._TypedDict", [])
-    update = TypedDictType(fields, set(), set(), fallback) if fields else signature.arg_types[at]
-    types = [update if n == at else known for n, known in enumerate(signature.arg_types)]
+    types, base = [*signature.arg_types], context.api.named_generic_type("typing._TypedDict", [])
+    types[at] = TypedDictType(fields, set(), set(), base) if fields else types[at]
     return signature.copy_modified(arg_types=types)
 
 

@@ -172,7 +172,7 @@ def _borrowed_with(
             set=_staged_for(staged, old, new),
             condition=Is("staging", staged.staging),
         )
-        for staged in map(BorrowedContext.from_item, found.values())
+        for staged in BorrowedContext.read_each(found)
     ]
 
 
@@ -199,7 +199,7 @@ def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember)
             set={"user_id": new.id, "version": delivery.version + 1},
             condition=Is("version", delivery.version),
         )
-        for delivery in map(Delivery.from_item, _newest_deliveries(table, chat))
+        for delivery in Delivery.each_of(_newest_deliveries(table, chat))
         if delivery.user_id == old.id
     ]
 

@@ -163,10 +163,10 @@ class PhoneLinks:
         found = self.table.get_many([user_key, owner_key])
         if user_key not in found:
             raise NotFound("user not found")
-        user = User.from_item(found[user_key])
+        user = User.must_read(found, user_key)
         if user.erasure_id is not None:
             raise NotFound("user not found")
-        return user, AddressOwner.from_item(found[owner_key]) if owner_key in found else None
+        return user, AddressOwner.read(found, owner_key)
 
     def _link_once(
         self, tenant: str, user_id: str, address: Address, used: Delete
@@ -189,8 +189,7 @@ class PhoneLinks:
         return self._merge(user, owner, used)
 
     def _former(self, owner: AddressOwner) -> User:
-        item = self.table.get(User.key_of(owner.tenant, owner.user_id))
-        former = User.from_item(item) if item else None
+        former = User.read(self.table, User.key_of(owner.tenant, owner.user_id))
         if former is None or not former.caller or former.addresses != (owner.address,):
             details = {"phones": [owner.address.address]}
             raise Conflict("the phone number belongs to another user", details=details)
@@ -238,10 +237,9 @@ class PhoneLinks:
         return merged, merge
 
     def _unlink_once(self, tenant: str, user_id: str, address: Address) -> User:
-        item = self.table.get(User.key_of(tenant, user_id))
-        if item is None:
+        user = User.read(self.table, User.key_of(tenant, user_id))
+        if user is None:
             raise NotFound("user not found")
-        user = User.from_item(item)
         if address not in user.addresses:
             return user
         unlinked, write = revise(user, user.without(address))
@@ -259,8 +257,7 @@ class PhoneLinks:
             Conflict: An agent is at work in one of the chats; all other chats have moved. Or no
                 name is free for a document.
         """
-        item = self.table.get(User.key_of(merge.tenant, merge.into))
-        user = User.from_item(item) if item is not None else None
+        user = User.read(self.table, User.key_of(merge.tenant, merge.into))
         if user is None or user.erasure_id is not None:
             return
         end_choices(self.table, self.clock, merge.tenant, merge.id)
@@ -317,7 +314,7 @@ class PhoneLinks:
     def _chats(self, tenant: str, chat_ids: list[str]) -> Iterator[Chat]:
         for start in range(0, len(chat_ids), ROWS):
             keys = [Chat.key_of(tenant, chat_id) for chat_id in chat_ids[start : start + ROWS]]
-            yield from map(Chat.from_item, self.table.get_many(keys).values())
+            yield from Chat.read_each(self.table.get_many(keys))
 
     def _chats_of(self, tenant: str, person: MemberRef) -> Iterator[str]:
         relation = member_relation(tenant, person)

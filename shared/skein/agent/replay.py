@@ -140,11 +140,11 @@ class Replays:
         found = self.table.get_many([settings_key, agent_key, *payer_keys(charged)])
         overrides = TenantSettings.from_optional(found.get(settings_key))
         check_reading(overrides)
-        if agent_key not in found or Agent.from_item(found[agent_key]).deleted_at is not None:
+        if agent_key not in found or Agent.must_read(found, agent_key).deleted_at is not None:
             raise NotFound("the run's agent was deleted")
         limits = self.settings.overridden(overrides)
         budget = self.token_budgets.budget(charged, found_allowances(charged, found), limits)
-        return Agent.from_item(found[agent_key]), overrides, budget
+        return Agent.must_read(found, agent_key), overrides, budget
 
     def _prompt_of(self, tenant: str, run_id: str) -> tuple[Run, PromptRecord]:
         """Read a run and the prompt of its newest activation."""
@@ -155,7 +155,7 @@ class Replays:
         items = self.table.query(Query(key.pk, first=key.sk, last=Step.prefix_of(key).last)).items
         if not items or items[0]["sk"] != key.sk:
             raise NotFound("run not found")
-        steps = [Step.from_item(item) for item in items[1:]]
+        steps = list(Step.each_of(items[1:]))
         newest = max((step.activation for step in steps), default=0)
         prompt = next(
             (

@@ -110,7 +110,7 @@ class Drafts:
         check_reading(overrides)
         if keys[1] not in found or not any(m.id == agent_id for m in chat.roster):
             raise NotFound("the agent is not in this chat")
-        agent = Agent.from_item(found[keys[1]])
+        agent = Agent.must_read(found, keys[1])
         limits = self.settings.overridden(overrides)
         budget = self.token_budgets.budget(run, found_allowances(run, found), limits)
         self.rate_limiter.admit(tenant, holder_id)

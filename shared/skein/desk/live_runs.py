@@ -33,7 +33,7 @@ def slot_runs(table: Table, agents: Sequence[Membership]) -> dict[str, Run]:
 def runs_of(table: Table, tenant: str, run_ids: Iterable[str]) -> list[Run]:
     """Read runs by their ids."""
     keys = [Run.key_of(tenant, run_id) for run_id in dict.fromkeys(run_ids)]
-    return [Run.from_item(item) for item in read_items(table, keys).values()]
+    return Run.read_each(read_items(table, keys))
 
 
 def background_runs(table: Table, chat: Chat) -> list[Run]:
@@ -83,8 +83,7 @@ class LiveRuns:
         """Take a running run from its worker; it begins again, with a new prompt, at the return."""
 
         def attempt() -> None:
-            item = self.table.get(key)
-            run = Run.from_item(item) if item is not None else None
+            run = Run.read(self.table, key)
             if run is not None and run.status == "running":
                 self.table.write(held_back(run, self.clock.now()))
                 logger.info("run held back", extra={"run_id": run.id, "reason": Reason.DESK})

@@ -90,8 +90,8 @@ class TeamMessages:
         tenant_key = TenantSettings.key_of(chat.tenant)
         agents = [Agent.key_of(chat.tenant, each.member.id) for each in snapshot.agents]
         found = self.table.get_many([user_key, tenant_key, *agents])
-        user = User.from_item(found[user_key]) if user_key in found else None
-        zones = [Agent.from_item(found[key]).time_zone for key in agents if key in found]
+        user = User.read(found, user_key)
+        zones = [Agent.must_read(found, key).time_zone for key in agents if key in found]
         settings = self.settings.overridden(TenantSettings.from_optional(found.get(tenant_key)))
         return quiet_until(now, user, settings, next(iter(zones), "UTC"))
 

@@ -41,10 +41,9 @@ class DeskQueue:
         rows = rows_after(
             self.table, desk_relation(tenant), None, limit=MAX_LISTED, newest_first=False
         )
-        stays = [
-            DeskStay.from_item(item)
-            for item in read_items(self.table, [Key(row["pk"], row["sk"]) for row in rows]).values()
-        ]
+        stays = DeskStay.read_each(
+            read_items(self.table, [Key(row["pk"], row["sk"]) for row in rows])
+        )
         chats = read_items(self.table, [Chat.key_of(tenant, stay.chat_id) for stay in stays])
         entries = [
             DeskEntry(chat, stay)

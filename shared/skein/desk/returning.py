@@ -101,8 +101,7 @@ class Returns:
         self.dispatch.send(returned.jobs)
 
     def _look_once(self, job: DeskJob) -> _Return | None:
-        item = self.table.get(DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
-        stay = DeskStay.from_item(item) if item is not None else None
+        stay = DeskStay.read(self.table, DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
         if stay is None:
             return None
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)

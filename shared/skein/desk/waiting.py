@@ -47,11 +47,10 @@ class WaitingStays:
         A chat that somebody has taken meanwhile gets no notice: a person is there. A job that names
         an approval in place of a stay counts a call that is late.
         """
-        item = self.table.get(DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
-        if item is None:
+        stay = DeskStay.read(self.table, DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
+        if stay is None:
             self._look_at_call(job)
             return
-        stay = DeskStay.from_item(item)
         if stay.ended_at is not None or stay.holder is not None:
             return
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
@@ -75,8 +74,7 @@ class WaitingStays:
 
     def _look_at_call(self, job: DeskJob) -> None:
         """Count a call that has waited for an operator for too long, once an hour (idempotent)."""
-        item = self.table.get(ToolApproval.key_of(job.tenant, job.stay_id))
-        approval = ToolApproval.from_item(item) if item is not None else None
+        approval = ToolApproval.read(self.table, ToolApproval.key_of(job.tenant, job.stay_id))
         if approval is None or approval.decision is not None:
             return
         now = self.clock.now()

@@ -51,8 +51,9 @@ class ErrandEffect(AnswerEffect):
         Raises:
             Conflict: The errand has ended without an answer.
         """
-        item = self.table.get(ErrandData.from_item(recorded.choice.data).errand.key(given.tenant))
-        stored = Errand.from_item(item) if item is not None else None
+        stored = Errand.read(
+            self.table, ErrandData.from_item(recorded.choice.data).errand.key(given.tenant)
+        )
         at = recorded.answer.at
         if stored is not None and stored.meeting is not None and stored.confirm_seq == given.seq:
             _, write = revise(stored, {"confirmed": given.option == YES})

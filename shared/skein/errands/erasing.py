@@ -25,8 +25,7 @@ def errands_erased(
     """
     for link in items_under(table, User.key_of(tenant, user_id).pk, ErrandLink.PREFIX):
         ref = ErrandLink.from_item(link).errand
-        item = table.get(ref.key(tenant))
-        errand = Errand.from_item(item) if item is not None else None
+        errand = Errand.read(table, ref.key(tenant))
         if errand is None:
             continue
         if errand.meeting is not None:
@@ -38,17 +37,15 @@ def errands_erased(
 def _meeting_erased(
     table: Table, own: Errand, ref: ErrandRef, ids: Collection[str]
 ) -> Iterator[Write]:
-    item = table.get(Meeting.key_of(own.tenant, ref))
-    if item is None:
+    meeting = Meeting.read(table, Meeting.key_of(own.tenant, ref))
+    if meeting is None:
         return
-    meeting = Meeting.from_item(item)
     others = tuple(each for each in meeting.errands if each.id != own.id)
     keys, shown_at = [each.key(own.tenant) for each in others], OpenErrand.key_of(own.tenant, ref)
     if meeting.asked_by.id in ids:
         yield from (Delete(key) for key in (*keys, shown_at, meeting.key))
         return
-    for found in read_items(table, keys).values():
-        errand = Errand.from_item(found)
+    for errand in Errand.read_each(read_items(table, keys)):
         readers, audience = errand.readers.without(ids), errand.audience.without(ids)
         yield _changed(errand, {"readers": readers, "audience": audience})
     audience = meeting.audience.without(ids)

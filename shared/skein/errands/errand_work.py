@@ -97,8 +97,7 @@ class ErrandWorker:
         key = Errand.key_of(
             job.tenant, ErrandRef(agent_id=job.agent_id, scope=job.scope, id=job.errand_id)
         )
-        item = self.table.get(key)
-        return Errand.from_item(item) if item is not None else None
+        return Errand.read(self.table, key)
 
     def _look_again(self, errand: Errand, at: datetime) -> None:
         due = errand.due(min(at, errand.until) if errand.answer is None else at)
@@ -207,11 +206,11 @@ class ErrandWorker:
 
     def _times_of(self, errand: Errand, ref: ErrandRef, now: datetime) -> TimesAnswer | None:
         """Return the times of an answer; None if the model is to be asked later."""
-        item = self.table.get(Meeting.key_of(errand.tenant, ref))
-        if errand.answer is None or item is None:
+        meeting = Meeting.read(self.table, Meeting.key_of(errand.tenant, ref))
+        if errand.answer is None or meeting is None:
             return TimesAnswer(clear=True)
         try:
-            return self.times.read(errand, Meeting.from_item(item))
+            return self.times.read(errand, meeting)
         except Rejected as error:
             logger.info("times not read", extra={"errand_id": errand.id, "why": str(error.code)})
             return None if now < errand.until else TimesAnswer(clear=True)

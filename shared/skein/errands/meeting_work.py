@@ -86,7 +86,7 @@ class MeetingWorker:
         """Read the errands of the meeting; those of people who were erased are gone."""
         keys = [ref.key(meeting.tenant) for ref in meeting.errands]
         found = read_items(self.table, keys)
-        return [Errand.from_item(found[key]) for key in keys if key in found]
+        return Errand.read_each(found, keys)
 
     def _look_again(self, meeting: Meeting, item: Item, at: datetime) -> None:
         """Make the meeting due again, unless an answer has just made it due."""

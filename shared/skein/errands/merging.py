@@ -31,13 +31,14 @@ def move_errands(table: Table, tenant: str, old: str, new: NamedMember, now: dat
     Raises:
         ConditionFailed: An errand or a meeting has changed since it was read; read again.
     """
-    for item in items_under(table, User.key_of(tenant, old).pk, ErrandLink.PREFIX):
-        link = ErrandLink.from_item(item)
+    for link in ErrandLink.each_of(
+        items_under(table, User.key_of(tenant, old).pk, ErrandLink.PREFIX)
+    ):
         moved = link.model_copy(update={"user_id": new.id})
         writes: list[Write] = [Put(moved.key, moved.attributes()), Delete(link.key)]
-        stored = table.get(link.errand.key(tenant))
-        if stored is not None:
-            writes += _moved(table, Errand.from_item(stored), old, new, now)
+        errand = Errand.read(table, link.errand.key(tenant))
+        if errand is not None:
+            writes += _moved(table, errand, old, new, now)
         table.transact(writes)
 
 
@@ -60,9 +61,8 @@ def _moved(
     yield write
     yield from _line_moved(table, errand, moved, old, new)
     if errand.meeting is not None:
-        item = table.get(Meeting.key_of(errand.tenant, errand.meeting))
-        if item is not None:
-            meeting = Meeting.from_item(item)
+        meeting = Meeting.read(table, Meeting.key_of(errand.tenant, errand.meeting))
+        if meeting is not None:
             asks = confirms and meeting.stage == "confirming"
             due = meeting.due(now) if asks else {}
             yield revise(meeting, _renamed(meeting, old, new), also=due)[1]
@@ -78,14 +78,13 @@ def _line_moved(
 ) -> Iterator[Write]:
     """Yield the writes that move a line, or delete what a late writer has left of one."""
     key, moved_key = before.line_key, after.line_key
-    item = table.get(key)
-    if item is not None:
-        line = OpenErrand.from_item(item)
+    line = OpenErrand.read(table, key)
+    if line is not None:
         asked = new if line.asked is not None and line.asked.id == old else line.asked
         audience = line.audience.renamed(old, new.id)
         moved = line.model_copy(update={"asked": asked, "audience": audience})
         yield Put(moved_key, moved.attributes())
     elif after.over:
         yield Delete(moved_key)
-    if item is not None and key != moved_key:
+    if line is not None and key != moved_key:
         yield Delete(key)

@@ -244,8 +244,7 @@ class ErrandOrders:
         rows = pages_of_relation(self.table, member_relation(tenant, person), newest_first=True)
         for page in islice(rows, SEARCHED_PAGES):
             keys = [Chat.key_of(tenant, related_chat(row)) for row in page]
-            for item in self.table.get_many(keys).values() if keys else ():
-                chat = Chat.from_item(item)
+            for chat in Chat.each_of(self.table.get_many(keys).values() if keys else ()):
                 if chat.discarded_at is None:
                     yield chat
 

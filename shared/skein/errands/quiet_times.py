@@ -28,9 +28,9 @@ def end_of_quiet(
     agent_key = Agent.key_of(errand.tenant, errand.agent_id)
     settings_key = TenantSettings.key_of(errand.tenant)
     found = table.get_many([user_key, agent_key, settings_key])
-    agent = Agent.from_item(found[agent_key]) if agent_key in found else None
+    agent = Agent.read(found, agent_key)
     if agent is None or agent.deleted_at is not None:
         raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
-    user = User.from_item(found[user_key]) if user_key in found else None
+    user = User.read(found, user_key)
     overrides = TenantSettings.from_optional(found.get(settings_key))
     return quiet_until(now, user, settings.overridden(overrides), agent.time_zone)

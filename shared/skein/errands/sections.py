@@ -33,7 +33,7 @@ class Errands(SectionItems):
         items = (item for item in read.owned if OpenErrand.PREFIX.holds(item))
         shown = [
             errand
-            for errand in map(OpenErrand.from_item, items)
+            for errand in OpenErrand.each_of(items)
             if errand.chat_id == read.chat.id
             and may_show(errand.audience, read.readers)
             and read.insiders.admit(errand.authors)

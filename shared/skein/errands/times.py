@@ -91,7 +91,7 @@ class TimesReader:
         agent_key = Agent.key_of(errand.tenant, errand.agent_id)
         settings_key = TenantSettings.key_of(errand.tenant)
         found = self.table.get_many([agent_key, settings_key, *payer_keys(run)])
-        agent = Agent.from_item(found[agent_key]) if agent_key in found else None
+        agent = Agent.read(found, agent_key)
         if agent is None or agent.deleted_at is not None:
             raise NotFound("agent not found")
         overrides = TenantSettings.from_optional(found.get(settings_key))

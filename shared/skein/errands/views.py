@@ -43,7 +43,7 @@ class ErrandViews:
         )
         keys = [link.errand.key(tenant) for link in page.items]
         found = read_items(self.table, keys)
-        items = tuple(Errand.from_item(found[key]) for key in keys if key in found)
+        items = tuple(Errand.read_each(found, keys))
         return Listing(items, page.next_cursor)
 
     def of_tenant(

@@ -126,7 +126,7 @@ class LaneAdmission:
         return known, changed
 
     def _read(self, lanes: EndpointLanes) -> EndpointLanes:
-        item = self.table.get(lanes.key)
-        if item is None:
+        endpoint_lanes = EndpointLanes.read(self.table, lanes.key)
+        if endpoint_lanes is None:
             return EndpointLanes(tenant=lanes.tenant, endpoint_id=lanes.endpoint_id)
-        return EndpointLanes.from_item(item)
+        return endpoint_lanes

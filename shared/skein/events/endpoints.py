@@ -70,10 +70,10 @@ class EventEndpoints:
         Raises:
             NotFound: There is no such endpoint.
         """
-        item = self.table.get(EventEndpoint.key_of(tenant, endpoint_id))
-        if item is None:
+        endpoint = EventEndpoint.read(self.table, EventEndpoint.key_of(tenant, endpoint_id))
+        if endpoint is None:
             raise NotFound("event endpoint not found")
-        return EventEndpoint.from_item(item)
+        return endpoint
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
@@ -190,9 +190,7 @@ class EventEndpoints:
         """
         self.get(tenant, endpoint_id)
         partition = ParkedEvent.partition(tenant, endpoint_id)
-        parked_events = map(
-            ParkedEvent.from_item, items_under(self.table, partition, ParkedEvent.PREFIX)
-        )
+        parked_events = ParkedEvent.each_of(items_under(self.table, partition, ParkedEvent.PREFIX))
         wanted = (each for each in parked_events if event_id in {None, each.event.id})
         found = list(islice(wanted, PAGE if event_id is None else 1))
         if event_id is not None and not found:

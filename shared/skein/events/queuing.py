@@ -60,7 +60,7 @@ class EventQueue:
         if until > now:
             return endpoints
         page = self.table.query(Query.under(endpoints_partition(tenant), EventEndpoint.PREFIX))
-        found = map(EventEndpoint.from_item, page.items)
+        found = EventEndpoint.each_of(page.items)
         endpoints = tuple(endpoint for endpoint in found if endpoint.enabled)
         self.known[tenant] = (now + CACHED_FOR, endpoints)
         return endpoints

@@ -62,9 +62,9 @@ class EventSender:
         found = self.table.get_many([lane_key, endpoint_key, lanes.key])
         if lane_key not in found:
             return
-        lane = EventLane.from_item(found[lane_key])
-        endpoint = EventEndpoint.from_item(found[endpoint_key]) if endpoint_key in found else None
-        lanes = EndpointLanes.from_item(found[lanes.key]) if lanes.key in found else lanes
+        lane = EventLane.must_read(found, lane_key)
+        endpoint = EventEndpoint.read(found, endpoint_key)
+        lanes = EndpointLanes.must_read(found, lanes.key) if lanes.key in found else lanes
         try:
             if endpoint is None or not endpoint.enabled:
                 self._drop(lane)

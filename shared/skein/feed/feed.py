@@ -144,7 +144,7 @@ def _of_message(change: ItemChange) -> Iterator[Job]:
     """Yield the job of a message that is new, gone, or was rewritten."""
     if not change.alters(*WORDS):
         return
-    versions = [Message.from_item(item) for item in _images(change)]
+    versions = list(Message.each_of(_images(change)))
     if any(message.conversational for message in versions):
         message = versions[-1]
         yield RecallJob(

@@ -50,8 +50,8 @@ class Admission:
         Raises:
             Unauthenticated: The key was revoked or has expired.
         """
-        item = self.table.get(ApiKey.key_of(tenant, key_id))
-        if item is None or self._ended(ApiKey.from_item(item).ends_at):
+        api_key = ApiKey.read(self.table, ApiKey.key_of(tenant, key_id))
+        if api_key is None or self._ended(api_key.ends_at):
             raise Unauthenticated(REVOKED)
 
     def of_token(self, tenant: str, user_id: str, *, token_id: str, key_id: str) -> None:
@@ -67,10 +67,10 @@ class Admission:
         found = self.table.get_many([user_key, token_key, maker_key])
         if len(found) < 3:  # noqa: PLR2004 - all of them
             raise Unauthenticated(ENDED)
-        token, user = UserToken.from_item(found[token_key]), User.from_item(found[user_key])
+        token, user = UserToken.must_read(found, token_key), User.must_read(found, user_key)
         if self._ended(token.ends_at):
             raise Unauthenticated(EXPIRED)
-        if self._ended(ApiKey.from_item(found[maker_key]).ends_at) or user.erasure_id is not None:
+        if self._ended(ApiKey.must_read(found, maker_key).ends_at) or user.erasure_id is not None:
             raise Unauthenticated(ENDED)
         self.sign_outs.check_user(user, issued_at=token.created_at)
 

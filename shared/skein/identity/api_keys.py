@@ -72,10 +72,9 @@ class ApiKeys:
             NotFound: There is no such key.
         """
         credential = Credential.new("key", tenant, key_id)
-        item = self.table.get(ApiKey.key_of(tenant, key_id))
-        if item is None:
+        key = ApiKey.read(self.table, ApiKey.key_of(tenant, key_id))
+        if key is None:
             raise NotFound("API key not found")
-        key = ApiKey.from_item(item)
         try:
             self.table.write(Update(key.key, set={"hash": credential.hash}, condition=Exists()))
         except ConditionFailed as failure:

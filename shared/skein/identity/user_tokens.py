@@ -37,8 +37,8 @@ class UserTokens:
         Raises:
             NotFound: The person does not exist or is being erased.
         """
-        item = self.table.get(User.key_of(tenant, user_id))
-        if item is None or User.from_item(item).erasure_id is not None:
+        user = User.read(self.table, User.key_of(tenant, user_id))
+        if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
         now, token_id = self.clock.now(), f"tok_{self.ids.ulid()}"
         credential = Credential.new("token", tenant, user_id, token_id)
@@ -61,10 +61,9 @@ class UserTokens:
             NotFound: There is no such token any more.
         """
         credential = Credential.new("token", tenant, user_id, token_id)
-        item = self.table.get(UserToken.key_of(tenant, user_id, token_id))
-        if item is None:
+        token = UserToken.read(self.table, UserToken.key_of(tenant, user_id, token_id))
+        if token is None:
             raise NotFound("token not found")
-        token = UserToken.from_item(item)
         try:
             self.table.write(Update(token.key, set={"hash": credential.hash}, condition=Exists()))
         except ConditionFailed as failure:

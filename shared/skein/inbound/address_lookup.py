@@ -97,7 +97,7 @@ def look_up_address(
         raise Forbidden("this SMS ID was already used by another number", reason=Reason.REPEATED)
     chat, agent = found.get(chat_key), found.get(agent_key)
     tenant = TenantSettings.from_optional(found.get(tenant_key))
-    owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
+    owner = AddressOwner.read(found, owner_key)
     silent = owner is not None and owner.has_lapsed(today, silence_days, route.channel)
     return AddressLookup(
         None if silent else owner,

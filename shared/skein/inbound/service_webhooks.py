@@ -260,7 +260,7 @@ class WebhookServices:
         found = self.table.get_many(keys)
         chat = None
         if chat_id is not None and Chat.key_of(tenant, chat_id) in found:
-            chat = Chat.from_item(found[Chat.key_of(tenant, chat_id)])
+            chat = Chat.must_read(found, Chat.key_of(tenant, chat_id))
         if chat is not None and chat.discarded_at is not None:
             chat = None
         there = {
@@ -271,7 +271,7 @@ class WebhookServices:
         return [
             (agent_id, chat if agent_id in there else None)
             for agent_id, key in zip(agent_ids, keys, strict=False)
-            if key in found and Agent.from_item(found[key]).deleted_at is None
+            if key in found and Agent.must_read(found, key).deleted_at is None
         ]
 
     def _commit(self, writes: Sequence[Write]) -> bool:

@@ -206,7 +206,7 @@ class SmsReceiver:
             found[settings_key] = lookup.tenant_settings
         record_keys = [record_key]
         if own in found:
-            former = Membership.from_item(found[own]).formerly
+            former = Membership.must_read(found, own).formerly
             refs = (MemberRef(kind="user", id=user_id) for user_id in former)
             record_keys += [IdempotencyRecord.key_of(tenant, chat_id, ref, sid) for ref in refs]
         if len(record_keys) > 1:
@@ -234,8 +234,7 @@ class SmsReceiver:
         return sms
 
     def _line(self, route: Route) -> Line:
-        item = self.table.get(Line.key_of(route.line))
-        line = Line.from_item(item) if item is not None else None
+        line = Line.read(self.table, Line.key_of(route.line))
         if line is None or route.channel not in line.channels:
             raise NotFound("line not found", reason=Reason.UNKNOWN_LINE)
         return line

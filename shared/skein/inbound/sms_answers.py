@@ -233,8 +233,8 @@ class SmsAnswers:
     def _writes_of_effect(self, tenant: str, refusal: Refusal) -> Sequence[Write] | None:
         if refusal.chat_id is None or refusal.seq is None:
             return ()
-        item = self.table.get(Message.key_of(tenant, refusal.chat_id, refusal.seq))
-        choice = Message.from_item(item).choice if item is not None else None
+        message = Message.read(self.table, Message.key_of(tenant, refusal.chat_id, refusal.seq))
+        choice = message.choice if message is not None else None
         if choice is None:
             return ()
         effect = self.effects.of(choice.purpose, choice.data)

@@ -134,7 +134,7 @@ def _shown_to(read: SectionReads) -> int | None:
     if chat is None or member is None or not read.run.leaves_messages(chat.id):
         return None
     keys = History.keys(read)
-    asked = [_asked_of(Run.from_item(found[key]), chat) for key in keys if key in found]
+    asked = [_asked_of(Run.must_read(found, key), chat) for key in keys if key in found]
     if member.queued_run is not None:
         asked.append(member.queued_run.trigger.from_seq)
     return min([chat.last_seq, *(seq - 1 for seq in asked if seq is not None)])

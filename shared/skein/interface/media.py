@@ -47,9 +47,7 @@ class MessageMedia(SectionItems):
     @classmethod
     def found(cls, read: SectionReads) -> "MessageMedia":
         """Keep the files that are still stored and belong to a message that was read."""
-        stored = (
-            MediaFile.from_item(read.found[key]) for key in cls.keys(read) if key in read.found
-        )
+        stored = MediaFile.read_each(read.found, cls.keys(read))
         return cls({file.id: file for file in stored if file.kept_until > read.now})
 
     def authors(self) -> Iterable[Authors]:

@@ -66,9 +66,9 @@ class ListenerFinder:
         found = self.table.get_many([chat_key, claimed.key, *people])
         if chat_key not in found:
             return None
-        chat = Chat.from_item(found[chat_key])
+        chat = Chat.must_read(found, chat_key)
         agent = next((each for each in chat.roster if each.ref == self.claim.agent), None)
-        run = Run.from_item(found[claimed.key]) if claimed.key in found else None
+        run = Run.read(found, claimed.key)
         if agent is None or (with_words and not self._may_post(run, chat)):
             return None
         if run is not None and run.fence != claimed.fence:
@@ -82,7 +82,7 @@ class ListenerFinder:
                 connection
                 for key, person in people.items()
                 if person in members and key in found
-                for connection in PersonConnections.from_item(found[key]).open_at(now)
+                for connection in PersonConnections.must_read(found, key).open_at(now)
             ),
         )
 

@@ -78,8 +78,10 @@ class ClientFrames:
     def _typing(self, connection: Connection, chat_id: str) -> None:
         """Tell the other members that a person types, at most every 3 seconds per connection."""
         person = MemberRef(kind="user", id=connection.user_id)
-        item = self.table.get(Membership.key_of(connection.tenant, chat_id, person))
-        if item is None or not Membership.from_item(item).active:
+        membership = Membership.read(
+            self.table, Membership.key_of(connection.tenant, chat_id, person)
+        )
+        if membership is None or not membership.active:
             return
         now = self.clock.now()
         pause_over = any_of(Absent("typed_at"), Below("typed_at", rfc3339(now - TYPING_PAUSE)))

@@ -89,16 +89,14 @@ class LiveConnections:
         return connection, dropped
 
     def _ticket(self, ticket_hash: str) -> LiveTicket:
-        item = self.table.get(LiveTicket.key_of(ticket_hash))
-        ticket = LiveTicket.from_item(item) if item is not None else None
+        ticket = LiveTicket.read(self.table, LiveTicket.key_of(ticket_hash))
         if ticket is None or ticket.ends_at <= self.clock.now():
             raise Unauthenticated(REFUSED)
         return ticket
 
     def find(self, connection_id: str) -> Connection | None:
         """Return a connection that has not ended; None if there is no such connection."""
-        item = self.table.get(Connection.key_of(connection_id))
-        connection = Connection.from_item(item) if item is not None else None
+        connection = Connection.read(self.table, Connection.key_of(connection_id))
         if connection is None or connection.ends_at <= self.clock.now():
             return None
         return connection

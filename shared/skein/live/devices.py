@@ -73,7 +73,7 @@ class Devices:
         person = PersonDevices.from_optional(found.get(own_key), tenant, user_id)
         devices = (*person.without(device.id), device)
         kept, dropped = devices[-MAX_DEVICES:], devices[:-MAX_DEVICES]
-        before = DeviceOwner.from_item(found[owner_key]).user_id if owner_key in found else None
+        before = DeviceOwner.must_read(found, owner_key).user_id if owner_key in found else None
         owner = DeviceOwner(tenant=tenant, device_id=device.id, user_id=user_id)
         as_read = Is("user_id", before) if before is not None else Missing()
         writes: list[Write] = [

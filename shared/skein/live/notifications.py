@@ -74,7 +74,7 @@ class Notifier:
             if _by_app(membership, snapshot)
         }
         found = self.table.get_many(list(people)) if people else {}
-        devices = {people[key].member.id: PersonDevices.from_item(found[key]) for key in found}
+        devices = {people[key].member.id: PersonDevices.must_read(found, key) for key in found}
         if devices:
             readers = [membership for key, membership in people.items() if key in found]
             self._ring(list(self._rings(job, snapshot, readers, devices, reached)))
@@ -95,7 +95,7 @@ class Notifier:
         messages = [Message.key_of(chat.tenant, chat.id, seq) for seq in sorted(seqs)]
         live = {each.member.id: _live_key(each) for each in readers}
         found = read_items(self.table, [*messages, *live.values()])
-        written = [chat.as_now(Message.from_item(found[key])) for key in messages if key in found]
+        written = [chat.as_now(Message.must_read(found, key)) for key in messages if key in found]
         for reader in readers:
             user_id = reader.member.id
             connections = PersonConnections.from_optional(

@@ -128,7 +128,7 @@ class Pushes:
         keys = _keys_of(job) if listeners else []
         found = self.table.get_many(keys) if keys else {}
         stored = (item for item in found.values() if Message.PREFIX.holds(item))
-        files = files_of(self.table, map(Message.from_item, stored))
+        files = files_of(self.table, Message.each_of(stored))
         changes = _Changes(snapshot, job.events, found, files, self.clock.now())
         for listener in listeners:
             if frames := _frames_for(listener.membership, changes):
@@ -242,8 +242,7 @@ def _run_frames(run_id: str, reader: Membership, changes: _Changes) -> Iterator[
     chat = changes.snapshot.chat
     if not Run.lives_in(run_id, chat.id):
         return
-    item = changes.found.get(Run.key_of(chat.tenant, run_id))
-    run = Run.from_item(item) if item is not None else None
+    run = Run.read(changes.found, Run.key_of(chat.tenant, run_id))
     if run is None or run.merged_into is not None:
         return
     agent = changes.snapshot.member(MemberRef(kind="agent", id=run.agent_id))

@@ -69,8 +69,7 @@ class CopiedFiles:
         """
         numbered = NUMBERED.fullmatch(name)
         media_id = self._id_at(chat, int(numbered[1]), int(numbered[2])) if numbered else name
-        item = self.table.get(MediaFile.key_of(chat.tenant, chat.id, media_id))
-        file = MediaFile.from_item(item) if item is not None else None
+        file = MediaFile.read(self.table, MediaFile.key_of(chat.tenant, chat.id, media_id))
         if file is None or file.seq is None or file.kept_until <= self.clock.now():
             raise NotFound(GONE)
         media = self._message(chat, file.seq).media
@@ -116,9 +115,9 @@ class CopiedFiles:
             kept_until=now + UNUSED_FOR,
             **_described(original, new.authors),
         )
-        item = self.table.get(planned.key)
-        copy = MediaFile.from_item(item) if item is not None else planned
-        if item is None:
+        file = MediaFile.read(self.table, planned.key)
+        copy = file if file is not None else planned
+        if file is None:
             self.table.write(Put(copy.key, copy.to_item(), Missing()))
         if copy.state == "ready":
             return copy
@@ -147,10 +146,10 @@ class CopiedFiles:
         return str(media[number - 1].id)
 
     def _message(self, chat: Chat, seq: int) -> Message:
-        item = self.table.get(Message.key_of(chat.tenant, chat.id, seq))
-        if item is None:
+        message = Message.read(self.table, Message.key_of(chat.tenant, chat.id, seq))
+        if message is None:
             raise NotFound(GONE)
-        return Message.from_item(item)
+        return message
 
 
 def _described(original: Original, held: Authors) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class MediaDeletion:
 
     def _in_chat(self, tenant: str, chat_id: str) -> Iterator[MediaFile]:
         items = items_under(self.table, chat_partition(tenant, chat_id), MediaFile.PREFIX)
-        return map(MediaFile.from_item, items)
+        return MediaFile.each_of(items)
 
     def _delete_all(self, files: Iterable[MediaFile]) -> int:
         deleted = list(files)

@@ -138,8 +138,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
 
     def read_file(self, job: MediaJob) -> MediaFile | None:
         """Read the file of a job; None if it is gone."""
-        item = self.table.get(MediaFile.key_of(job.tenant, job.chat_id, job.media_id))
-        return MediaFile.from_item(item) if item else None
+        return MediaFile.read(self.table, MediaFile.key_of(job.tenant, job.chat_id, job.media_id))
 
     def store(self, claim: MediaFile, description: str, model: str | None) -> None:
         """Store a description with the file and with its message, in one transaction.
@@ -150,8 +149,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
 
         def attempt() -> None:
             key = Message.key_of(claim.tenant, claim.chat_id, claim.seq or 0)
-            item = self.table.get(key)
-            message = Message.from_item(item) if item else None
+            message = Message.read(self.table, key)
             if message is None or claim.id not in message.media_ids:
                 raise Overtaken(str(key))
             fields = {"description": description, "described_by": model, "busy_until": None}

@@ -155,8 +155,7 @@ class MediaReceiver:
         Raises:
             ConditionFailed: The agent waits for other files now; the caller reads again.
         """
-        item = self.table.get(agent.key)
-        current = Membership.from_item(item) if item is not None else None
+        current = Membership.read(self.table, agent.key)
         waits = current.awaited_media if current is not None else None
         if current is None or waits is None or media_id not in waits.ids:
             return

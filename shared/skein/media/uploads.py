@@ -98,10 +98,10 @@ class MediaUploads:
             NotFound: The person is no member of the chat any more, or the file was deleted.
         """
         self.views.chat(tenant, person.id, chat_id)
-        item = self.table.get(MediaFile.key_of(tenant, chat_id, media_id))
-        if item is None:
+        file = MediaFile.read(self.table, MediaFile.key_of(tenant, chat_id, media_id))
+        if file is None:
             raise NotFound("file not found")
-        return self._signed(MediaFile.from_item(item))
+        return self._signed(file)
 
     def _signed(self, file: MediaFile) -> BegunUpload:
         upload = FileUpload(content_type=file.content_type, size=file.size, sha256=file.sha256)
@@ -172,7 +172,7 @@ class MediaUploads:
     def _read(self, new: NewMessage, media_ids: Sequence[str]) -> list[MediaFile]:
         keys = [MediaFile.key_of(new.tenant, new.chat_id, each) for each in media_ids]
         found: Mapping[Key, dict[str, object]] = self.table.get_many(keys)
-        files = [MediaFile.from_item(found[key]) for key in keys if key in found]
+        files = MediaFile.read_each(found, keys)
         now = self.clock.now()
         if len(files) < len(keys) or any(file.kept_until <= now for file in files):
             raise Unprocessable("a file is not one that you have uploaded for this chat")

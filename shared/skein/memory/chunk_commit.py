@@ -160,10 +160,10 @@ class ChunkCommitter:
         if membership.key not in found:
             raise Overtaken(str(membership.key))
         return _Reading(
-            Membership.from_item(found[membership.key]),
+            Membership.must_read(found, membership.key),
             raised(key, Memory.COUNTER, found),
-            next((User.from_item(found[each]) for each in person_keys if each in found), None),
-            ConsolidationRecord.from_item(found[record]).kept if record in found else None,
+            next(iter(User.read_each(found, person_keys)), None),
+            ConsolidationRecord.must_read(found, record).kept if record in found else None,
         )
 
     def _profile(

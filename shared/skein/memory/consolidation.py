@@ -116,11 +116,12 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def claim(self, job: ConsolidationJob, until: datetime) -> ConsolidationClaim | None:
         """Claim the chat, and make it due again for the case that this worker dies."""
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
-        item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
+        consolidation = Consolidation.read(
+            self.table, Consolidation.key_of(job.tenant, job.chat_id)
+        )
         now = self.clock.now()
-        if item is None or snapshot.chat.consolidation_at is None:
+        if consolidation is None or snapshot.chat.consolidation_at is None:
             return None
-        consolidation = Consolidation.from_item(item)
         if consolidation.busy(now):
             return None
         claimed = consolidation.claimed(until)
@@ -363,8 +364,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
         job = claim.job
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, now = snapshot.chat, self.clock.now()
-        item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
-        held = Consolidation.from_item(item) if item is not None else None
+        held = Consolidation.read(self.table, Consolidation.key_of(job.tenant, job.chat_id))
         if held is None or held.fence != claim.fence:
             raise Overtaken(str(chat.key))
         unmet = any(wanted(agent, held.requested_seq) for agent in snapshot.agents)

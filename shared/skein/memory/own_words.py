@@ -163,7 +163,7 @@ class OwnWordsConsolidation:
         last = Message.key_of(chat.tenant, chat.id, until)
         query = Query(first.pk, first=first.sk, last=last.sk, limit=MESSAGES_PER_PAGE)
         for items in pages(lambda start: self.table.query(replace(query, start=start))):
-            messages = [Message.from_item(item) for item in items]
+            messages = list(Message.each_of(items))
             target.zones.learn(messages)
             yield from messages
 
@@ -231,8 +231,7 @@ class OwnWordsConsolidation:
         """Move the watermark over messages that no rule tells."""
 
         def attempt() -> None:
-            item = self.table.get(membership.key)
-            fresh = Membership.from_item(item) if item is not None else None
+            fresh = Membership.read(self.table, membership.key)
             if fresh is not None and fresh.active and fresh.own_words_read == since:
                 moved = {"own_words_seq": until}
                 self.table.write(Update(fresh.key, set=moved, condition=_unmoved(fresh)))

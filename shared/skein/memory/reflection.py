@@ -176,11 +176,11 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         def attempt() -> int:
             found = self.table.get_many([record, *(memory.key for memory in decided)])
             if record in found:
-                return len(ReflectionRecord.from_item(found[record]).promoted)
+                return len(ReflectionRecord.must_read(found, record).promoted)
             known = self._core(job, batch[0])
             writes: list[Write] = []
             promoted: list[str] = []
-            for memory in (Memory.from_item(found[m.key]) for m in decided if m.key in found):
+            for memory in (Memory.must_read(found, m.key) for m in decided if m.key in found):
                 double = double_of("core", memory.text, known)
                 if memory.id in new_ids and double is None and reach.changes(memory):
                     kept = self._core_of(memory, new_ids[memory.id], answer.authors)

@@ -32,7 +32,7 @@ def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Me
                     start=start,
                 )
             )
-            found += map(Memory.from_item, page.items)
+            found += Memory.each_of(page.items)
             left -= len(page.items)
             start, more = page.next_start, page.next_start is not None
     return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]

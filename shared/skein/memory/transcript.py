@@ -59,7 +59,7 @@ class TimeZones:
             keys = {user_id: User.key_of(self._tenant, user_id) for user_id in batch}
             found = self._table.get_many(list(keys.values()))
             for user_id, key in keys.items():
-                user = User.from_item(found[key]) if key in found else None
+                user = User.read(found, key)
                 self._known[user_id] = (user and zone_of_person(user)) or self._default
                 if user is not None:
                     self._people[user_id] = user

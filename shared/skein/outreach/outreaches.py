@@ -96,10 +96,10 @@ class Outreaches:
         Raises:
             NotFound: There is no such outreach.
         """
-        item = self.table.get(Outreach.key_of(tenant, outreach_id))
-        if item is None:
+        outreach = Outreach.read(self.table, Outreach.key_of(tenant, outreach_id))
+        if outreach is None:
             raise NotFound("outreach not found")
-        return Outreach.from_item(item)
+        return outreach
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
@@ -153,7 +153,7 @@ class Outreaches:
             Conflict: One of them has not consented.
         """
         found = read_items(self.table, [User.key_of(tenant, user_id) for user_id in people])
-        users = {user.id: user for user in map(User.from_item, found.values())}
+        users = {user.id: user for user in User.read_each(found)}
         unknown = [
             user_id
             for user_id in people

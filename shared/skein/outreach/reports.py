@@ -40,7 +40,7 @@ class OutreachReports:
     def of(self, outreach: Outreach) -> OutreachDetail:
         """Return the outreach with the state of each person."""
         items = items_under(self.table, outreach.key.pk, OutreachPerson.PREFIX)
-        people = sorted(map(OutreachPerson.from_item, items), key=lambda each: each.delay)
+        people = sorted(OutreachPerson.each_of(items), key=lambda each: each.delay)
         found = self._read(people)
         shown = [_shown(person, outreach, found) for person in people]
         known = {person.user_id for person in people}
@@ -62,7 +62,7 @@ class OutreachReports:
         found = read_items(self.table, keys)
         messages = [key for each in written if (key := _message_of(each, found)) is not None]
         found |= read_items(self.table, messages)
-        texts = [Message.from_item(found[key]) for key in messages if key in found]
+        texts = Message.read_each(found, messages)
         return found | read_items(
             self.table,
             [
@@ -75,7 +75,7 @@ class OutreachReports:
 
 def _run_of(person: OutreachPerson, found: Mapping[Key, Item]) -> Run | None:
     key = Run.key_of(person.tenant, person.run_id) if person.run_id is not None else None
-    return Run.from_item(found[key]) if key is not None and key in found else None
+    return Run.must_read(found, key) if key is not None and key in found else None
 
 
 def _message_of(person: OutreachPerson, found: Mapping[Key, Item]) -> Key | None:
@@ -104,7 +104,7 @@ def _shown(
             next_at=None if canceled else person.next_at,
         )
     key = _message_of(person, found)
-    message = Message.from_item(found[key]) if key is not None and key in found else None
+    message = Message.must_read(found, key) if key is not None and key in found else None
     state, reason = _of_message(message, found) if message is not None else _of_run(person, found)
     return OutreachPersonResource.with_state(
         state,
@@ -131,10 +131,10 @@ def _of_run(person: OutreachPerson, found: Mapping[Key, Item]) -> tuple[PersonSt
 def _of_message(message: Message, found: Mapping[Key, Item]) -> tuple[PersonState, Reason | None]:
     """Return the state of a person with a message: answered, or how far its SMS has come."""
     chat_key = Chat.key_of(message.tenant, message.chat_id)
-    if chat_key in found and Chat.from_item(found[chat_key]).person_seq > message.seq:
+    if chat_key in found and Chat.must_read(found, chat_key).person_seq > message.seq:
         return "answered", None
     keys = (Delivery.key_of(message.tenant, message.chat_id, each) for each in message.deliveries)
-    deliveries = [Delivery.from_item(found[key]) for key in keys if key in found]
+    deliveries = Delivery.read_each(found, keys)
     if deliveries:
         return OF_DELIVERY[deliveries[0].status], deliveries[0].reason
     if message.undelivered:

@@ -100,8 +100,8 @@ class OutreachSender:
         if any(key not in found for key in keys):
             return
         outreach, person = (
-            Outreach.from_item(found[keys[0]]),
-            OutreachPerson.from_item(found[keys[1]]),
+            Outreach.must_read(found, keys[0]),
+            OutreachPerson.must_read(found, keys[1]),
         )
         now = self.clock.now()
         if person.state != "waiting" or person.next_at is None or person.next_at > now:

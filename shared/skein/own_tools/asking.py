@@ -254,7 +254,7 @@ class Approvals:
         known = {each.seq: each for each in messages if each.seq in wanted}
         keys = [Message.key_of(run.tenant, chat.id, seq) for seq in sorted(wanted - known.keys())]
         found = self.table.get_many(keys[:MAX_AGREED]) if keys else {}
-        known |= {each.seq: each for each in map(Message.from_item, found.values())}
+        known |= {each.seq: each for each in Message.read_each(found)}
         questions = (known.get(asked) for asked in sorted(wanted))
         choices = (
             question.choice
@@ -273,8 +273,8 @@ class Approvals:
 
     def _recorded(self, run: Run, requested: RequestedCall) -> ToolCall | None:
         """Return the recorded call of a question; None if it was erased."""
-        item = self.table.get(Step.key_of(run.tenant, requested.run_id, requested.step))
-        calls = Step.from_item(item).tool_calls if item is not None else ()
+        step = Step.read(self.table, Step.key_of(run.tenant, requested.run_id, requested.step))
+        calls = step.tool_calls if step is not None else ()
         if requested.position >= len(calls):
             return None
         call = calls[requested.position]

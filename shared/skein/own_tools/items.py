@@ -114,8 +114,8 @@ def callable_tool(tool: OwnTool) -> CallableTool | None:
 
 def _with_breaker(tool: CallableTool, found: Mapping[Key, Item]) -> CallableTool:
     """Return a tool with the circuit breaker of its service, if that was read."""
-    item = found.get(tool.breaker.key)
-    return tool if item is None else replace(tool, known_breaker=ToolBreaker.from_item(item))
+    breaker = ToolBreaker.read(found, tool.breaker.key)
+    return tool if breaker is None else replace(tool, known_breaker=breaker)
 
 
 def tools_named(names: Iterable[str], stored: Iterable[OwnTool]) -> tuple[OwnTool, ...]:
@@ -174,7 +174,7 @@ class OwnToolItems(SectionItems):
         """Return an agent's tools that are enabled and installed, among items that were read."""
         names = own_names(agent)
         items = (found[key] for key in keys_named(agent.tenant, names) if key in found)
-        tools = map(callable_tool, tools_named(names, map(OwnTool.from_item, items)))
+        tools = map(callable_tool, tools_named(names, OwnTool.each_of(items)))
         known = [_with_breaker(tool, found) for tool in tools if tool is not None]
         return cls(tuple(sorted(known, key=lambda each: each.name)))
 

@@ -85,8 +85,10 @@ class CallLedger:
         ref = first_call_of(step, position)
         if agreed is not None:
             first = self._answered_first(step, ref)
-            item = self.table.get(RecordedCall.key_of(step.tenant, ref, first[1]))
-            found = RecordedCall.from_item(item) if item is not None else None
+            recorded_call = RecordedCall.read(
+                self.table, RecordedCall.key_of(step.tenant, ref, first[1])
+            )
+            found = recorded_call
         else:
             calls = call.reading.of(RecordedCalls).calls
             found = next((each for each in calls if each.call == ref), None)
@@ -146,8 +148,8 @@ class CallLedger:
     def read(self, record: RecordedCall) -> tuple[RecordedCall, ToolResult | None]:
         """Read a record again, with the result that its step holds, if there is one."""
         found = self.table.get_many([record.key, record.step_key])
-        item = found.get(record.key)
-        record = RecordedCall.from_item(item) if item is not None else record
+        call = RecordedCall.read(found, record.key)
+        record = call if call is not None else record
         step = found.get(record.step_key)
         return record, record.result_in(Step.from_item(step) if step is not None else None)
 

@@ -81,7 +81,7 @@ class OperatorApprovals:
     def list(self, tenant: str) -> Sequence[ToolApproval]:
         """Return the calls that wait for a decision, at most 200, oldest first."""
         items = items_under(self.table, approvals_partition(tenant), ToolApproval.PREFIX)
-        waiting = [each for each in map(ToolApproval.from_item, items) if each.decision is None]
+        waiting = [each for each in ToolApproval.each_of(items) if each.decision is None]
         return sorted(waiting, key=lambda each: each.created_at)[:MAX_SHOWN]
 
     def get(self, tenant: str, approval_id: str, *, private: bool) -> WaitingCall:
@@ -97,8 +97,8 @@ class OperatorApprovals:
         if approval.private and not private:
             return WaitingCall(approval, None)
         call = approval.call
-        item = self.table.get(Step.key_of(tenant, call.run_id, call.step))
-        calls = Step.from_item(item).tool_calls if item is not None else ()
+        step = Step.read(self.table, Step.key_of(tenant, call.run_id, call.step))
+        calls = step.tool_calls if step is not None else ()
         found = calls[call.position].arguments if call.position < len(calls) else None
         return WaitingCall(approval, found)
 
@@ -128,7 +128,7 @@ class OperatorApprovals:
     ) -> ToolApproval:
         tenant, chat_id = approval.tenant, approval.chat_id
         item = self.table.get(Chat.key_of(tenant, chat_id)) if chat_id else None
-        asked = self.table.get(Run.key_of(tenant, approval.call.run_id))
+        run = Run.read(self.table, Run.key_of(tenant, approval.call.run_id))
         decided = DecidedCall(call=approval.call, approved=decision == "approved")
         service = ServiceTrigger(
             id=approval.id,
@@ -143,7 +143,7 @@ class OperatorApprovals:
             trigger=Trigger(type="service", service=service),
             cause=("approval", approval.id),
             now=now,
-            audience=Run.from_item(asked).audience if asked is not None else OPEN,
+            audience=run.audience if run is not None else OPEN,
             chat=Chat.from_item(item) if item is not None else None,
         )
         changes = {"decision": decision, "decided_by": by, "decided_at": now}
@@ -153,7 +153,7 @@ class OperatorApprovals:
         return revised
 
     def _find(self, tenant: str, approval_id: str) -> ToolApproval:
-        item = self.table.get(ToolApproval.key_of(tenant, approval_id))
-        if item is None:
+        approval = ToolApproval.read(self.table, ToolApproval.key_of(tenant, approval_id))
+        if approval is None:
             raise NotFound("approval not found")
-        return ToolApproval.from_item(item)
+        return approval

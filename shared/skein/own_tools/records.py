@@ -108,10 +108,10 @@ class OwnTools:
         Raises:
             NotFound: There is no such tool.
         """
-        item = self.table.get(OwnTool.key_of(tenant, name))
-        if item is None:
+        tool = OwnTool.read(self.table, OwnTool.key_of(tenant, name))
+        if tool is None:
             raise NotFound("tool not found")
-        return OwnTool.from_item(item)
+        return tool
 
     def find(self, tenant: str, name: str) -> OwnTool:
         """Return a tool as agents call it: also one of an MCP server, by its own name.
@@ -204,10 +204,12 @@ class OwnTools:
 
         def attempt() -> OwnTool:
             tool = self.get(tenant, name)
-            item = self.table.get(OwnToolVersion.key_of(tenant, name, version))
-            if item is None:
+            own_tool_version = OwnToolVersion.read(
+                self.table, OwnToolVersion.key_of(tenant, name, version)
+            )
+            if own_tool_version is None:
                 raise NotFound("version not found")
-            fields = ToolFields.model_validate(OwnToolVersion.from_item(item).fields)
+            fields = ToolFields.model_validate(own_tool_version.fields)
             given = {each: getattr(fields, each) for each in TOOL_FIELDS}
             if all(getattr(tool, each) == value for each, value in given.items()):
                 return tool
@@ -313,7 +315,7 @@ class OwnTools:
     def _named(self, tenant: str, names: Sequence[str]) -> tuple[OwnTool, ...]:
         keys = keys_named(tenant, names)
         found = self.table.get_many(keys) if keys else {}
-        return tools_named(names, map(OwnTool.from_item, found.values()))
+        return tools_named(names, OwnTool.read_each(found))
 
     def _with_secret(self, tool: OwnTool) -> OwnTool:
         key = services_key(self.keys, self.settings)

@@ -84,7 +84,7 @@ class RecordedCalls(SectionItems):
             if call.state != "failed" and may_be_shown(call, read.chat, read.readers, read.insiders)
         ]
         keys = {call.step_key for call in shown} & read.found.keys()
-        steps = {key: Step.from_item(read.found[key]) for key in keys}
+        steps = {key: Step.must_read(read.found, key) for key in keys}
         return cls(_answered(read), tuple(calls), tuple(before), tuple(shown), steps)
 
     @property
@@ -131,7 +131,7 @@ def _calls(read: SectionReads) -> list[RecordedCall]:
     items: dict[Key, Item] = {
         key: item for key, item in read.found.items() if key.sk.startswith(RecordedCall.PREFIX)
     }
-    calls = (RecordedCall.from_item(items[key]) for key in sorted(items))
+    calls = (RecordedCall.must_read(items, key) for key in sorted(items))
     return [call for call in calls if call.agent_id == read.run.agent_id]
 
 

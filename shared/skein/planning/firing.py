@@ -136,15 +136,15 @@ class Firing:
                 Membership.key_of(plan.tenant, chat_id, agent),
             ]
         found = self.table.get_many(keys)
-        if agent_key not in found or Agent.from_item(found[agent_key]).deleted_at is not None:
+        if agent_key not in found or Agent.must_read(found, agent_key).deleted_at is not None:
             return None, Reason.AGENT_DELETED
         if chat_id is None:
             return None, None
         _, chat_key, member_key = keys
-        chat = Chat.from_item(found[chat_key]) if chat_key in found else None
+        chat = Chat.read(found, chat_key)
         if chat is None or chat.discarded_at is not None:
             return None, Reason.CHAT_DISCARDED
-        if member_key not in found or not Membership.from_item(found[member_key]).active:
+        if member_key not in found or not Membership.must_read(found, member_key).active:
             return None, Reason.AGENT_LEFT
         return chat, None
 

@@ -66,8 +66,8 @@ class PlanChats:
         person = owner.audience.only_person
         if person is None or owner.scope != private_scope(user_id=person):
             return agent.time_zone
-        item = self.table.get(User.key_of(agent.tenant, person))
-        own = zone_of_person(User.from_item(item)) if item is not None else None
+        user = User.read(self.table, User.key_of(agent.tenant, person))
+        own = zone_of_person(user) if user is not None else None
         return own or agent.time_zone
 
     def _chat_of(self, agent: Agent, chat_id: str) -> Chat:
@@ -76,9 +76,9 @@ class PlanChats:
         found = self.table.get_many([chat_key, member_key])
         if chat_key not in found or member_key not in found:
             raise NotFound("chat not found for this agent")
-        if not Membership.from_item(found[member_key]).active:
+        if not Membership.must_read(found, member_key).active:
             raise NotFound("chat not found for this agent")
-        chat = Chat.from_item(found[chat_key])
+        chat = Chat.must_read(found, chat_key)
         if chat.discarded_at is not None:
             raise Conflict("this chat is discarded")
         return chat
@@ -100,7 +100,7 @@ class PlanChats:
         ):
             keys = [Chat.key_of(agent.tenant, related_chat(row)) for row in rows]
             found = self.table.get_many(keys) if keys else {}
-            chats = [Chat.from_item(item) for item in found.values()]
+            chats = Chat.read_each(found)
             direct = [chat for chat in chats if _is_theirs(chat, agent, user_id)]
             if direct:
                 return max(direct, key=lambda one: (one.last_message_at or one.created_at, one.id))

@@ -51,9 +51,9 @@ class QuietTimes:
         ends = self.end_of(
             plan,
             plan.next_at if now - plan.next_at <= TICK_SLACK else now,
-            ChatSnapshot(chat, (Membership.from_item(found[member_key]),)),
-            User.from_item(found[user_key]) if user_key in found else None,
-            Agent.from_item(found[agent_key]),
+            ChatSnapshot(chat, (Membership.must_read(found, member_key),)),
+            User.read(found, user_key),
+            Agent.must_read(found, agent_key),
             self.settings.overridden(TenantSettings.from_optional(found.get(tenant_key))),
         )
         return ends if ends is not None and ends > now else None

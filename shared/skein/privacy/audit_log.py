@@ -186,7 +186,7 @@ class AuditLog:
                 newest_first=True,
             )
         )
-        entries = [AuditEntry.from_item(item) for item in page.items]
+        entries = list(AuditEntry.each_of(page.items))
         rest = [entry for entry in entries if at is None or entry.key.sk != at.after]
         kept = fitting(rest[:limit])
         if len(kept) == len(rest):

@@ -17,8 +17,7 @@ def wordless(table: Table, key: Key, now: datetime) -> Consent | None:
     Raises:
         ConditionFailed: The consent has changed.
     """
-    item = table.get(key)
-    consent = Consent.from_item(item) if item is not None else None
+    consent = Consent.read(table, key)
     if consent is None or not consent.text:
         return consent
     posts = tuple(

@@ -39,7 +39,7 @@ class DeletedMaterial:
         return not any(
             message.sender.kind == "user" and message.kind not in GONE
             for items in found
-            for message in map(Message.from_item, items)
+            for message in Message.each_of(items)
         )
 
 

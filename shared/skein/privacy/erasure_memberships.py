@@ -167,8 +167,7 @@ class MembershipErasure:
         if queued is not None and (chat.visibility == "private" or theirs):
             ids.append(queued.run_id)
         for run_id in dict.fromkeys(filter(None, ids)):
-            item = self.table.get(Run.key_of(sweep.tenant, run_id))
-            run = Run.from_item(item) if item else None
+            run = Run.read(self.table, Run.key_of(sweep.tenant, run_id))
             if run is not None and sweep.to_stop(run):
                 yield run
 

@@ -121,7 +121,7 @@ class ChatEraser:
     def _quotes_in(self, sweep: Sweep, chat_id: str) -> Iterator[Quotes]:
         first_seq, hashes = 0, dict[int, None]()
         pk = chat_partition(sweep.tenant, chat_id)
-        for message in map(Message.from_item, items_under(self._table, pk, Message.PREFIX)):
+        for message in Message.each_of(items_under(self._table, pk, Message.PREFIX)):
             if sweep.is_theirs(message.sender):
                 first_seq = first_seq or message.seq
                 hashes |= dict.fromkeys(quotes_in(message.text))
@@ -330,7 +330,7 @@ class DeletedMessageEraser:
     def _forget_stays(self, sweep: Sweep, message: DeletedMessage) -> None:
         """Remove the words of the chat's stays on the desk that were made about its time."""
         pk = chat_partition(sweep.tenant, message.chat_id)
-        for stay in map(DeskStay.from_item, items_under(self._table, pk, DeskStay.PREFIX)):
+        for stay in DeskStay.each_of(items_under(self._table, pk, DeskStay.PREFIX)):
             if stay.has_words and stay.is_about(message.posted_at):
                 self._table.write(stay.without_words)
                 sweep.unsaved.counts["desk_stays"] += 1

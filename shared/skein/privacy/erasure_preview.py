@@ -119,8 +119,7 @@ class ErasurePreviews:
         Raises:
             NotFound: The person does not exist or is being erased.
         """
-        item = self.table.get(User.key_of(tenant, user_id))
-        user = User.from_item(item) if item is not None else None
+        user = User.read(self.table, User.key_of(tenant, user_id))
         if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
         sweep, preview = self._sweep(user), ErasurePreview(left=MAX_READ)
@@ -167,7 +166,7 @@ class ErasurePreviews:
     def _messages(self, sweep: Sweep, preview: ErasurePreview, chat: Chat) -> list[Message]:
         """Read a chat's messages, and note what the person wrote."""
         found = preview.read(items_under(self.table, chat.key.pk, Message.PREFIX))
-        messages = [Message.from_item(item) for item in found]
+        messages = list(Message.each_of(found))
         own = [message for message in messages if sweep.is_theirs(message.sender)]
         for message in own:
             sweep.quotes.update(quotes_in(message.text))
@@ -181,7 +180,7 @@ class ErasurePreviews:
         files = preview.read(items_under(self.table, chat.key.pk, MediaFile.PREFIX))
         preview.erased["files"] += sum(
             sweep.is_theirs(file.sender) or file.authors.may_include(sweep.digests)
-            for file in map(MediaFile.from_item, files)
+            for file in MediaFile.each_of(files)
         )
         return messages
 

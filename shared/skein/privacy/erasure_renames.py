@@ -64,5 +64,5 @@ def _renamed_in_threads(table: Table, before: Document, after: Document) -> list
         return []
     names = {before.name: after.name}
     page = table.query(Query.under(folder.partition, Thread.PREFIX))
-    pairs = ((old, old.with_renamed_documents(names)) for old in map(Thread.from_item, page.items))
+    pairs = ((old, old.with_renamed_documents(names)) for old in Thread.each_of(page.items))
     return [write for old, new in pairs if new != old for write in replaced(old, new)]

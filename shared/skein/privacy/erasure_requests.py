@@ -64,10 +64,10 @@ class Erasures:
         Raises:
             NotFound: The erasure does not exist.
         """
-        item = self.table.get(Erasure.key_of(tenant, erasure_id))
-        if item is None:
+        erasure = Erasure.read(self.table, Erasure.key_of(tenant, erasure_id))
+        if erasure is None:
             raise NotFound("erasure not found")
-        return Erasure.from_item(item)
+        return erasure
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None

@@ -84,7 +84,7 @@ class RestoredErasures:
             return stage
         keys = [User.key_of(entry.tenant, user_id) for user_id in entry.user_ids]
         found = self.table.get_many(keys)
-        users = [User.from_item(found[key]) for key in keys if key in found]
+        users = User.read_each(found, keys)
         if any(user.created_at > entry.requested_at for user in users):
             return "another_person"
         if stage is not None:
@@ -138,10 +138,10 @@ class RestoredErasures:
                 yield Delete(user.key, Is("version", user.version))
 
     def _stage(self, entry: RegisteredErasure) -> Applied | None:
-        item = self.table.get(Erasure.key_of(entry.tenant, entry.erasure_id))
-        if item is None:
+        erasure = Erasure.read(self.table, Erasure.key_of(entry.tenant, entry.erasure_id))
+        if erasure is None:
             return None
-        return "done" if Erasure.from_item(item).stage == "done" else "at_work"
+        return "done" if erasure.stage == "done" else "at_work"
 
     # ------------------------------------------------------------------ messages
 
@@ -166,10 +166,9 @@ class RestoredErasures:
         """Return the message; None if it is missing, or another message has its number."""
         if entry.message is None:
             return None
-        item = self.table.get(
-            Message.key_of(entry.tenant, entry.message.chat_id, entry.message.seq)
+        message = Message.read(
+            self.table, Message.key_of(entry.tenant, entry.message.chat_id, entry.message.seq)
         )
-        message = Message.from_item(item) if item else None
         same = message is not None and message.created_at == entry.message.posted_at
         return message if same else None
 

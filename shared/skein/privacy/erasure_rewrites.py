@@ -62,17 +62,16 @@ class MessageEraser:
         return True
 
     def _message(self, sweep: Sweep, chat_id: str, seq: int) -> Message:
-        item = self.table.get(Message.key_of(sweep.tenant, chat_id, seq))
-        if item is None:
+        message = Message.read(self.table, Message.key_of(sweep.tenant, chat_id, seq))
+        if message is None:
             raise NotFound("message not found")
-        return Message.from_item(item)
+        return message
 
     def rewrite_deliveries(self, sweep: Sweep, message: Message) -> None:
         """Remove the texts of a changed message's SMS; those that were sent stay sent."""
         of = (sweep.tenant, message.chat_id)
         keys = [Delivery.key_of(*of, each) for each in message.deliveries]
-        for item in self.table.get_many(keys).values() if keys else ():
-            delivery = Delivery.from_item(item)
+        for delivery in Delivery.each_of(self.table.get_many(keys).values() if keys else ()):
             sent = "".join(part.body for part in delivery.parts)
             gone = message.kind in {"erased", "deleted"}
             clean = not gone and without_their_words(sweep, sent) == sent

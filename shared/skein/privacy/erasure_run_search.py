@@ -91,7 +91,7 @@ class RunSearch:
         for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
             keys = [Key(row["pk"], row["sk"]) for row in rows]
             found = self.table.get_many(keys) if keys else {}
-            runs = [Run.from_item(found[key]) for key in keys if key in found]
+            runs = Run.read_each(found, keys)
             yield from (run for run in runs if run.created_at >= since)
 
     def _runs_shown(self, sweep: Sweep, chat_id: str, shown_at: datetime) -> Iterator[Run]:
@@ -161,7 +161,7 @@ class RunSearch:
         for start in range(0, len(ids), ROWS):
             keys = [Chat.key_of(sweep.tenant, chat_id) for chat_id in ids[start : start + ROWS]]
             found = self.table.get_many(keys)
-            there = [Chat.from_item(found[key]) for key in keys if key in found]
+            there = Chat.read_each(found, keys)
             chats.extend(chat.id for chat in there if chat.visibility == "private")
         return chats
 

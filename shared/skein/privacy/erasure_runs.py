@@ -88,7 +88,7 @@ class RunEraser:
 
     def _steps(self, run: Run) -> list[Step]:
         page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
-        return [Step.from_item(item) for item in page.items]
+        return list(Step.each_of(page.items))
 
     def _erase_steps(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
         self._erase_traces(sweep, run, steps)
@@ -107,8 +107,7 @@ class RunEraser:
         For the erasure of a message, context from its chat may hold that message.
         """
         key = BorrowedContext.key_of(sweep.tenant, chat_id, agent_id)
-        item = self.table.get(key)
-        staged = BorrowedContext.from_item(item) if item else None
+        staged = BorrowedContext.read(self.table, key)
         if staged is None:
             return
         held = any(
@@ -168,8 +167,7 @@ class RunEraser:
         The note on the source chat records since when runs may have been shown the origin, so that
         the stage `runs` finds them.
         """
-        item = self.table.get(Message.key_of(sweep.tenant, chat_id, seq))
-        message = Message.from_item(item) if item else None
+        message = Message.read(self.table, Message.key_of(sweep.tenant, chat_id, seq))
         if message is not None and message.traced_to in sweep.subject.ids:
             self.table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
         origin = message.origin if message else None

@@ -253,14 +253,11 @@ class Eraser:
     # ------------------------------------------------------------------ working records
 
     def _subject(self, erasure: Erasure) -> Subject | None:
-        item = self._table.get(Subject.key_of(erasure.tenant, erasure.id))
-        return Subject.from_item(item) if item else None
+        return Subject.read(self._table, Subject.key_of(erasure.tenant, erasure.id))
 
     def _erased_chats(self, erasure: Erasure) -> dict[str, ErasedChat]:
         first = ErasedChat.key_of(erasure.tenant, erasure.id, "")
-        erased_chats = (
-            ErasedChat.from_item(item) for item in items_under(self._table, first.pk, first.sk)
-        )
+        erased_chats = ErasedChat.each_of(items_under(self._table, first.pk, first.sk))
         return {erased.chat_id: erased for erased in erased_chats}
 
     def _quotes(self, erasure: Erasure) -> set[int]:
@@ -268,4 +265,4 @@ class Eraser:
 
     def _quote_records(self, erasure: Erasure) -> Iterator[Quotes]:
         first = Quotes.prefix_of(erasure.tenant, erasure.id)
-        return map(Quotes.from_item, items_under(self._table, first.pk, first.sk))
+        return Quotes.each_of(items_under(self._table, first.pk, first.sk))

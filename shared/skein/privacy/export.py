@@ -163,8 +163,7 @@ class Exports:
             Invalid: The cursor does not belong to an export.
         """
         at = ExportCursor.decode(cursor) if cursor is not None else ExportCursor()
-        item = self.table.get(User.key_of(tenant, user_id))
-        user = User.from_item(item) if item is not None else None
+        user = User.read(self.table, User.key_of(tenant, user_id))
         if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
         usage = self._usage(user) if cursor is None else {}
@@ -209,7 +208,7 @@ class Exports:
         ids = (user.id, *user.former_ids)
         keys = [PersonDevices.key_of(user.tenant, each) for each in ids]
         found = read_items(self.table, keys)
-        items = map(PersonDevices.from_item, found.values())
+        items = PersonDevices.read_each(found)
         return tuple(device for person in items for device in person.devices)
 
     def _usage(self, user: User) -> dict[date, Usage]:
@@ -347,7 +346,7 @@ class Exports:
             for rows in pages_of_relation(self.table, relation):
                 keys = [Chat.key_of(user.tenant, related_chat(row)) for row in rows]
                 found = self.table.get_many(keys) if keys else {}
-                for chat in map(Chat.from_item, found.values()):
+                for chat in Chat.read_each(found):
                     agents |= {member.id for member in chat.roster if member.kind == "agent"}
         return sorted(agents)
 

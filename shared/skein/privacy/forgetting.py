@@ -144,13 +144,12 @@ class Forgettings:
         Both are idempotent.
         """
         key = (job.tenant, job.user_id, job.forgetting_id)
-        requested = self.table.get(ForgetRequest.key_of(*key))
-        if requested is not None:
-            self._answer(ForgetRequest.from_item(requested))
-        item = self.table.get(Forgetting.key_of(*key))
-        if item is None:
+        request = ForgetRequest.read(self.table, ForgetRequest.key_of(*key))
+        if request is not None:
+            self._answer(request)
+        forgetting = Forgetting.read(self.table, Forgetting.key_of(*key))
+        if forgetting is None:
             return
-        forgetting = Forgetting.from_item(item)
         for each in forgetting.messages:
             self.deletion.forget(job.tenant, job.user_id, each.chat_id, each.seq)
         self._tell(forgetting)
@@ -161,8 +160,9 @@ class Forgettings:
         Without the agent or the person in that chat, nobody is told.
         """
         asked, done = forgetting.messages[-1], Delete(forgetting.key, Exists())
-        item = self.table.get(Message.key_of(forgetting.tenant, asked.chat_id, asked.seq))
-        question = Message.from_item(item) if item is not None else None
+        question = Message.read(
+            self.table, Message.key_of(forgetting.tenant, asked.chat_id, asked.seq)
+        )
         with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has told the person
             if question is None or question.sender.kind != "agent":
                 self.table.write(done)
@@ -188,8 +188,7 @@ class Forgettings:
         """
         now, done = self.clock.now(), Delete(request.key, Exists())
         soon = now < request.created_at + ASKED_WITHIN
-        item = self.table.get(Run.key_of(request.tenant, request.run_id))
-        run = Run.from_item(item) if item is not None else None
+        run = Run.read(self.table, Run.key_of(request.tenant, request.run_id))
 
         def extra_writes(current: ChatSnapshot) -> Sequence[Write]:
             if not is_own(current.chat, request.user_id):

@@ -90,8 +90,7 @@ class MessageDeletion:
                 self._delete(each, by, forgotten=True)
 
     def _message(self, tenant: str, chat_id: str, seq: int) -> Message | None:
-        item = self.table.get(Message.key_of(tenant, chat_id, seq))
-        return Message.from_item(item) if item else None
+        return Message.read(self.table, Message.key_of(tenant, chat_id, seq))
 
     def _delete(
         self,
@@ -202,8 +201,9 @@ def _question_changed(table: Table, message: Message) -> Iterator[Write]:
     """
     if message.reply_to is None or message.sender.kind != "user":
         return
-    item = table.get(Message.key_of(message.tenant, message.chat_id, message.reply_to))
-    question = Message.from_item(item) if item is not None else None
+    question = Message.read(
+        table, Message.key_of(message.tenant, message.chat_id, message.reply_to)
+    )
     choice = question.choice if question is not None else None
     if question is None or choice is None or choice.answer is None:
         return

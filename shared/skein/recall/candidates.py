@@ -125,8 +125,7 @@ class RecallRequest:
         chat, first = items.get(Chat.key_of(self.tenant, chat_id)), next(iter(said), None)
         if self.reader_rules is None or self.insiders.alone or first is None or chat is None:
             return ()
-        author = items.get(User.key_of(self.tenant, first.author))
-        known = User.from_item(author) if author is not None else None
+        known = User.read(items, User.key_of(self.tenant, first.author))
         return self.reader_rules.rules_for_all(Chat.from_item(chat), said, known)
 
     @property
@@ -220,7 +219,7 @@ class RecallRequest:
         if self.chat is not None and self.chat.id == chat.id and self.member is not None:
             return [self.member]
         keys = membership_keys(chat.tenant, chat.id, self.agent)
-        return [Membership.from_item(items[key]) for key in keys if key in items]
+        return Membership.read_each(items, keys)
 
     def present_for(self, chat: Chat, seq: int, memberships: Sequence[Membership]) -> bool:
         """Tell whether the agent was present for a message, by its memberships of the chat."""

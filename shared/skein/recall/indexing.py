@@ -105,8 +105,7 @@ def stored_passages(table: Table, chat: Chat, agent_id: str, seqs: range) -> Ind
     last = RecallPassage.key_of(chat.tenant, chat.id, agent_id, seqs.stop - 1)
     page = table.query(Query(first.pk, first=first.sk, last=f"{last.sk[:-2]}{HIGHEST_KEY}"))
     found: dict[int, list[RecallPassage]] = defaultdict(list)
-    for item in page.items:
-        passage = RecallPassage.from_item(item)
+    for passage in RecallPassage.each_of(page.items):
         found[passage.seq].append(passage)
     return {seq: tuple(passages) for seq, passages in found.items()}
 
@@ -227,7 +226,7 @@ class RecallIndexing:
     def _deleted(self, chat: Chat, agent_ids: Iterable[str]) -> set[str]:
         """Return the agents that were deleted."""
         found = read_items(self.table, [Agent.key_of(chat.tenant, each) for each in agent_ids])
-        return {agent.id for agent in map(Agent.from_item, found.values()) if agent.deleted_at}
+        return {agent.id for agent in Agent.read_each(found) if agent.deleted_at}
 
     def _index_chunk(
         self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None], seqs: range

@@ -41,7 +41,7 @@ def own_words_memories(
     first, last = (OwnWordsMemory.own_key(*owned, seq) for seq in (seqs.start, seqs.stop))
     query = Query(first.pk, first=first.sk, last=last.sk)
     for items in pages(lambda start: table.query(replace(query, start=start))):
-        yield from map(OwnWordsMemory.from_item, items)
+        yield from OwnWordsMemory.each_of(items)
 
 
 def with_sources(
@@ -52,7 +52,7 @@ def with_sources(
         seq: Message.key_of(chat.tenant, chat.id, seq) for memory in memories for seq in memory.seqs
     }
     found = read_items(table, list(keys.values()))
-    said = {seq: Message.from_item(found[key]) for seq, key in keys.items() if key in found}
+    said = {seq: Message.must_read(found, key) for seq, key in keys.items() if key in found}
     return tuple(MemorySources(each, tuple(map(said.get, each.seqs))) for each in memories)
 
 

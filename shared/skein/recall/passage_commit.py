@@ -93,7 +93,7 @@ class PassageCommits:
         found = read_items(self.table, [word.key for word in words])
         writes = [write for change in changes for write in _passage_writes(change, now)]
         for word, change in words.items():
-            old = Posting.from_item(found[word.key]) if word.key in found else None
+            old = Posting.read(found, word.key)
             new = posting_after(word, old, change, now)
             if new != old:
                 writes.append(_posting_write(word.key, old, new, now))

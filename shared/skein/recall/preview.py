@@ -48,10 +48,10 @@ class RecallPreview:
         )
         agent_key, person_keys = Agent.key_of(tenant, agent_id), keys_of_person(chat)
         found = self.table.get_many([agent_key, *person_keys])
-        agent = Agent.from_item(found[agent_key]) if agent_key in found else None
+        agent = Agent.read(found, agent_key)
         if agent is None or agent.deleted_at is not None:
             raise NotFound("agent not found")
-        person = next((User.from_item(found[key]) for key in person_keys if key in found), None)
+        person = next(iter(User.read_each(found, person_keys)), None)
         sharing = read_sharing(self.table, chat, {}, self.clock.now(), self.settings, again=True)
         return self.recall.find(
             RecallRequest(

@@ -54,8 +54,8 @@ class PassagePruning:
         passages = self._stored(tenant, chat_id, seq, agent_id)
         if not passages:
             return 0
-        item = self.table.get(Message.key_of(tenant, chat_id, seq))
-        if _is_of(passages[0], Message.from_item(item) if item else None):
+        message = Message.read(self.table, Message.key_of(tenant, chat_id, seq))
+        if _is_of(passages[0], message):
             return 0
         self.commits.commit([PassageChange(passages, ())])
         return len(passages)
@@ -65,7 +65,7 @@ class PassagePruning:
         page = self.table.query(
             Query(first.pk, first=first.sk, last=f"{first.sk[:-2]}{HIGHEST_KEY}")
         )
-        return tuple(map(RecallPassage.from_item, page.items))
+        return tuple(RecallPassage.each_of(page.items))
 
 
 def _is_of(passage: RecallPassage, message: Message | None) -> bool:

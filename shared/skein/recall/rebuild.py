@@ -123,4 +123,4 @@ class RecallRebuild:
         for rows in pages_of_relation(self.table, relation):
             keys = [Chat.key_of(tenant, related_chat(row)) for row in rows]
             found = self.table.get_many(list(dict.fromkeys(keys))) if keys else {}
-            yield from (Chat.from_item(found[key]) for key in keys if key in found)
+            yield from Chat.read_each(found, keys)

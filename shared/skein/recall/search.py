@@ -450,7 +450,7 @@ class _Shown:
         rules = request.rules_for(last.message.chat_id, said, self.items)
         if not rules:
             return None
-        author = User.from_item(self.items[User.key_of(request.tenant, last.stored.sender.id)])
+        author = User.must_read(self.items, User.key_of(request.tenant, last.stored.sender.id))
         version = author.sharing_version
         audience = request.readers
         return RecalledEntry(last.titled, last.message, (), 0.0, audience, rules, version, memory)
@@ -460,11 +460,11 @@ class _Shown:
         request = self.request
         if chat_id not in self.chats:
             self.chats[chat_id] = self._shown_chat(chat_id)
-        item = self.items.get(Message.key_of(request.tenant, chat_id, seq))
+        message = Message.read(self.items, Message.key_of(request.tenant, chat_id, seq))
         shown = self.chats[chat_id]
-        if item is None or shown is None:
+        if message is None or shown is None:
             return None
-        chat, stored = shown.chat, Message.from_item(item)
+        chat, stored = shown.chat, message
         found = _ShownMessage(
             shown.titled, stored, chat.as_now(stored), request.audience_of(chat, seq)
         )
@@ -502,8 +502,7 @@ class _Shown:
             return self.request.own.get(chat_id)
         if self.request.chat is not None and self.request.chat.id == chat_id:
             return self.request.chat
-        item = self.items.get(Chat.key_of(self.request.tenant, chat_id))
-        return Chat.from_item(item) if item is not None else None
+        return Chat.read(self.items, Chat.key_of(self.request.tenant, chat_id))
 
 
 class _ShownMessage(NamedTuple):

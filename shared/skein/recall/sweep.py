@@ -68,8 +68,7 @@ class RecallSweep:
             Query.under(first.pk, Message.PREFIX, limit=NEWEST, newest_first=True)
         )
         until = self.clock.now() - GRACE
-        for item in page.items:
-            message = Message.from_item(item)
+        for message in Message.each_of(page.items):
             findable = message.conversational and message.full_text and not message.resets
             if findable and message.created_at <= until:
                 return message

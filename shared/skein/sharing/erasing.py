@@ -48,8 +48,7 @@ def _erase_rules(table: Table, tenant: str, people: People) -> bool:
 
 def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> bool:
     """Remove the roles of one person that are about an erased one; return whether there were."""
-    item = table.get(User.key_of(tenant, user_id))
-    user = User.from_item(item) if item is not None else None
+    user = User.read(table, User.key_of(tenant, user_id))
     if user is None or not any(held.subject in people for held in user.roles):
         return False
     left = tuple(held for held in user.roles if held.subject not in people)

@@ -115,7 +115,7 @@ class Explanations:
             raise Unprocessable("the reader is not in the chat")
         others = [User.key_of(tenant, each) for each in chat.person_ids if each != user_id]
         found = read_items(self.table, others)
-        people = [User.from_item(found[key]) for key in others if key in found]
+        people = User.read_each(found, others)
         known = tuple(person for person in people if person.erasure_id is None)
         return AskedReaders((reader, *known), chat, known=len(known) == len(others))
 
@@ -130,7 +130,7 @@ class Explanations:
         chat, now = read_chat(self.table, tenant, chat_id), self.clock.now()
         keys = [Message.key_of(tenant, chat_id, seq) for seq in seqs]
         found = read_items(self.table, keys)
-        messages = [Message.from_item(found[key]) for key in keys if key in found]
+        messages = Message.read_each(found, keys)
         living = [each for each in messages if not _expired(each, now.timestamp())]
         authors = {User.key_of(tenant, each.sender.id) for each in living}
         records = read_items(self.table, sorted(authors))
@@ -202,8 +202,8 @@ class Explanations:
         summary = chat.summary
         if by_agent:
             ref = MemberRef(kind="agent", id=agent.id)
-            item = self.table.get(Membership.key_of(agent.tenant, chat_id, ref))
-            summary = Membership.from_item(item).summary if item is not None else None
+            membership = Membership.read(self.table, Membership.key_of(agent.tenant, chat_id, ref))
+            summary = membership.summary if membership is not None else None
         if summary is None:
             raise NotFound("the chat has no such summary")
         if summary.authors.by_rule and readers.elsewhere(chat):
@@ -235,10 +235,10 @@ class Explanations:
         return AccessReason.OUTSIDERS if alone else None
 
     def _agent(self, tenant: str, agent_id: str) -> Agent:
-        item = self.table.get(Agent.key_of(tenant, agent_id))
-        if item is None:
+        agent = Agent.read(self.table, Agent.key_of(tenant, agent_id))
+        if agent is None:
             raise NotFound("agent not found")
-        return Agent.from_item(item)
+        return agent
 
 
 def _by_rule(decision: Decision, hindrance: AccessReason | None) -> Explanation:

@@ -85,7 +85,7 @@ class OwnSharing:
         query = Query.under(
             partition, DisclosureRecord.PREFIX, limit=MAX_DISCLOSURES, newest_first=True
         )
-        records = [DisclosureRecord.from_item(item) for item in self.table.query(query).items]
+        records = list(DisclosureRecord.each_of(self.table.query(query).items))
         return self.named(tenant, records)
 
     def named(
@@ -94,7 +94,7 @@ class OwnSharing:
         """Return each record with the names of who reads the chat where it was told now."""
         keys = dict.fromkeys(Chat.key_of(tenant, record.shown_in) for record in records)
         found = read_items(self.table, list(keys))
-        chats = {chat.id: chat for chat in map(Chat.from_item, found.values())}
+        chats = {chat.id: chat for chat in Chat.read_each(found)}
         return tuple((record, _names(chats.get(record.shown_in))) for record in records)
 
     def receive(self, tenant: str, person: NamedMember, *, receives: bool) -> None:

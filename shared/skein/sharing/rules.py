@@ -22,8 +22,8 @@ from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partiti
 
 def read_rules(table: Table, tenant: str) -> SharingRules:
     """Return a tenant's rules; none if there never was one."""
-    item = table.get(SharingRules.key_of(tenant))
-    return SharingRules.from_item(item) if item is not None else SharingRules(tenant=tenant)
+    rules = SharingRules.read(table, SharingRules.key_of(tenant))
+    return rules if rules is not None else SharingRules(tenant=tenant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ class NewVersion:
 def _announced(table: Table, tenant: str, now: datetime) -> Write:
     """Return the write by which turns of the tenant read the rules from now on."""
     key = TenantSettings.key_of(tenant)
-    item = table.get(key)
-    if item is not None:
-        version = TenantSettings.from_item(item).version
+    tenant_settings = TenantSettings.read(table, key)
+    if tenant_settings is not None:
+        version = tenant_settings.version
         change = {"sharing": True, "version": version + 1}
         return Update(key, set=change, condition=Is("version", version))
     settings = TenantSettings(tenant=tenant, sharing=True, changed_at=now)

@@ -75,9 +75,9 @@ class OtherChats:
             found = self.table.get_many([key for pair in keys for key in pair]) if keys else {}
             for chat_key, member_key in keys:
                 if chat_key in found and member_key in found:
-                    other = Chat.from_item(found[chat_key])
+                    other = Chat.must_read(found, chat_key)
                     if other.discarded_at is None:
-                        yield OwnChat(other, Membership.from_item(found[member_key]))
+                        yield OwnChat(other, Membership.must_read(found, member_key))
 
 
 def _shows(readers: Audience, chat: Chat, now: datetime) -> bool:

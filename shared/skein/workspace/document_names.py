@@ -54,7 +54,7 @@ def threads_renamed(
     if folder.agent_id is None or reach.readers is None:
         return []
     partition, names = folder.partition, {before.name: after.name}
-    threads = map(Thread.from_item, table.query(Query.under(partition, Thread.PREFIX)).items)
+    threads = Thread.each_of(table.query(Query.under(partition, Thread.PREFIX)).items)
     hidden = (thread for thread in threads if not reach.shows(thread))
     renamed = ((thread, thread.with_renamed_documents(names)) for thread in hidden)
     return [write for old, new in renamed if new != old for write in replaced(old, new)]

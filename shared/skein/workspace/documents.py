@@ -80,8 +80,9 @@ def shown_documents(
         behind = folder.key(after.id).sk if after and number == after.folder else None
         if after is not None and number < after.folder:
             continue
-        for item in items_under(table, folder.partition, Document.PREFIX, after=behind, rows=ROWS):
-            document = Document.from_item(item)
+        for document in Document.each_of(
+            items_under(table, folder.partition, Document.PREFIX, after=behind, rows=ROWS)
+        ):
             if reach.shows(document):
                 yield ListPosition(number, document.id), document
 
@@ -251,7 +252,7 @@ class Documents:
         def shown_in(home: Folder) -> DocumentCount:
             def count(ids: tuple[str, ...], /, *, operators: bool) -> int:
                 found = self.table.get_many([home.key(each) for each in ids]).values()
-                shown = filter(reach.shows, map(Document.from_item, found))
+                shown = filter(reach.shows, Document.each_of(found))
                 return sum(document.by_operator >= operators for document in shown)
 
             return count
@@ -271,10 +272,9 @@ class Documents:
             change = DocumentEdit(home, before, make(before, home), found, shown_in(home))
             if change.after is None and before is not None and not reach.deletes(before):
                 raise Conflict(OPERATORS_ONLY)
-            standing = found.get(home.key(name))
-            if before is not None or standing is None:
+            hidden = Document.read(found, home.key(name))
+            if before is not None or hidden is None:
                 return self._commit(change, author)
-            hidden = Document.from_item(standing)
             renamed = under_free_name(self.table, hidden, home, first=2)
             listed = threads_renamed(self.table, hidden, renamed, reach)
             return self._commit(change._replace(hidden=hidden, renamed=renamed), author, listed)
@@ -313,5 +313,5 @@ def _keys(reach: DocumentReach, name: str, effect: str | None) -> set[Key]:
 def _first(found: dict[Key, Item], reach: DocumentReach, name: str) -> Document | None:
     """Return the document from the earliest folder that may be shown."""
     keys = [folder.key(name) for folder in reach.folders]
-    documents = [Document.from_item(found[key]) for key in keys if key in found]
+    documents = Document.read_each(found, keys)
     return next((each for each in documents if reach.shows(each)), None)

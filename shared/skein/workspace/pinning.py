@@ -80,9 +80,9 @@ class Pins:
         found = self.table.get_many([*keys, agent_key])
         if any(key not in found for key in (*keys, agent_key)):
             raise NotFound("chat not found for this agent")
-        if Agent.from_item(found[agent_key]).deleted_at is not None:
+        if Agent.must_read(found, agent_key).deleted_at is not None:
             raise NotFound("agent not found")
-        chat, membership = Chat.from_item(found[keys[0]]), Membership.from_item(found[keys[1]])
+        chat, membership = Chat.must_read(found, keys[0]), Membership.must_read(found, keys[1])
         if not membership.active:
             raise NotFound("chat not found for this agent")
         return chat, membership

@@ -84,9 +84,8 @@ class Skills:
 
         def attempt() -> Skill:
             found = self.table.get_many([Skill.key_of(tenant, head.name), catalog_key])
-            item = found.get(Skill.key_of(tenant, head.name))
+            before = Skill.read(found, Skill.key_of(tenant, head.name))
             catalog = SkillCatalog.from_optional(found.get(catalog_key))
-            before = Skill.from_item(item) if item is not None else None
             if before is not None and only_new:
                 raise Conflict("a skill with this name already exists")
             if before is None and len(catalog.heads) >= MAX_SKILLS:

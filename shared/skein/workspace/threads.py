@@ -56,10 +56,10 @@ class Threads(OwnedStore[Thread]):
 
     def active_id(self, reach: Reach) -> str | None:
         """Return the id of the active thread in the last scope of `reach`; see `switch`."""
-        item = self.table.get(_active_key(reach))
-        if item is None:
+        thread = ActiveThread.read(self.table, _active_key(reach))
+        if thread is None:
             return None
-        thread_id = ActiveThread.from_item(item).thread_id
+        thread_id = thread.thread_id
         owned = ((reach.tenant, reach.agent_id, scope) for scope in reach.scopes)
         still_open = self.table.get_many([Thread.key_of(*each, thread_id) for each in owned])
         return thread_id if still_open else None
@@ -68,9 +68,7 @@ class Threads(OwnedStore[Thread]):
         """List the activations that worked with this thread active, oldest first."""
         prefix = ThreadRunLink.prefix_of(thread.id)
         page = self.table.query(Query.under(thread.key.pk, prefix))
-        return tuple(
-            sorted(map(ThreadRunLink.from_item, page.items), key=lambda each: each.shown_at)
-        )
+        return tuple(sorted(ThreadRunLink.each_of(page.items), key=lambda each: each.shown_at))
 
     def documents(
         self, reach: Reach, thread: Thread, names: Sequence[str]

@@ -69,9 +69,9 @@ def read_degraded(
     keys = _keys_of_messages(chat, current, seen, asked_from)
     snapshot_keys, home_keys = keys_of_snapshot(chat, member), keys_of_insiders(run, chat)
     found = table.get_many([*keys_of_configuration(run, chat), *snapshot_keys, *home_keys, *keys])
-    homes = (Chat.from_item(found[key]) for key in home_keys if key in found)
+    homes = Chat.read_each(found, home_keys)
     agent, config = found_configuration(run, chat, found, settings)
-    messages = [Message.from_item(found[key]) for key in keys if key in found]
+    messages = Message.read_each(found, keys)
     me = MemberRef(kind="agent", id=run.agent_id)
     if current is not None and current not in {message.seq for message in messages}:
         raise NotFound("message not found", reason=Reason.MESSAGE_GONE)

@@ -236,7 +236,7 @@ class Reader:
         agent, config = found_configuration(run, chat, found, self.settings)
         read = _with_insiders(read, agent)
         items = _found_items(read)
-        person = next((User.from_item(found[k]) for k in keys_of_person(chat) if k in found), None)
+        person = next(iter(User.read_each(found, keys_of_person(chat))), None)
         recalled = self.recall.finish(
             recalling,
             found,
@@ -354,8 +354,8 @@ def _own_chats(read: SectionReads, found: Mapping[Key, Item], keys: Sequence[Key
     for chat_key, member_key in zip(keys[::2], keys[1::2], strict=True):
         if chat_key not in found or member_key not in found:
             continue
-        chat = Chat.from_item(found[chat_key])
-        member = Membership.from_item(found[member_key])
+        chat = Chat.must_read(found, chat_key)
+        member = Membership.must_read(found, member_key)
         hidden = chat.discarded_at is not None or chat.awaits(read.readers, read.now)
         if member.active and not hidden:
             chats.append(OwnChat(chat, member))

@@ -87,8 +87,7 @@ class BorrowedItems(SectionItems):
         borrowed = _staged_in(read)
         if borrowed is None:
             return cls()
-        item = read.found.get(Chat.key_of(read.run.tenant, borrowed.source_chat_id))
-        source = Chat.from_item(item) if item is not None else None
+        source = Chat.read(read.found, Chat.key_of(read.run.tenant, borrowed.source_chat_id))
         if source is not None and source.awaits(read.readers, read.now):
             return cls()
         involved = {borrowed.chat_id, borrowed.source_chat_id}
@@ -140,8 +139,9 @@ def _staged_in(read: SectionReads) -> BorrowedContext | None:
     run, chat = read.run, read.chat
     if chat is None:
         return None
-    item = read.found.get(BorrowedContext.key_of(run.tenant, chat.id, run.agent_id))
-    return BorrowedContext.from_item(item) if item is not None else None
+    return BorrowedContext.read(
+        read.found, BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)
+    )
 
 
 def _source_in(read: SectionReads, borrowed: BorrowedContext) -> Chat | None:

@@ -1,7 +1,7 @@
 """Base classes of models, UTC instants and unambiguous key parts."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from skein.models.common.storage import META, Key
+from skein.models.common.storage import META, Item, Key, Reads
 
 
 def to_utc(moment: datetime) -> datetime:
@@ -105,6 +105,35 @@ class Stored(BaseModel):
     def from_item(cls, item: dict[str, Any]) -> Self:
         """Build the model from a table item, without index and bookkeeping attributes."""
         return cls.model_validate(item)
+
+    @classmethod
+    def read(cls, source: Reads, key: Key[Self]) -> Self | None:
+        """Read the entity of a key; None if there is none."""
+        item = source.get(key)
+        return cls.from_item(item) if item is not None else None
+
+    @classmethod
+    def read_each(
+        cls, found: Mapping[Key, Item], keys: Iterable[Key[Self]] | None = None
+    ) -> list[Self]:
+        """Return the entities of the keys that were found, in their order; by default, of all."""
+        return [
+            cls.from_item(found[key]) for key in (found if keys is None else keys) if key in found
+        ]
+
+    @classmethod
+    def each_of(cls, items: Iterable[Item]) -> Iterator[Self]:
+        """Read the entities of items that a query of this kind finds, one by one."""
+        return map(cls.from_item, items)
+
+    @classmethod
+    def must_read(cls, found: Mapping[Key, Item], key: Key[Self]) -> Self:
+        """Return the entity of a key that was found.
+
+        Raises:
+            KeyError: It was not found.
+        """
+        return cls.from_item(found[key])
 
     def attributes(self) -> dict[str, Any]:
         """Return JSON-ready table attributes, without keys and without fields that are None."""

@@ -8,7 +8,9 @@ transactions of at most 100 items, and ordered queries of one partition. Every `
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Self
+
+from typing_extensions import TypeVar
 
 Item = dict[str, Any]
 IndexName = Literal["gsi1", "gsi2"]
@@ -22,11 +24,22 @@ MAX_TRANSACTION_ITEMS = 100
 MAX_BATCH_GET_KEYS = 100
 
 
-class Key(NamedTuple):
-    """The primary key of an item."""
+Entity_co = TypeVar("Entity_co", default=Any, covariant=True)
+
+
+class Key(NamedTuple, Generic[Entity_co]):
+    """The primary key of an item; a `Key[Chat]` is that of a chat, and reads as one."""
 
     pk: str
     sk: str
+
+
+class Reads(Protocol):
+    """Where an item is read: the table, or the items of a batch by their keys."""
+
+    def get(self, key: Key, /) -> Item | None:
+        """Return an item; None if there is no such item."""
+        ...
 
 
 class SortKeyPrefix(str):

@@ -201,7 +201,7 @@ class SharingStamp(Value):
         return (
             not self.has_ended(now)
             and rules_key in found
-            and SharingRules.from_item(found[rules_key]).epoch == self.epoch
+            and SharingRules.must_read(found, rules_key).epoch == self.epoch
             and all(
                 key in found and found[key].get("sharing_version", 0) == version
                 for key, version in people.items()

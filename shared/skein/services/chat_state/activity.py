@@ -36,8 +36,8 @@ def last_activity(table: Table, tenant: str, user_id: str) -> datetime | None:
         if chat_key not in found or membership_key not in found:
             continue
         chat, membership = (
-            Chat.from_item(found[chat_key]),
-            Membership.from_item(found[membership_key]),
+            Chat.must_read(found, chat_key),
+            Membership.must_read(found, membership_key),
         )
         if chat.last_message is not None and membership.seen_seq >= chat.last_seq:
             times.append(chat.last_message.created_at)

@@ -110,8 +110,7 @@ def read_stay(table: Table, chat: Chat) -> DeskStay | None:
     """Read the stay of a chat on the desk; None if the chat is not there."""
     if chat.desk is None:
         return None
-    item = table.get(DeskStay.key_of(chat.tenant, chat.id, chat.desk.session))
-    return DeskStay.from_item(item) if item is not None else None
+    return DeskStay.read(table, DeskStay.key_of(chat.tenant, chat.id, chat.desk.session))
 
 
 def silence(settings: DeskSettings) -> timedelta:

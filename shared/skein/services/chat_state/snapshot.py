@@ -62,10 +62,10 @@ def read_chat(table: Table, tenant: str, chat_id: str) -> Chat:
     Raises:
         NotFound: The chat does not exist in this tenant.
     """
-    item = table.get(Chat.key_of(tenant, chat_id))
-    if item is None:
+    chat = Chat.read(table, Chat.key_of(tenant, chat_id))
+    if chat is None:
         raise NotFound("chat not found")
-    return Chat.from_item(item)
+    return chat
 
 
 def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = False) -> ChatSnapshot:
@@ -83,7 +83,7 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
     if not page.items or page.items[-1]["sk"] != META:
         raise NotFound("chat not found")
     *members, chat = page.items
-    return ChatSnapshot(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
+    return ChatSnapshot(Chat.from_item(chat), tuple(Membership.each_of(members)))
 
 
 def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
@@ -93,9 +93,9 @@ def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
     """
     for person in snapshot.members:
         if person.active and person.member.kind == "user" and person.route is not None:
-            item = table.get(person.key)
-            if item is not None:
-                snapshot = snapshot.replacing(Membership.from_item(item))
+            membership = Membership.read(table, person.key)
+            if membership is not None:
+                snapshot = snapshot.replacing(membership)
     return snapshot
 
 
@@ -127,13 +127,12 @@ def found_snapshot(
     keys = keys_of_snapshot(chat, member)
     if chat is None or member is None or not keys or any(key not in found for key in keys):
         return None
-    return ChatSnapshot(chat, (member, *(Membership.from_item(found[key]) for key in keys)))
+    return ChatSnapshot(chat, (member, *(Membership.must_read(found, key) for key in keys)))
 
 
 def read_agent(table: Table, tenant: str, agent_id: str) -> Agent | None:
     """Read an agent; None if it was deleted or never existed."""
-    item = table.get(Agent.key_of(tenant, agent_id))
-    agent = Agent.from_item(item) if item else None
+    agent = Agent.read(table, Agent.key_of(tenant, agent_id))
     return agent if agent and agent.deleted_at is None else None
 
 
@@ -150,7 +149,7 @@ def chat_of_agent(
     found = table.get_many([chat_key, member_key])
     if chat_key not in found or member_key not in found:
         raise NotFound("chat not found for this agent")
-    chat, member = Chat.from_item(found[chat_key]), Membership.from_item(found[member_key])
+    chat, member = Chat.must_read(found, chat_key), Membership.must_read(found, member_key)
     if not member.active or chat.discarded_at is not None:
         raise NotFound("chat not found for this agent")
     return chat, member

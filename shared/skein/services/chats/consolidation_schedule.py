@@ -125,10 +125,7 @@ def agents_without(table: Table, snapshot: ChatSnapshot, settings: Settings) -> 
     keys = {agent_id: Agent.key_of(chat.tenant, agent_id) for agent_id in ids}
     found = table.get_many([*keys.values(), *keys_of_settings(chat.tenant, chat)])
     line, tenant = found_settings(chat.tenant, chat, found)
-    agents = {
-        agent_id: Agent.from_item(found[key]) if key in found else None
-        for agent_id, key in keys.items()
-    }
+    agents = {agent_id: Agent.read(found, key) for agent_id, key in keys.items()}
     return frozenset(
         agent_id
         for agent_id, agent in agents.items()

@@ -153,8 +153,9 @@ class FirstContact:
             Conflict: The person has revoked the consent, or lost the number.
             NotNow: A limit of the day is used up.
         """
-        item = self.table.get(AddressOwner.key_of(contact.tenant, contact.route.person))
-        owner = AddressOwner.from_item(item) if item is not None else None
+        owner = AddressOwner.read(
+            self.table, AddressOwner.key_of(contact.tenant, contact.route.person)
+        )
         if (
             owner is None
             or owner.user_id != contact.person.id
@@ -227,10 +228,10 @@ class FirstContact:
         )
         found = self.table.get_many(list(keys))
         user_key, agent_key, settings_key = keys
-        user = User.from_item(found[user_key]) if user_key in found else None
+        user = User.read(found, user_key)
         if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
-        agent = Agent.from_item(found[agent_key]) if agent_key in found else None
+        agent = Agent.read(found, agent_key)
         if agent is None or agent.deleted_at is not None:
             raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
         return _Parties(user, agent, TenantSettings.from_optional(found.get(settings_key)))
@@ -268,7 +269,7 @@ class FirstContact:
         """
         keys = [AddressOwner.key_of(user.tenant, each) for each in user.addresses]
         found = self.table.get_many(keys) if keys else {}
-        owners = [AddressOwner.from_item(found[key]) for key in keys if key in found]
+        owners = AddressOwner.read_each(found, keys)
         consenting = [each for each in owners if each.user_id == user.id and each.consents]
         if not consenting:
             raise _no_consent(user.id)
@@ -293,8 +294,7 @@ class FirstContact:
         """Yield the agent's lines."""
         for rows in pages_of_relation(self.table, lines_relation(agent.tenant)):
             keys = [Key(row["pk"], row["sk"]) for row in rows]
-            for item in (self.table.get_many(keys) if keys else {}).values():
-                line = Line.from_item(item)
+            for line in Line.read_each(self.table.get_many(keys) if keys else {}):
                 if line.tenant == agent.tenant and line.agent_id == agent.id:
                     yield line
 
@@ -305,7 +305,7 @@ class FirstContact:
         ]
         found: Mapping[Key, Item] = read_items(self.table, keys)
         for key, (owner, line) in zip(keys, pairs, strict=True):
-            known = AddressChat.from_item(found[key]) if key in found else None
+            known = AddressChat.read(found, key)
             for channel in line.channels:
                 kind = channel_named(channel).kind
                 here = kind is not None and kind.name == owner.address.kind

@@ -115,8 +115,7 @@ def answered(
         raise Conflict("the invitation has ended")
     if not accept:
         return [withdrawn(chat, user_id)]
-    item = table.get(User.key_of(tenant, user_id))
-    user = User.from_item(item) if item is not None else None
+    user = User.read(table, User.key_of(tenant, user_id))
     if user is None or user.erasure_id is not None:
         raise Conflict("this user is being erased")
     return joined(table, snapshot, user.as_member, now)[1]
@@ -132,11 +131,11 @@ def ended_choice(table: Table, tenant: str, chat_id: str, user_id: str, now: dat
 
 def invitations_of(table: Table, tenant: str, user_id: str) -> list[tuple[Chat, Invited]]:
     """Return a person's invitations that chats still name, also expired ones."""
-    item = table.get(PersonChoices.key_of(tenant, user_id))
-    ids = PersonChoices.from_item(item).invited_in if item is not None else ()
+    choices = PersonChoices.read(table, PersonChoices.key_of(tenant, user_id))
+    ids = choices.invited_in if choices is not None else ()
     keys = [Chat.key_of(tenant, chat_id) for chat_id in ids]
     found = table.get_many(keys) if keys else {}
-    chats = [Chat.from_item(found[key]) for key in keys if key in found]
+    chats = Chat.read_each(found, keys)
     return [(chat, invited) for chat in chats if (invited := chat.invitation(user_id)) is not None]
 
 

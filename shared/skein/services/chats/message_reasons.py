@@ -115,10 +115,9 @@ class ReasonViews:
             NotFound: There is no such chat or message in this tenant.
         """
         snapshot = read_snapshot(self.table, tenant, chat_id)
-        item = self.table.get(Message.key_of(tenant, chat_id, seq))
-        if item is None:
+        message = Message.read(self.table, Message.key_of(tenant, chat_id, seq))
+        if message is None:
             raise NotFound("message not found")
-        message = Message.from_item(item)
         runs = self._runs(tenant, message.runs.values())
         merged = (run.merged_into for run in runs.values() if run.merged_into is not None)
         runs |= self._runs(tenant, merged)
@@ -137,7 +136,7 @@ class ReasonViews:
 
     def _runs(self, tenant: str, run_ids: Iterable[str]) -> dict[str, Run]:
         keys = [Run.key_of(tenant, run_id) for run_id in dict.fromkeys(run_ids)]
-        runs = (Run.from_item(item) for item in self._found(keys).values())
+        runs = Run.read_each(self._found(keys))
         return {run.id: run for run in runs}
 
     def _agents(
@@ -216,7 +215,7 @@ class ReasonViews:
         }
         keys = [Message.key_of(message.tenant, message.chat_id, seq) for seq in sorted(seqs)]
         found = self._found(keys)
-        return [Message.from_item(found[key]) for key in keys if key in found]
+        return Message.read_each(found, keys)
 
     def _found(self, keys: Sequence[Key]) -> dict[Key, Item]:
         return self.table.get_many(keys) if keys else {}

@@ -64,14 +64,13 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
     Raises:
         Conflict: The person has left that chat since.
     """
-    record = table.get(OpeningRecord.key_of(tenant, by.id, client_id))
-    if record is None:
+    opening_record = OpeningRecord.read(table, OpeningRecord.key_of(tenant, by.id, client_id))
+    if opening_record is None:
         return EarlierChat(None, None)
-    chat_id = OpeningRecord.from_item(record).chat_id
-    item = table.get(Chat.key_of(tenant, chat_id))
-    if item is None:
+    chat_id = opening_record.chat_id
+    chat = Chat.read(table, Chat.key_of(tenant, chat_id))
+    if chat is None:
         return EarlierChat(None, chat_id)
-    chat = Chat.from_item(item)
     if not chat.has(by):
         raise Conflict("this client_id belongs to a chat that the caller has left")
     return EarlierChat(chat, chat.id)

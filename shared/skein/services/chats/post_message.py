@@ -410,8 +410,7 @@ class Chats:
         if record is None:
             return None
         seq = IdempotencyRecord.from_item(record).seq
-        item = self.table.get(Message.key_of(new.tenant, new.chat_id, seq))
-        return Message.from_item(item) if item else None
+        return Message.read(self.table, Message.key_of(new.tenant, new.chat_id, seq))
 
 
 def _origin_of(new: NewMessage) -> dict[str, str]:

@@ -60,6 +60,6 @@ def files_of(table: Table, messages: Iterable[Message]) -> Mapping[str, MediaFil
     wanted = list(keys)
     for start in range(0, len(wanted), MAX_BATCH_GET_KEYS):
         items = table.get_many(wanted[start : start + MAX_BATCH_GET_KEYS])
-        files = map(MediaFile.from_item, items.values())
+        files = MediaFile.read_each(items)
         found |= {file.id: file for file in files}
     return found

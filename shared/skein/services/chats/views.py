@@ -207,7 +207,7 @@ class ChatViews:
         found = self.table.get_many(list(keys)) if keys else {}
         there = [key for key in keys if key in found]
         now = self.clock.now()
-        page = fitting(Chat.from_item(found[key]).at(now) for key in there)
+        page = fitting(Chat.must_read(found, key).at(now) for key in there)
         if len(page) < len(there):
             last: str | None = keys[there[len(page) - 1]]
         else:
@@ -349,7 +349,7 @@ class ChatViews:
         check_reading(TenantSettings.from_optional(found.get(settings_key)))
         if chat_key not in found:
             raise NotFound("chat not found")
-        chat = Chat.from_item(found[chat_key]).at(self.clock.now())
+        chat = Chat.must_read(found, chat_key).at(self.clock.now())
         return chat, self._page(chat, at, limit)
 
     def _page(self, chat: Chat, at: MessagesCursor, limit: int) -> Listing[Message]:

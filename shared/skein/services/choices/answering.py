@@ -156,8 +156,7 @@ class Answering:
         return message, message.choice
 
     def _message(self, given: GivenAnswer, seq: int) -> Message | None:
-        item = self.table.get(Message.key_of(given.tenant, given.chat_id, seq))
-        return Message.from_item(item) if item is not None else None
+        return Message.read(self.table, Message.key_of(given.tenant, given.chat_id, seq))
 
     def _answered(
         self, given: GivenAnswer, asked: Message, choice: Choice, snapshot: ChatSnapshot

@@ -238,7 +238,7 @@ class Asking:
     def _messages(self, tenant: str, listed: Sequence[OpenChoice]) -> list[Message]:
         """Read the messages that show some open choices."""
         keys = [Message.key_of(tenant, each.chat_id, seq) for each in listed for seq in each.seqs]
-        return list(map(Message.from_item, self.table.get_many(keys).values())) if keys else []
+        return Message.read_each(self.table.get_many(keys)) if keys else []
 
 
 def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:

@@ -90,8 +90,7 @@ class Consents:
         )
 
     def _read(self, job: ConsentJob) -> Consent | None:
-        item = self.table.get(Consent.key_of(job.tenant, job.user_id, job.consent_id))
-        return Consent.from_item(item) if item is not None else None
+        return Consent.read(self.table, Consent.key_of(job.tenant, job.user_id, job.consent_id))
 
     # ------------------------------------------------------------------ posting
 

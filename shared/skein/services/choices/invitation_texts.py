@@ -66,8 +66,7 @@ class InvitationTexts:
         Returns:
             When to try again; None if the person was asked or cannot be.
         """
-        item = self.table.get(Chat.key_of(job.tenant, listed.chat_id))
-        chat = Chat.from_item(item) if item is not None else None
+        chat = Chat.read(self.table, Chat.key_of(job.tenant, listed.chat_id))
         invited = chat.invitation(job.user_id) if chat is not None else None
         own = self._newest_on_sms(job.tenant, job.user_id)
         if chat is None or invited is None or chat.discarded_at is not None or own is None:

@@ -48,8 +48,7 @@ class Invitations:
         """Return the write that records an answer from elsewhere in the question's message."""
         if listed.seq is None:
             return []
-        item = self.table.get(Message.key_of(tenant, listed.chat_id, listed.seq))
-        message = Message.from_item(item) if item is not None else None
+        message = Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq))
         if message is None or message.choice is None:
             return []
         option = YES if accept else NO

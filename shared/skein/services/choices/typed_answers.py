@@ -186,8 +186,7 @@ class TypedAnswers:
         return _Asked(snapshot, listed, question, options[typed])
 
     def _question(self, tenant: str, listed: OpenChoice) -> Message | None:
-        item = self.table.get(Message.key_of(tenant, listed.chat_id, listed.seq or 0))
-        return Message.from_item(item) if item is not None else None
+        return Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq or 0))
 
     def _repeated(self, asked: "_Asked") -> Unsure | None:
         """Return that a question is repeated; None if it was, or if others have written or joined.
@@ -225,7 +224,7 @@ class TypedAnswers:
             Delivery.key_of(question.tenant, question.chat_id, delivery_id)
             for delivery_id in question.deliveries
         ]
-        deliveries = map(Delivery.from_item, self.table.get_many(keys).values())
+        deliveries = Delivery.read_each(self.table.get_many(keys))
         return any(provider_id in part.sids for each in deliveries for part in each.parts)
 
 

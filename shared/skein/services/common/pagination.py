@@ -208,7 +208,7 @@ def list_relation(
     rows = rows_after(table, relation, after, limit=limit + 1, newest_first=newest_first)
     keys = {Key(row["pk"], row["sk"]): str(row["gsi1sk"]) for row in rows[:limit]}
     found = table.get_many(list(keys)) if keys else {}
-    shown = {key: record.from_item(found[key]) for key in keys if key in found}
+    shown = {key: record.must_read(found, key) for key in keys if key in found}
     kept = {key: thing for key, thing in shown.items() if keep(thing)}
     page = fitting(kept.values())
     if len(page) < len(kept):

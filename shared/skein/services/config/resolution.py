@@ -100,7 +100,7 @@ def keys_of_overrides(chat: Chat) -> list[Key]:
 
 def found_overrides(chat: Chat, found: Mapping[Key, Item]) -> Overrides:
     """Merge the settings of a direct chat from items under `keys_of_overrides`."""
-    agents = (Agent.from_item(found[key]) for key in _agent_keys(chat) if key in found)
+    agents = iter(Agent.read_each(found, _agent_keys(chat)))
     return merged_overrides(next(agents, None), *found_settings(chat.tenant, chat, found))
 
 

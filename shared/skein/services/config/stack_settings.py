@@ -38,8 +38,8 @@ class StackSettingsService:
 
     def pauses(self) -> Pauses:
         """Return the pauses of the stack."""
-        item = self.table.get(StackSettings.key_of(0))
-        return StackSettings.from_item(item).pauses if item is not None else NO_PAUSES
+        stack_settings = StackSettings.read(self.table, StackSettings.key_of(0))
+        return stack_settings.pauses if stack_settings is not None else NO_PAUSES
 
     def switch(self, kind: PauseKind, *, on: bool) -> Pauses:
         """Begin or end a pause of the whole stack (idempotent).

@@ -54,10 +54,9 @@ class TenantSettingsService:
 
     def reading(self, tenant: str) -> tuple[bool, datetime | None]:
         """Return whether operators may read chats, and since when; None for always."""
-        item = self.table.get(TenantSettings.key_of(tenant))
-        if item is None:
+        known = TenantSettings.read(self.table, TenantSettings.key_of(tenant))
+        if known is None:
             return reading_allowed({}), None
-        known = TenantSettings.from_item(item)
         return reading_allowed(known.settings), known.reading_changed_at
 
     def change(self, tenant: str, change: TenantOverridesChange) -> Overrides:

@@ -29,7 +29,7 @@ def files_of(table: Table, message: Message | None) -> tuple[MediaFile | None, .
     tenant, chat_id = message.tenant, message.chat_id
     keys = [MediaFile.key_of(tenant, chat_id, each.id) for each in named if each.id is not None]
     found = table.get_many(keys)
-    return tuple(MediaFile.from_item(found[key]) if key in found else None for key in keys)
+    return tuple(MediaFile.read(found, key) for key in keys)
 
 
 def without_file(part: DeliveryPart) -> DeliveryPart:

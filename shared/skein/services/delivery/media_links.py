@@ -38,8 +38,10 @@ class MediaLinks:
 
     def issue(self, delivery: Delivery, file: PartFile) -> str | None:
         """Make a link to a file for the person of a delivery; None if the file is gone."""
-        found = self.table.get(MediaFile.key_of(delivery.tenant, delivery.chat_id, file.media_id))
-        if found is None or MediaFile.from_item(found).state != "ready":
+        media_file = MediaFile.read(
+            self.table, MediaFile.key_of(delivery.tenant, delivery.chat_id, file.media_id)
+        )
+        if media_file is None or media_file.state != "ready":
             return None
         token = secrets.token_urlsafe(TOKEN_BYTES)
         link = MediaLink(
@@ -70,8 +72,7 @@ class OpenedLinks:
             NotFound: The link has expired or never existed, the file is gone, or the person may no
                 longer see it.
         """
-        item = self.table.get(MediaLink.key_of(MediaLink.hash_of(token)))
-        link = MediaLink.from_item(item) if item is not None else None
+        link = MediaLink.read(self.table, MediaLink.key_of(MediaLink.hash_of(token)))
         if link is None or link.ends_at <= self.clock.now():
             raise NotFound(GONE)
         file = self._file(link)
@@ -102,7 +103,7 @@ class OpenedLinks:
         expired = file.kept_until <= self.clock.now()
         if not there or expired or file.state != "ready" or file.seq is None:
             raise NotFound(GONE)
-        item = self.table.get(Message.key_of(link.tenant, link.chat_id, file.seq))
-        if item is None or all(each.id != file.id for each in Message.from_item(item).media):
+        message = Message.read(self.table, Message.key_of(link.tenant, link.chat_id, file.seq))
+        if message is None or all(each.id != file.id for each in message.media):
             raise NotFound(GONE)
         return file

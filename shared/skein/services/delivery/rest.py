@@ -64,8 +64,7 @@ class RestOfTexts:
         cut = self._cut(membership)
         if membership is None or cut is None:
             return ()
-        item = self.table.get(Message.key_of(cut.tenant, cut.chat_id, cut.seq))
-        message = Message.from_item(item) if item is not None else None
+        message = Message.read(self.table, Message.key_of(cut.tenant, cut.chat_id, cut.seq))
         text = message.as_delivered if message is not None else ""
         # A message by a template has no files, so they come with the first part of the rest.
         by_template = any(part.content is not None for part in cut.parts)
@@ -111,8 +110,7 @@ class RestOfTexts:
             if membership is None or following is None:
                 return None
             key = Delivery.key_of(membership.tenant, membership.chat_id, following)
-            item = self.table.get(key)
-            delivery = Delivery.from_item(item) if item is not None else None
+            delivery = Delivery.read(self.table, key)
             if delivery is None or self.clock.now() - delivery.created_at > MAX_AGE:
                 return None
             if delivery.rest_at is not None:

@@ -278,10 +278,10 @@ class SmsSender:
         if not delivery.channel.may_answer(person, line, known.settings.answered_countries):
             lease.save(canceled(NOT_ANSWERED))
             return False
-        payer = known.items.get(User.key_of(delivery.tenant, delivery.payer_id))
+        user = User.read(known.items, User.key_of(delivery.tenant, delivery.payer_id))
         rates = segment_rates(
             known.settings,
-            User.from_item(payer) if payer else None,
+            user,
             now,
             pace=delivery.channel.pace(line, known.settings),
         )

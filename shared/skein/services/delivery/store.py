@@ -55,7 +55,7 @@ class Recipient(NamedTuple):
         """
         key, owner_key = recipient_keys(delivery)
         membership = found.get(key)
-        owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
+        owner = AddressOwner.read(found, owner_key)
         return cls(
             Membership.from_item(membership) if membership else None,
             owner is not None
@@ -80,10 +80,10 @@ class DeliveryStore:
         Raises:
             NotFound: The delivery does not exist.
         """
-        item = self.table.get(Delivery.key_of(tenant, chat_id, delivery_id))
-        if item is None:
+        delivery = Delivery.read(self.table, Delivery.key_of(tenant, chat_id, delivery_id))
+        if delivery is None:
             raise NotFound("delivery not found", reason=Reason.DELIVERY_MISSING)
-        return Delivery.from_item(item)
+        return delivery
 
     def save(self, known: Delivery, change: DeliveryUpdate, *, owned: bool) -> Delivery:
         """Change a delivery, and derive its status, end and due pointer from the change.
@@ -132,7 +132,7 @@ class DeliveryStore:
                 newest_first=True,
             )
         )
-        found = (Delivery.from_item(item) for item in page.items)
+        found = Delivery.each_of(page.items)
         return tuple(other for other in found if other.id != delivery.id)
 
     def recipient_of(self, delivery: Delivery) -> Recipient:
@@ -160,7 +160,7 @@ class DeliveryStore:
         after = (before or {}) | {delivery.to.channel: rfc3339(self.clock.now())}
         as_read = all_of(Exists(), Is("opt_outs", before))
         writes: list[Write] = [Update(key, set={"opt_outs": after}, condition=as_read)]
-        owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
+        owner = AddressOwner.read(found, owner_key)
         if owner is not None and owner.user_id == delivery.user_id:
             consents = owner.without_consent(delivery.to.channel)
             writes += [owner.consenting(consents)] if consents != owner.consents else []

@@ -72,7 +72,7 @@ def _detached_in(
     keys = [Membership.key_of(user.tenant, chat, person) for chat in chats]
     for start in range(0, len(keys), MAX_BATCH_GET_KEYS):
         found = table.get_many(keys[start : start + MAX_BATCH_GET_KEYS])
-        for membership in map(Membership.from_item, found.values()):
+        for membership in Membership.read_each(found):
             if membership.route is not None and membership.route.person in addresses:
                 as_read = Is("route", membership.route.model_dump(mode="json"))
                 yield Update(membership.key, set={"route": None}, condition=as_read)

@@ -98,13 +98,13 @@ class Agents:
         if chat_id is not None:
             keys.append(Chat.key_of(tenant, chat_id))
         found = self.table.get_many(keys)
-        if keys[0] not in found or Agent.from_item(found[keys[0]]).deleted_at is not None:
+        if keys[0] not in found or Agent.must_read(found, keys[0]).deleted_at is not None:
             raise NotFound("agent not found")
         if any(key not in found for key in keys):
             raise NotFound("chat not found" if chat_id else "user not found")
         scope = private_scope(user_id=user_id, chat_id=chat_id)
         if chat_id is not None:
-            scope = Chat.from_item(found[keys[-1]]).scope or scope
+            scope = Chat.must_read(found, keys[-1]).scope or scope
         return Reach(tenant=tenant, agent_id=agent_id, scopes=(scope,))
 
     def list(
@@ -187,10 +187,12 @@ class Agents:
 
         def attempt() -> Agent:
             agent = self.get(tenant, agent_id)
-            item = self.table.get(AgentVersion.key_of(tenant, agent_id, version))
-            if item is None and version != agent.version:
+            agent_version = AgentVersion.read(
+                self.table, AgentVersion.key_of(tenant, agent_id, version)
+            )
+            if agent_version is None and version != agent.version:
                 raise NotFound("version not found")
-            kept = AgentVersion.from_item(item) if item else AgentVersion.of(agent)
+            kept = agent_version if agent_version else AgentVersion.of(agent)
             given = kept.configured
             if all(getattr(agent, name) == value for name, value in given.items()):
                 return agent
@@ -269,10 +271,10 @@ class Agents:
             self.table.write(write)
 
     def _find(self, tenant: str, agent_id: str) -> Agent:
-        item = self.table.get(Agent.key_of(tenant, agent_id))
-        if item is None:
+        agent = Agent.read(self.table, Agent.key_of(tenant, agent_id))
+        if agent is None:
             raise NotFound("agent not found")
-        return Agent.from_item(item)
+        return agent
 
 
 def _entry_changed(before: Agent | None, after: Agent) -> Write | None:

@@ -63,14 +63,14 @@ def named_members(
         member.id
         for member in members
         if member.kind == "agent"
-        and (keys[member] not in found or Agent.from_item(found[keys[member]]).deleted_at)
+        and (keys[member] not in found or Agent.must_read(found, keys[member]).deleted_at)
     ]
     if unknown:
         raise NoSuchAgent("agent not found", details={"agent_ids": unknown})
     closed = [
         member.id
         for member in members
-        if member.kind == "agent" and Agent.from_item(found[keys[member]]).operators_add
+        if member.kind == "agent" and Agent.must_read(found, keys[member]).operators_add
     ]
     if closed and not operator:
         raise Forbidden("only operators can add this agent", details={"agent_ids": closed})
@@ -85,7 +85,7 @@ def named_members(
     for member in members:
         item = found.get(keys[member])
         if member.kind == "agent":
-            named.append(Agent.from_item(found[keys[member]]).as_member)
+            named.append(Agent.must_read(found, keys[member]).as_member)
         elif item is not None:
             if User.from_item(item).erasure_id is not None:
                 raise Conflict("this user is being erased", details={"user_id": member.id})
@@ -124,8 +124,7 @@ def people_in_shared_chats(
     rows = pages_of_relation(table, member_relation(tenant, person), newest_first=True)
     for page in islice(rows, SEARCHED_PAGES):
         keys = [Chat.key_of(tenant, related_chat(row)) for row in page]
-        for item in table.get_many(keys).values() if keys else ():
-            chat = Chat.from_item(item)
+        for chat in Chat.each_of(table.get_many(keys).values() if keys else ()):
             members = {member.ref for member in chat.roster}
             if person in members and chat.discarded_at is None:
                 met |= wanted & members

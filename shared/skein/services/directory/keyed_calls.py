@@ -152,10 +152,9 @@ class KeyedCalls:
         Raises:
             Conflict: The key was used with another request.
         """
-        item = self.table.get(call.key)
-        if item is None:
+        known = KeyedCall.read(self.table, call.key)
+        if known is None:
             return None
-        known = KeyedCall.from_item(item)
         if known.digest != call.digest:
             raise Conflict(OTHER_REQUEST)
         return known.item_id

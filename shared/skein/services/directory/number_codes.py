@@ -50,8 +50,8 @@ class NumberCodes:
             RateLimited: The user, the number or the tenant has had too many codes.
             Transient: The job was not queued; the request can be repeated.
         """
-        item = self.table.get(User.key_of(tenant, user_id))
-        if item is None or User.from_item(item).erasure_id is not None:
+        user = User.read(self.table, User.key_of(tenant, user_id))
+        if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
         address = phone_address(phone)
         line = self._line_to(tenant, address)
@@ -77,8 +77,7 @@ class NumberCodes:
             NotFound: The code was used or replaced, or has expired.
             Transient: The job was not queued; the request can be repeated.
         """
-        item = self.table.get(NumberCode.key_of(tenant, user_id, phone_address(phone)))
-        code = NumberCode.from_item(item) if item is not None else None
+        code = NumberCode.read(self.table, NumberCode.key_of(tenant, user_id, phone_address(phone)))
         if code is None or code.id != code_id:
             raise NotFound("this code was already used or replaced")
         if code.sent_at is None:
@@ -122,7 +121,7 @@ class NumberCodes:
         found = self.table.get_many([Line.key_of(each) for each in (address, *known)])
         if Line.key_of(address) in found:
             raise Unprocessable("this phone number is a line")
-        lines = [line for line in map(Line.from_item, found.values()) if line.tenant == tenant]
+        lines = [line for line in Line.read_each(found) if line.tenant == tenant]
         for line in chain(lines, self._all_lines(tenant)):
             if SMS.name in line.channels:
                 return line.address
@@ -140,5 +139,4 @@ class NumberCodes:
 
 def read_code(table: Table, tenant: str, user_id: str, phone: str) -> NumberCode | None:
     """Return the user's newest code for a phone number."""
-    item = table.get(NumberCode.key_of(tenant, user_id, phone_address(phone)))
-    return NumberCode.from_item(item) if item is not None else None
+    return NumberCode.read(table, NumberCode.key_of(tenant, user_id, phone_address(phone)))

@@ -46,10 +46,10 @@ class OptedOutNumbers:
 
     def has(self, tenant: str, address: Address, channel: str) -> bool:
         """Tell whether a person with this number opted out of a channel and was erased."""
-        item = self.table.get(OptOutKey.key_of(tenant))
-        if item is None:
+        opt_out_key = OptOutKey.read(self.table, OptOutKey.key_of(tenant))
+        if opt_out_key is None:
             return False
-        number = OptOutKey.from_item(item).number(address, channel, self.clock.now())
+        number = opt_out_key.number(address, channel, self.clock.now())
         return self.table.get(number.key) is not None
 
     def _key(self, tenant: str) -> OptOutKey:

@@ -76,8 +76,7 @@ class PeopleSearch:
         return _listing(found, None)
 
     def _with_id(self, tenant: str, user_id: str) -> list[User]:
-        item = self.table.get(User.key_of(tenant, user_id))
-        user = User.from_item(item) if item is not None else None
+        user = User.read(self.table, User.key_of(tenant, user_id))
         return [user] if user is not None and user.erasure_id is None else []
 
     def _steps(self, tenant: str, wanted: Sequence[str], after: str | None) -> Iterator[Step]:
@@ -90,7 +89,7 @@ class PeopleSearch:
             word = _word_of(after, wanted)
             page = self._rows(tenant, word, after)
         while True:
-            rows = [row for row in map(NameWord.from_item, page.items) if row.key.sk != after]
+            rows = [row for row in NameWord.each_of(page.items) if row.key.sk != after]
             last = rows[-1].key.sk if rows and page.next_start is not None else None
             yield self._people(word, wanted, rows), NameCursor(row=last) if last else None
             if last is None:
@@ -125,9 +124,9 @@ class PeopleSearch:
         keys = [User.key_of(row.tenant, row.user_id) for row in matching]
         items = self.table.get_many(keys) if keys else {}
         return [
-            (NameCursor(row=row.key.sk), User.from_item(items[key]))
+            (NameCursor(row=row.key.sk), User.must_read(items, key))
             for row, key in zip(matching, keys, strict=True)
-            if key in items and row.word in _words_of(User.from_item(items[key]))
+            if key in items and row.word in _words_of(User.must_read(items, key))
         ]
 
 

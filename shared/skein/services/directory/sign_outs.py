@@ -29,10 +29,9 @@ class SignOuts:
         optimistic(self.clock, lambda: self._sign_out_once(tenant, user_id))
 
     def _sign_out_once(self, tenant: str, user_id: str) -> None:
-        item = self.table.get(User.key_of(tenant, user_id))
-        if item is None or User.from_item(item).erasure_id is not None:
+        user = User.read(self.table, User.key_of(tenant, user_id))
+        if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
-        user = User.from_item(item)
         self.table.write(
             Update(
                 user.key,
@@ -52,9 +51,9 @@ class SignOuts:
         Raises:
             Unauthenticated: The person was signed out since.
         """
-        item = self.table.get(User.key_of(tenant, user_id))
-        if item is not None:
-            self.check_user(User.from_item(item), issued_at=issued_at)
+        user = User.read(self.table, User.key_of(tenant, user_id))
+        if user is not None:
+            self.check_user(user, issued_at=issued_at)
 
     def check_user(self, user: User, *, issued_at: datetime | None) -> None:
         """Refuse a token from before the sign-out of a person who was read; see `check`."""

@@ -46,7 +46,7 @@ class TextConsents:
     def consenting(self, tenant: str, users: Iterable[User]) -> set[str]:
         """Return the ids of those users who have a number with a consent."""
         keys = [AddressOwner.key_of(tenant, each) for user in users for each in user.addresses]
-        owners = map(AddressOwner.from_item, read_items(self.table, keys).values())
+        owners = AddressOwner.read_each(read_items(self.table, keys))
         return {each.user_id for each in owners if each.consents and not each.reassigned}
 
     def give(
@@ -90,8 +90,7 @@ class TextConsents:
         return optimistic(self.clock, attempt, finds_own_write=True)
 
     def _owner(self, tenant: str, user_id: str, phone: str) -> AddressOwner:
-        item = self.table.get(AddressOwner.key_of(tenant, phone_address(phone)))
-        owner = AddressOwner.from_item(item) if item is not None else None
+        owner = AddressOwner.read(self.table, AddressOwner.key_of(tenant, phone_address(phone)))
         if owner is None or owner.user_id != user_id or owner.reassigned:
             raise NotFound("phone number not found")
         return owner

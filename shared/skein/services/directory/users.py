@@ -74,8 +74,7 @@ class Users:
         Raises:
             NotFound: The user does not exist or is being erased.
         """
-        item = self.table.get(User.key_of(tenant, user_id))
-        user = User.from_item(item) if item is not None else None
+        user = User.read(self.table, User.key_of(tenant, user_id))
         if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
         return user
@@ -148,11 +147,11 @@ class Users:
         Args:
             phone: The number in E.164.
         """
-        item = self.table.get(AddressOwner.key_of(tenant, phone_address(phone)))
-        if item is None:
+        owner = AddressOwner.read(self.table, AddressOwner.key_of(tenant, phone_address(phone)))
+        if owner is None:
             return None
         try:
-            return self.get(tenant, AddressOwner.from_item(item).user_id)
+            return self.get(tenant, owner.user_id)
         except NotFound:
             return None
 

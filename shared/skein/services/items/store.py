@@ -380,7 +380,7 @@ class OwnedStore(ABC, Generic[Kept]):
         if self.limit is None:
             return
         query = Query.under(reach.partition, self.kind.PREFIX, limit=2 * self.max_kept)
-        stored = map(self.kind.from_item, self.table.query(query).items)
+        stored = self.kind.each_of(self.table.query(query).items)
         items = [item for item in stored if item.by_operator >= new.by_operator]
         if sum(map(reach.shows, items)) >= self.limit:
             live = f"{self.kind.LIVE_STATUS} {noun_of(self.kind)}s"

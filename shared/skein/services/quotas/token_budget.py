@@ -75,7 +75,7 @@ def owners_of_payer(run: Run) -> list[str]:
 
 def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance]:
     """Return the buckets found under `payer_keys`, by their owners."""
-    allowances = (Allowance.from_item(found[key]) for key in payer_keys(run) if key in found)
+    allowances = Allowance.read_each(found, payer_keys(run))
     return {allowance.owner: allowance for allowance in allowances}
 
 

@@ -180,9 +180,9 @@ class Questions:
         held = claim.run.held
         if held is None or held.chat_id in {None, claim.run.chat_id}:
             return
-        item = self.table.get(Chat.key_of(claim.run.tenant, str(held.chat_id)))
-        if item is not None:
-            check_readers(held, Chat.from_item(item))
+        chat = Chat.read(self.table, Chat.key_of(claim.run.tenant, str(held.chat_id)))
+        if chat is not None:
+            check_readers(held, chat)
 
     def _extra_writes(
         self,
@@ -241,7 +241,7 @@ class Questions:
                 last=Message.PREFIX.last,
             )
         )
-        unknown = map(Message.from_item, page.items)
+        unknown = Message.each_of(page.items)
         return next((m for m in unknown if m.kind == "text" and m.sender.ref != claim.agent), None)
 
     def _waiting(

@@ -113,7 +113,7 @@ class Activations:
         if run.steps_taken == 0:
             return ()
         page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
-        return tuple(map(Step.from_item, page.items))
+        return tuple(Step.each_of(page.items))
 
     def record(self, step_recording: Recording, *, acts: bool = False) -> Claim:
         """Record a step before any of its tool calls is carried out.

@@ -23,10 +23,9 @@ def next_in_chain(
     waiting = list(run.then)
     while waiting:
         agent = MemberRef(kind="agent", id=waiting.pop(0))
-        item = table.get(Membership.key_of(run.tenant, run.chat_id, agent))
-        if item is None:
+        member = Membership.read(table, Membership.key_of(run.tenant, run.chat_id, agent))
+        if member is None:
             continue
-        member = Membership.from_item(item)
         if member.active and agent.id != run.agent_id:
             trigger = Trigger(type="manual", by=run.trigger.by, traced_to=run.trigger.traced_to)
             return enqueue(

@@ -168,8 +168,7 @@ def membership_in(table: Table, found: Claim, chat_id: str | None) -> Membership
     """Return the agent's open membership in a chat, which may be the run's own."""
     if chat_id is None:
         return None
-    item = table.get(Membership.key_of(found.run.tenant, chat_id, found.agent))
-    membership = Membership.from_item(item) if item else None
+    membership = Membership.read(table, Membership.key_of(found.run.tenant, chat_id, found.agent))
     return membership if membership is not None and membership.active else None
 
 
@@ -182,8 +181,8 @@ def membership_elsewhere(
     found = table.get_many([chat_key, member_key])
     if chat_key not in found or member_key not in found:
         return None, None
-    member = Membership.from_item(found[member_key])
-    return (Chat.from_item(found[chat_key]), member) if member.active else (None, None)
+    member = Membership.must_read(found, member_key)
+    return (Chat.must_read(found, chat_key), member) if member.active else (None, None)
 
 
 def shown_membership(table: Table, found: Claim) -> Membership | None:

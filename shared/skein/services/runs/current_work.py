@@ -48,7 +48,7 @@ class WorkOverviews:
         keys = [Key(row["pk"], row["sk"]) for of_agent in rows for row in of_agent]
         found = self.table.get_many(keys) if keys else {}
         runs = sorted(
-            (Run.from_item(item) for item in found.values()),
+            Run.read_each(found),
             key=lambda run: run.created_at,
             reverse=True,
         )

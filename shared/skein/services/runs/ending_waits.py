@@ -47,8 +47,8 @@ class EndingWaits:
                 Message.key_of(tenant, chat_id, seq),
             )
             found = self.table.get_many(list(keys))
-            member = Membership.from_item(found[keys[0]]) if keys[0] in found else None
-            message = Message.from_item(found[keys[1]]) if keys[1] in found else None
+            member = Membership.read(found, keys[0])
+            message = Message.read(found, keys[1])
             wait = member.wait if member is not None else None
             if member is None or wait is None or wait.run_id == claim.run.id:
                 raise NotFound("no other run of this agent is waiting in this chat")

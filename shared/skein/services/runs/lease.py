@@ -314,8 +314,8 @@ class RunLeases(ABC):
 
     def is_over(self, claim: Claim) -> bool:
         """Return whether a run whose lease was lost has ended or is gone."""
-        item = self.table.get(claim.run.key)
-        return item is None or Run.from_item(item).ended
+        run = Run.read(self.table, claim.run.key)
+        return run is None or run.ended
 
     def retry_later(self, claim: Claim, error: str) -> None:
         """End an attempt and schedule the next one, after a pause that doubles each time.

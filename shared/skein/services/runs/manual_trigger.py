@@ -56,10 +56,10 @@ class ManualTrigger:
         Raises:
             NotFound: There is no such run.
         """
-        item = self.table.get(Run.key_of(tenant, run_id))
-        if item is None:
+        run = Run.read(self.table, Run.key_of(tenant, run_id))
+        if run is None:
             raise NotFound("run not found")
-        return Run.from_item(item)
+        return run
 
     def _enqueue_once(
         self, tenant: str, chat_id: str, by: MemberRef, agent_id: str | None

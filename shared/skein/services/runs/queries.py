@@ -87,7 +87,7 @@ class RunViews:
         if not page.items or page.items[0]["sk"] != key.sk:
             raise NotFound("run not found")
         run = Run.from_item(page.items[0])
-        steps = tuple(Step.from_item(item) for item in page.items[1:])
+        steps = tuple(Step.each_of(page.items[1:]))
         first = next((step for step in reversed(steps) if step.prompt is not None), None)
         prompt = None
         if first is not None and first.prompt is not None:
@@ -180,7 +180,7 @@ class RunViews:
         own = TenantOnlySettings.model_validate(overrides)
         if not own.operators_read_chats:
             return {}
-        texts = {key: Message.from_item(found[key]) for key in keys if key in found}
+        texts = {key: Message.must_read(found, key) for key in keys if key in found}
         return {run.id: _preview(run, texts, asked[run.id], posted[run.id], own) for run in runs}
 
     def _membership(self, run: Run) -> Membership | None:
@@ -188,8 +188,7 @@ class RunViews:
         if run.status != "queued" or run.chat_id is None:
             return None
         agent = MemberRef(kind="agent", id=run.agent_id)
-        item = self.table.get(Membership.key_of(run.tenant, run.chat_id, agent))
-        return Membership.from_item(item) if item else None
+        return Membership.read(self.table, Membership.key_of(run.tenant, run.chat_id, agent))
 
 
 def _asked(run: Run) -> Key | None:
@@ -277,7 +276,7 @@ class OwnRuns:
             ).items
         ]
         found = self.table.get_many(keys) if keys else {}
-        runs = (Run.from_item(found[key]) for key in keys if key in found)
+        runs = Run.read_each(found, keys)
         shown = [
             run for run in runs if may_show(run.audience, readers) and status in {None, run.status}
         ][:limit]
@@ -285,7 +284,7 @@ class OwnRuns:
         chat_ids = sorted(named | {run.chat_id for run in shown if run.chat_id is not None})
         chat_keys = [Chat.key_of(tenant, chat_id) for chat_id in chat_ids]
         items = self.table.get_many(chat_keys) if chat_keys else {}
-        now, every = self.clock.now(), [Chat.from_item(item) for item in items.values()]
+        now, every = self.clock.now(), Chat.read_each(items)
         chats = {chat.id: chat for chat in every if not chat.awaits(readers, now)}
         hidden = {chat.id for chat in every} - chats.keys()
         return tuple(

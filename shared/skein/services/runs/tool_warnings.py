@@ -43,7 +43,7 @@ class ToolWarnings:
             ).items
         ]
         found = self.table.get_many([Key(row["pk"], row["sk"]) for row in rows]) if rows else {}
-        runs = [Run.from_item(item) for item in found.values()]
+        runs = Run.read_each(found)
         answered = [run for run in runs if run.ended and run.steps_taken]
         if len(answered) < MIN_RUNS or any(run.tools for run in answered):
             return None

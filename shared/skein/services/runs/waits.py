@@ -150,8 +150,7 @@ def _home(table: Table, member: Membership) -> Membership | None:
     if not home_id.startswith("chat_"):
         return None
     agent: MemberRef = member.member.ref
-    item = table.get(Membership.key_of(member.tenant, home_id, agent))
-    return Membership.from_item(item) if item else None
+    return Membership.read(table, Membership.key_of(member.tenant, home_id, agent))
 
 
 def _job(member: Membership) -> RunJob:

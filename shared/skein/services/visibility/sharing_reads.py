@@ -62,8 +62,8 @@ def read_sharing(
     found = known | table.get_many([rules_key, *(key for key in people if key not in prefetched)])
     if rules_key not in found:
         return None
-    rules = SharingRules.from_item(found[rules_key])
-    users = [User.from_item(found[key]) for key in people if key in found]
+    rules = SharingRules.must_read(found, rules_key)
+    users = User.read_each(found, people)
     if len(users) < len(people) or any(user.erasure_id is not None for user in users):
         return None
     for_readers = ReaderRules.of(rules, users, now, settings)
@@ -88,5 +88,5 @@ def read_covered(
     found = table.get_many([rules_key, author_key])
     if rules_key not in found or author_key not in found:
         return None
-    rules = SharingRules.from_item(found[rules_key]).in_force(now)
-    return AuthorRules(User.from_item(found[author_key]), rules, now, settings)
+    rules = SharingRules.must_read(found, rules_key).in_force(now)
+    return AuthorRules(User.must_read(found, author_key), rules, now, settings)

@@ -47,10 +47,9 @@ class Documents(SectionItems):
         shown = []
         for folder, document_id in _pinned(read):
             key = folder.key(document_id)
-            item = read.found.get(key)
-            if item is None or key in twice:  # None: deleted a moment ago
+            document = Document.read(read.found, key)
+            if document is None or key in twice:  # None: deleted a moment ago
                 continue
-            document = Document.from_item(item)
             if read.reach.shows(document):
                 of_chat = folder.chat_id is not None
                 shown.append(ShownDocument(document.name, document, of_chat=of_chat))
