@@ -229,7 +229,7 @@ class PhoneLinks:
         ]
         chats = Query.under(address_partition(user.tenant, address), AddressChat.PREFIX)
         page = self.table.query(chats)
-        for chat_id in {AddressChat.from_item(item).chat_id for item in page.items}:
+        for chat_id in {chat.chat_id for chat in AddressChat.each_of(page.items)}:
             writes.extend(self._replacement_writes(user, former.as_member.ref, chat_id))
         if len(writes) > MAX_TRANSACTION_ITEMS:
             raise Conflict("the phone number has too many chats to move in one request")

@@ -162,7 +162,7 @@ def session_of(table: Table, chat: Chat) -> Sequence[Message]:
             newest_first=True,
         )
     )
-    messages = (chat.as_now(Message.from_item(item)) for item in reversed(page.items))
+    messages = (chat.as_now(each) for each in Message.each_of(reversed(page.items)))
     return [message for message in messages if message.conversational and message.full_text]
 
 

@@ -200,7 +200,7 @@ class Returns:
                 newest_first=True,
             )
         )
-        messages = (chat.as_now(Message.from_item(item)) for item in reversed(page.items))
+        messages = (chat.as_now(message) for message in Message.each_of(reversed(page.items)))
         return [each for each in messages if each.sender.kind == "user" and not each.resets]
 
     def _tell(self, stay: DeskStay) -> None:

@@ -23,8 +23,10 @@ def errands_erased(
     Args:
         ids: All ids of the person.
     """
-    for link in items_under(table, User.key_of(tenant, user_id).pk, ErrandLink.PREFIX):
-        ref = ErrandLink.from_item(link).errand
+    for errand_link in ErrandLink.each_of(
+        items_under(table, User.key_of(tenant, user_id).pk, ErrandLink.PREFIX)
+    ):
+        ref = errand_link.errand
         errand = Errand.read(table, ref.key(tenant))
         if errand is None:
             continue

@@ -128,7 +128,7 @@ class EventEndpoints:
         partition = ParkedEvent.partition(tenant, endpoint_id)
         query = Query.under(partition, ParkedEvent.PREFIX, limit=PAGE)
         while items := self.table.query(query).items:
-            self.table.transact([Delete(ParkedEvent.from_item(item).key) for item in items])
+            self.table.transact([Delete(event.key) for event in ParkedEvent.each_of(items)])
 
     def rotate(self, tenant: str, endpoint_id: str) -> EventEndpoint:
         """Give an endpoint a new secret; the old one is invalid at once.

@@ -17,7 +17,7 @@ def erase_events(
     An event that is being sent may still arrive.
     """
     page = table.query(Query.under(endpoints_partition(tenant), EventEndpoint.PREFIX))
-    endpoint_ids = [EventEndpoint.from_item(item).id for item in page.items]
+    endpoint_ids = [endpoint.id for endpoint in EventEndpoint.each_of(page.items)]
     erased = 0
     for key in _waiting(table, tenant, endpoint_ids, chat_ids, frozenset(person_ids)):
         table.write(Delete(key))

@@ -192,7 +192,7 @@ class EventSender:
         """Delete the events of an endpoint that is deleted or disabled, then the lane."""
         query = Query.under(lane.key.pk, QueuedEvent.PREFIX, limit=PAGE)
         while items := self.table.query(query).items:
-            self.table.transact([Delete(QueuedEvent.from_item(item).key) for item in items])
+            self.table.transact([Delete(event.key) for event in QueuedEvent.each_of(items)])
         self.table.write(Delete(lane.key, Is("queued", lane.queued or None)))
 
     def _error_of(self, endpoint: EventEndpoint, queued: QueuedEvent) -> str | None:

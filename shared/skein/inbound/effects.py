@@ -29,8 +29,11 @@ class NumberEffect(AnswerEffect):
             Conflict: The number is not the person's any more.
         """
         number = recorded.listed.number
-        item = self.table.get(AddressOwner.key_of(given.tenant, number)) if number else None
-        owner = AddressOwner.from_item(item) if item is not None else None
+        owner = (
+            AddressOwner.read(self.table, AddressOwner.key_of(given.tenant, number))
+            if number
+            else None
+        )
         if owner is None or owner.user_id != given.person_id or owner.reassigned:
             raise Conflict("the number no longer belongs to you")
         proven = owner.proven(recorded.answer.at.date())

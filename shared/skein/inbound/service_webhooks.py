@@ -27,7 +27,7 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Delete, Is, Missing, Put, Write
+from skein.models.common.storage import Delete, Is, Key, Missing, Put, Write
 from skein.models.directory.agent import Agent
 from skein.models.directory.webhook_service import (
     MAX_PAYLOAD_BYTES,
@@ -196,8 +196,9 @@ class WebhookServices:
         if len(body) > MAX_PAYLOAD_BYTES:
             raise TooLarge(f"the body is larger than {MAX_PAYLOAD_BYTES:,} bytes")
         known = SERVICE_ID.fullmatch(service_id)
-        item = self.table.get(WebhookService.key_of(service_id)) if known else None
-        webhook_service = WebhookService.from_item(item) if item else None
+        webhook_service = (
+            WebhookService.read(self.table, WebhookService.key_of(service_id)) if known else None
+        )
         now = self.clock.now()
         # Check unknown services against a secret too, so that every refusal takes the same time.
         secret = self._secret(webhook_service.nonce if webhook_service else NO_NONCE)
@@ -252,7 +253,7 @@ class WebhookServices:
         A discarded chat counts as none.
         """
         tenant, agent_ids = webhook_service.tenant, webhook_service.agent_ids
-        keys = [Agent.key_of(tenant, each) for each in agent_ids]
+        keys: list[Key] = [Agent.key_of(tenant, each) for each in agent_ids]
         if chat_id is not None:
             refs = [MemberRef(kind="agent", id=each) for each in agent_ids]
             keys.append(Chat.key_of(tenant, chat_id))

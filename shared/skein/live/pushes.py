@@ -224,9 +224,9 @@ def _frames_of(event: LiveEvent, reader: Membership, changes: _Changes) -> Itera
     elif event.type == "run" and event.run_id is not None:
         yield from _run_frames(event.run_id, reader, changes)
     elif event.seq is not None and event.type in {"message", "changed"}:
-        item = changes.found.get(Message.key_of(chat.tenant, chat.id, event.seq))
-        if item is not None and event.seq > reader.joined_seq:
-            message = chat.as_now(Message.from_item(item))
+        stored = Message.read(changes.found, Message.key_of(chat.tenant, chat.id, event.seq))
+        if stored is not None and event.seq > reader.joined_seq:
+            message = chat.as_now(stored)
             gone = message.kind in {"deleted", "erased"}
             yield MessageFrame(
                 type="changed" if gone else event.type,

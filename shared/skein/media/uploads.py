@@ -213,8 +213,9 @@ class MediaUploads:
         """Tell whether all files are in the message that the same call posted before."""
         seqs = {file.seq for file in files}
         seq = seqs.pop() if len(seqs) == 1 else None
-        item = self.table.get(Message.key_of(new.tenant, new.chat_id, seq)) if seq else None
-        message = Message.from_item(item) if item is not None else None
+        message = (
+            Message.read(self.table, Message.key_of(new.tenant, new.chat_id, seq)) if seq else None
+        )
         if message is None or message.client_id != new.client_id:
             return False
         return message.sender.id in {member.member.id, *member.formerly}

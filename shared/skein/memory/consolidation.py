@@ -252,7 +252,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
                 Query(chat.key.pk, first=first, last=last, limit=MESSAGES_PER_PAGE, start=start)
             )
         ):
-            messages = [chat.as_now(Message.from_item(item)) for item in items]
+            messages = [chat.as_now(each) for each in Message.each_of(items)]
             texts = [
                 message
                 for message in messages

@@ -60,9 +60,9 @@ class Outreaches:
         """
         unique = effect_id("outreach", tenant, new.client_id) if new.client_id else self.ids.ulid()
         outreach_id = f"otr_{unique}"
-        known = self.table.get(Outreach.key_of(tenant, outreach_id))
-        if known is not None:
-            return Outreach.from_item(known)
+        stored = Outreach.read(self.table, Outreach.key_of(tenant, outreach_id))
+        if stored is not None:
+            return stored
         people = tuple(dict.fromkeys(new.people))
         overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
         agent = self._agent(tenant, new.agent_id)

@@ -57,7 +57,7 @@ class OutreachReports:
     def _read(self, people: Iterable[OutreachPerson]) -> Mapping[Key, Item]:
         """Read the runs, the chats, the first messages and their deliveries, in batches."""
         written = [each for each in people if each.chat_id is not None]
-        keys = [Chat.key_of(each.tenant, str(each.chat_id)) for each in written]
+        keys: list[Key] = [Chat.key_of(each.tenant, str(each.chat_id)) for each in written]
         keys += [Run.key_of(each.tenant, each.run_id) for each in written if each.run_id]
         found = read_items(self.table, keys)
         messages = [key for each in written if (key := _message_of(each, found)) is not None]

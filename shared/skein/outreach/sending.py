@@ -15,7 +15,7 @@ from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotActive,
 from skein.models.chats.chat import Chat
 from skein.models.chats.contact_order import ContactOrder
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Is, Missing, Put, Update, Write
+from skein.models.common.storage import Is, Key, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import OutreachJob
@@ -66,8 +66,10 @@ class OutreachSender:
         if outreach is None or outreach.user_ids is None:
             return
         known = {
-            OutreachPerson.from_item(item).user_id
-            for item in items_under(self.table, outreach.key.pk, OutreachPerson.PREFIX)
+            outreach_person.user_id
+            for outreach_person in OutreachPerson.each_of(
+                items_under(self.table, outreach.key.pk, OutreachPerson.PREFIX)
+            )
         }
         first = max(outreach.not_before or outreach.created_at, outreach.created_at)
         missing: list[Write] = []
@@ -92,7 +94,7 @@ class OutreachSender:
 
     def _look(self, job: OutreachJob, user_id: str) -> None:
         """Write to a person whose turn has come, or decide that they are not written to."""
-        keys = [
+        keys: list[Key] = [
             Outreach.key_of(job.tenant, job.outreach_id),
             OutreachPerson.key_of(job.tenant, job.outreach_id, user_id),
         ]

@@ -166,8 +166,8 @@ class OwnToolItems(SectionItems):
     @classmethod
     def found(cls, read: SectionReads) -> "OwnToolItems":
         """Keep the tools that are enabled and installed."""
-        agent = read.found.get(Agent.key_of(read.run.tenant, read.run.agent_id))
-        return cls.of_agent(Agent.from_item(agent), read.found) if agent is not None else cls()
+        agent = Agent.read(read.found, Agent.key_of(read.run.tenant, read.run.agent_id))
+        return cls.of_agent(agent, read.found) if agent is not None else cls()
 
     @classmethod
     def of_agent(cls, agent: Agent, found: Mapping[Key, Item]) -> "OwnToolItems":

@@ -141,17 +141,14 @@ class CallLedger:
         """Return the messages that the run answered whose model made the call; 0 for none."""
         made: Step | None = step
         if ref.run_id != step.run_id:
-            item = self.table.get(Step.key_of(step.tenant, ref.run_id, ref.step))
-            made = Step.from_item(item) if item is not None else None
+            made = Step.read(self.table, Step.key_of(step.tenant, ref.run_id, ref.step))
         return (made.answered if made is not None else None) or (0, 0)
 
     def read(self, record: RecordedCall) -> tuple[RecordedCall, ToolResult | None]:
         """Read a record again, with the result that its step holds, if there is one."""
         found = self.table.get_many([record.key, record.step_key])
-        call = RecordedCall.read(found, record.key)
-        record = call if call is not None else record
-        step = found.get(record.step_key)
-        return record, record.result_in(Step.from_item(step) if step is not None else None)
+        record = RecordedCall.read(found, record.key) or record
+        return record, record.result_in(Step.read(found, record.step_key))
 
     def count_told(
         self, activation: Activation, step: Step, position: int, millibits: int, of_day: Update

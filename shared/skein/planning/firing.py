@@ -9,7 +9,7 @@ from skein.models.chats.desk import DeskState
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Item
+from skein.models.common.storage import Item, Key
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.trigger import PlanTrigger, Trigger
@@ -128,7 +128,8 @@ class Firing:
             The chat, None for a plan without one; and the reason, None if the plan can fire.
         """
         agent_key = Agent.key_of(plan.tenant, plan.agent_id)
-        keys, chat_id = [agent_key], plan.source_chat_id
+        keys: list[Key] = [agent_key]
+        chat_id = plan.source_chat_id
         if chat_id is not None:
             agent = MemberRef(kind="agent", id=plan.agent_id)
             keys += [

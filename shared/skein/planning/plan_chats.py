@@ -89,8 +89,8 @@ class PlanChats:
         The index orders chats by activity hour, so the search ends at the first page with such a
         chat.
         """
-        item = self.table.get(User.key_of(agent.tenant, user_id))
-        if item is None or User.from_item(item).erasure_id is not None:
+        user = User.read(self.table, User.key_of(agent.tenant, user_id))
+        if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
         relation = member_relation(agent.tenant, MemberRef(kind="user", id=user_id))
         for rows in pages(

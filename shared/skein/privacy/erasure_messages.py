@@ -323,9 +323,11 @@ class DeletedMessageEraser:
 
     def _forget_sms(self, sweep: Sweep, message: DeletedMessage) -> None:
         """Remove the words from the SMS by which the message was sent."""
-        item = self._table.get(Message.key_of(sweep.tenant, message.chat_id, message.seq))
-        if item is not None:
-            self._runs.rewriter.rewrite_deliveries(sweep, Message.from_item(item))
+        stored = Message.read(
+            self._table, Message.key_of(sweep.tenant, message.chat_id, message.seq)
+        )
+        if stored is not None:
+            self._runs.rewriter.rewrite_deliveries(sweep, stored)
 
     def _forget_stays(self, sweep: Sweep, message: DeletedMessage) -> None:
         """Remove the words of the chat's stays on the desk that were made about its time."""
@@ -370,9 +372,11 @@ class DeletedMessageEraser:
 
         The deletion itself has done so; after a restored backup, this does it again.
         """
-        item = self._table.get(Message.key_of(sweep.tenant, message.chat_id, message.seq))
-        if item is not None and message.run_id is not None:
-            key = Consent.key_of(sweep.tenant, sweep.erasure.user_id, Message.from_item(item).id)
+        stored = Message.read(
+            self._table, Message.key_of(sweep.tenant, message.chat_id, message.seq)
+        )
+        if stored is not None and message.run_id is not None:
+            key = Consent.key_of(sweep.tenant, sweep.erasure.user_id, stored.id)
             optimistic(self._clock, lambda: wordless(self._table, key, sweep.now))
 
     def _forget(self, sweep: Sweep, snapshot: ChatSnapshot, message: DeletedMessage) -> None:

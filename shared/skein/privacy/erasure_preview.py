@@ -175,7 +175,7 @@ class ErasurePreviews:
             sweep.chats[chat.id] = erased.model_copy(update={"first_seq": own[0].seq})
         sent = preview.read(items_under(self.table, chat.key.pk, Delivery.PREFIX))
         preview.erased["deliveries"] += sum(
-            Delivery.from_item(item).user_id in sweep.subject.ids for item in sent
+            delivery.user_id in sweep.subject.ids for delivery in Delivery.each_of(sent)
         )
         files = preview.read(items_under(self.table, chat.key.pk, MediaFile.PREFIX))
         preview.erased["files"] += sum(

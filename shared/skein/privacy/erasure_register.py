@@ -30,5 +30,5 @@ class ErasureRegister:
     def entries(self) -> Iterator[RegisteredErasure]:
         """Yield all entries, oldest first within each shard."""
         for shard in range(REGISTER_SHARDS):
-            for item in items_under(self.table, RegisteredErasure.partition(shard), ""):
-                yield RegisteredErasure.from_item(item)
+            items = items_under(self.table, RegisteredErasure.partition(shard), "")
+            yield from RegisteredErasure.each_of(items)

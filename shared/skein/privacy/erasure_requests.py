@@ -97,10 +97,9 @@ class Erasures:
     def _request_once(
         self, tenant: str, user_id: str, by: str, erasure_id: str, named_texts: NamedTexts
     ) -> Erasure:
-        item = self.table.get(User.key_of(tenant, user_id))
-        if item is None:
+        user, now = User.read(self.table, User.key_of(tenant, user_id)), self.clock.now()
+        if user is None:
             raise NotFound("user not found")
-        user, now = User.from_item(item), self.clock.now()
         if user.erasure_id is not None:
             return self.get(tenant, user.erasure_id)
         erasure = Erasure(

@@ -158,7 +158,7 @@ class RunEraser:
         seqs |= {final.seq} if final is not None and final.chat_id == chat_id else set()
         for start in range(0, len(record_keys), ROWS):
             found = self.table.get_many(record_keys[start : start + ROWS])
-            seqs |= {IdempotencyRecord.from_item(item).seq for item in found.values()}
+            seqs |= {record.seq for record in IdempotencyRecord.read_each(found)}
         return seqs
 
     def _remove_origin(self, sweep: Sweep, chat_id: str, seq: int) -> None:

@@ -109,8 +109,8 @@ class Eraser:
     # ------------------------------------------------------------------ claiming
 
     def _claim(self, job: ErasureJob, deadline: datetime) -> Erasure | None:
-        item = self._table.get(Erasure.key_of(job.tenant, job.erasure_id))
-        erasure, now = (Erasure.from_item(item) if item else None), self._clock.now()
+        erasure = Erasure.read(self._table, Erasure.key_of(job.tenant, job.erasure_id))
+        now = self._clock.now()
         if erasure is None or erasure.stage == "done":
             return None
         if erasure.busy(now):

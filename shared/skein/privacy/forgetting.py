@@ -271,7 +271,7 @@ class Forgettings:
                 Query.under(pk, Message.PREFIX, limit=NEWEST, newest_first=True)
             )
             chat = read_snapshot(self.table, run.tenant, run.chat_id).chat
-            messages += [chat.as_now(Message.from_item(item)) for item in page.items]
+            messages += [chat.as_now(message) for message in Message.each_of(page.items)]
         own = MemberRef(kind="user", id=asked)
         person = (digest_of(asked),)
         known = {

@@ -371,11 +371,9 @@ def found_refs(items: Iterable[Item], request: RecallRequest) -> list[MessageRef
     """Return the messages of postings, those with the rarest words first."""
     weights: dict[MessageRef, float] = {}
     refs: dict[MessageRef, PostingRef] = {}
-    for item in items:
+    for posting in Posting.each_of(items):
         counted = [
-            ref
-            for ref in Posting.from_item(item).refs
-            if request.counts(ref.chat_id, ref.seq, ref.expires_at)
+            ref for ref in posting.refs if request.counts(ref.chat_id, ref.seq, ref.expires_at)
         ]
         rarity = math.log(1 + MAX_REFS / len(counted)) if counted else 0.0
         for ref in counted:

@@ -91,7 +91,7 @@ def findable_messages(table: Table, chat: Chat, seqs: range) -> list[Message]:
     """
     first, last = (Message.key_of(chat.tenant, chat.id, seq) for seq in (seqs.start, seqs.stop - 1))
     page = table.query(Query(first.pk, first=first.sk, last=last.sk))
-    messages = (chat.as_now(Message.from_item(item)) for item in page.items)
+    messages = (chat.as_now(each) for each in Message.each_of(page.items))
     return [
         message
         for message in messages

@@ -49,8 +49,8 @@ class MessageSearch:
         """
         listed = self.views.chats(tenant, user_id, limit=WINDOW)
         chats = {own.chat.id: own.chat for own in listed.items}
-        user = self.table.get(User.key_of(tenant, user_id))
-        zone = User.from_item(user).time_zone if user is not None else None
+        stored = User.read(self.table, User.key_of(tenant, user_id))
+        zone = stored.time_zone if stored is not None else None
         request = OwnRequest(
             tenant=tenant,
             agent_id="",

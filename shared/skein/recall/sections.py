@@ -183,9 +183,9 @@ class PromptRecall:
 
     def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
         """Return the budget as far as it is known before the settings are read."""
-        item = prefetched.get(Agent.key_of(run.tenant, run.agent_id))
+        agent = Agent.read(prefetched, Agent.key_of(run.tenant, run.agent_id))
         known = effective_in(chat, self.settings) if chat is not None else self.settings
-        return known.overridden(Agent.from_item(item).settings if item else {}).recall_tokens
+        return known.overridden(agent.settings if agent else {}).recall_tokens
 
     def _missing(self, run: Run, error: Exception) -> None:
         logger.warning("failed to recall", extra={"run_id": run.id}, exc_info=error)

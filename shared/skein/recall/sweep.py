@@ -80,7 +80,7 @@ class RecallSweep:
         prefix = RecallPassage.prefix_of(agent.member.id)
         page = self.table.query(Query.under(partition, prefix, limit=1, newest_first=True))
         indexed = max(
-            (RecallPassage.from_item(item).seq for item in page.items), default=agent.joined_seq
+            (passage.seq for passage in RecallPassage.each_of(page.items)), default=agent.joined_seq
         )
         return RecallJob(
             tenant=chat.tenant,

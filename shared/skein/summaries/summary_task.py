@@ -264,5 +264,5 @@ def messages_for_elsewhere(chat: Chat, items: Iterable[Item]) -> list[Message]:
 
 def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
     """Select the messages in which people and agents talk among a chat's items."""
-    messages = (chat.as_now(Message.from_item(item)) for item in items)
+    messages = (chat.as_now(each) for each in Message.each_of(items))
     return [message for message in messages if message.conversational and message.full_text]

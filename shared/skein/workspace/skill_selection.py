@@ -79,8 +79,7 @@ def selection(tenant: str, names: Sequence[str], found: Mapping[Key, Item]) -> S
     """Select skills by name: the tenant's own from `found`, or else shipped ones."""
     there: dict[str, Skill] = {}
     for name in names:
-        item = found.get(Skill.key_of(tenant, name))
-        skill = Skill.from_item(item) if item is not None else shipped().get(name)
+        skill = Skill.read(found, Skill.key_of(tenant, name)) or shipped().get(name)
         if skill is not None:
             there[name] = skill
     missing = tuple(name for name in names if name not in there)

@@ -57,8 +57,7 @@ class Skills:
         Raises:
             NotFound: No skill has this name.
         """
-        item = self.table.get(Skill.key_of(tenant, name))
-        skill = Skill.from_item(item) if item is not None else shipped().get(name)
+        skill = Skill.read(self.table, Skill.key_of(tenant, name)) or shipped().get(name)
         if skill is None:
             raise NotFound("skill not found")
         return skill

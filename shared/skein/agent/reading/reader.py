@@ -171,7 +171,7 @@ class Reader:
             prefetched: The items that were just read together with the run.
             began: When the reading began; None recalls no old messages.
         """
-        newest = [chat.as_now(Message.from_item(item)) for item in first.newest] if chat else []
+        newest = [chat.as_now(message) for message in Message.each_of(first.newest)] if chat else []
         known = {key: item for key, item in prefetched.items() if item is not None}
         read = SectionReads(
             run=run,

@@ -159,7 +159,7 @@ def _read_again(read: SectionReads, borrowed: BorrowedContext) -> BorrowedContex
     items = (read.found[key] for key in keys if key in read.found)
     messages = [
         message
-        for message in (source.as_now(Message.from_item(item)) for item in items)
+        for message in (source.as_now(each) for each in Message.each_of(items))
         if message.conversational
         and not message.words.by_rule
         and not source.hides(message.seq, message.created_at, here=read.chat)

@@ -58,9 +58,9 @@ class OpenQuestions(SectionItems):
         if chat is None:
             return cls()
         for seq in _asked(read):
-            item = read.found.get(Message.key_of(chat.tenant, chat.id, seq))
-            if item is not None:
-                known[seq] = chat.as_now(Message.from_item(item))
+            stored = Message.read(read.found, Message.key_of(chat.tenant, chat.id, seq))
+            if stored is not None:
+                known[seq] = chat.as_now(stored)
         asked = (known[seq] for seq in _asked(read) if seq in known)
         return cls(
             tuple(

@@ -127,8 +127,8 @@ def _question(read: SectionReads) -> Message | None:
     wait, chat = read.member.wait if read.member is not None else None, read.chat
     if wait is None or chat is None:
         return None
-    item = read.found.get(Message.key_of(chat.tenant, chat.id, wait.seq))
-    known = [chat.as_now(Message.from_item(item))] if item is not None else read.messages
+    stored = Message.read(read.found, Message.key_of(chat.tenant, chat.id, wait.seq))
+    known = [chat.as_now(stored)] if stored is not None else read.messages
     asked = next((message for message in known if message.seq == wait.seq), None)
     if asked is None or not read.insiders.admit(asked.words):
         return None

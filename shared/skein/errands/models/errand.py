@@ -203,7 +203,7 @@ class Errand(Stored):
         )
 
     @staticmethod
-    def key_of(tenant: str, ref: ErrandRef) -> Key:
+    def key_of(tenant: str, ref: ErrandRef) -> "Key[Errand]":
         """Return the key of an errand."""
         return Key(errands_partition(tenant, ref), f"{Errand.PREFIX}{key_part(ref.id)}")
 
@@ -214,7 +214,7 @@ class Errand(Stored):
         return ErrandRef(agent_id=self.agent_id, scope=self.scope, id=self.id, times=times)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Errand]":
         """The key of this errand."""
         return self.key_of(self.tenant, self.ref)
 
@@ -363,7 +363,7 @@ class OpenErrand(Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, ref: ErrandRef) -> Key:
+    def key_of(tenant: str, ref: ErrandRef) -> "Key[OpenErrand]":
         """Return the key under which an errand is shown."""
         pk = owned_partition(tenant, ref.agent_id, ref.scope)
         return Key(pk, f"{OpenErrand.PREFIX}{key_part(ref.id)}")

@@ -59,7 +59,7 @@ class Meeting(Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, ref: ErrandRef) -> Key:
+    def key_of(tenant: str, ref: ErrandRef) -> "Key[Meeting]":
         """Return the key of a meeting."""
         return Key(errands_partition(tenant, ref), f"{Meeting.PREFIX}{key_part(ref.id)}")
 
@@ -69,7 +69,7 @@ class Meeting(Stored):
         return ErrandRef(agent_id=self.agent_id, scope=self.scope, id=self.id)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Meeting]":
         """The key of this meeting."""
         return self.key_of(self.tenant, self.ref)
 

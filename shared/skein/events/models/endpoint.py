@@ -80,12 +80,12 @@ class EventEndpoint(EndpointFields, Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, endpoint_id: str) -> Key:
+    def key_of(tenant: str, endpoint_id: str) -> "Key[EventEndpoint]":
         """Return the key of an endpoint."""
         return Key(endpoints_partition(tenant), f"{EventEndpoint.PREFIX}{key_part(endpoint_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[EventEndpoint]":
         """The key of this endpoint."""
         return self.key_of(self.tenant, self.id)
 

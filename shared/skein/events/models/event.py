@@ -150,12 +150,12 @@ class EventLane(LeasedItem):
     expires_at: int
 
     @staticmethod
-    def key_of(tenant: str, endpoint_id: str, lane: str) -> Key:
+    def key_of(tenant: str, endpoint_id: str, lane: str) -> "Key[EventLane]":
         """Return the key of a lane."""
         return Key(f"{key_part(tenant)}#EVENTS#{key_part(endpoint_id)}#{key_part(lane)}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[EventLane]":
         """The key of this lane."""
         return self.key_of(self.tenant, self.endpoint_id, self.lane)
 

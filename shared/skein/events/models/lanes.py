@@ -39,12 +39,12 @@ class EndpointLanes(Stored):
     version: int = 0
 
     @staticmethod
-    def key_of(tenant: str, endpoint_id: str) -> Key:
+    def key_of(tenant: str, endpoint_id: str) -> "Key[EndpointLanes]":
         """Return the key of the lanes of an endpoint."""
         return Key(endpoints_partition(tenant), f"{EndpointLanes.PREFIX}{key_part(endpoint_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[EndpointLanes]":
         """The key of these lanes."""
         return self.key_of(self.tenant, self.endpoint_id)
 

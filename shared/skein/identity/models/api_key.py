@@ -55,12 +55,12 @@ class ApiKey(ApiKeyFields, Stored):
     text: Annotated[str, Field(exclude=True, repr=False)] = ""
 
     @staticmethod
-    def key_of(tenant: str, key_id: str) -> Key:
+    def key_of(tenant: str, key_id: str) -> "Key[ApiKey]":
         """Return the key of an API key's record."""
         return Key(keys_partition(tenant), f"{ApiKey.PREFIX}{key_part(key_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ApiKey]":
         """The key of this record."""
         return self.key_of(self.tenant, self.id)
 

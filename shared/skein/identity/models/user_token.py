@@ -28,12 +28,12 @@ class UserToken(Stored):
     ends_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, user_id: str, token_id: str) -> Key:
+    def key_of(tenant: str, user_id: str, token_id: str) -> "Key[UserToken]":
         """Return the key of a token's record."""
         return Key(User.key_of(tenant, user_id).pk, f"{UserToken.PREFIX}{key_part(token_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[UserToken]":
         """The key of this record."""
         return self.key_of(self.tenant, self.user_id, self.id)
 

@@ -41,12 +41,12 @@ class LiveTicket(Stored):
         return hashlib.sha256(ticket.encode(errors="surrogatepass")).hexdigest()
 
     @staticmethod
-    def key_of(ticket_hash: str) -> Key:
+    def key_of(ticket_hash: str) -> "Key[LiveTicket]":
         """Return the key of a ticket. The webhook that reads it knows no tenant."""
         return Key(f"TICKET#{ticket_hash}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[LiveTicket]":
         """The key of this ticket."""
         return self.key_of(self.hash)
 
@@ -69,12 +69,12 @@ class Connection(Stored):
     ends_at: Instant
 
     @staticmethod
-    def key_of(connection_id: str) -> Key:
+    def key_of(connection_id: str) -> "Key[Connection]":
         """Return the key of a connection. The gateway's events name no tenant."""
         return Key(f"CONNECTION#{connection_id}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Connection]":
         """The key of this connection."""
         return self.key_of(self.id)
 
@@ -111,7 +111,7 @@ class PersonConnections(Stored):
     version: int = 0
 
     @staticmethod
-    def key_of(tenant: str, user_id: str) -> Key:
+    def key_of(tenant: str, user_id: str) -> "Key[PersonConnections]":
         """Return the key of a person's connections."""
         return Key(User.key_of(tenant, user_id).pk, "LIVE")
 
@@ -121,7 +121,7 @@ class PersonConnections(Stored):
         return cls.from_item(item) if item else cls(tenant=tenant, user_id=user_id)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[PersonConnections]":
         """The key of these connections."""
         return self.key_of(self.tenant, self.user_id)
 

@@ -45,7 +45,7 @@ class PersonDevices(Stored):
     version: int = 0
 
     @staticmethod
-    def key_of(tenant: str, user_id: str) -> Key:
+    def key_of(tenant: str, user_id: str) -> "Key[PersonDevices]":
         """Return the key of a person's devices."""
         return Key(User.key_of(tenant, user_id).pk, "DEVICES")
 
@@ -55,7 +55,7 @@ class PersonDevices(Stored):
         return cls.from_item(item) if item else cls(tenant=tenant, user_id=user_id)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[PersonDevices]":
         """The key of these devices."""
         return self.key_of(self.tenant, self.user_id)
 
@@ -80,12 +80,12 @@ class DeviceOwner(Stored):
     user_id: Identifier
 
     @staticmethod
-    def key_of(tenant: str, device_id: str) -> Key:
+    def key_of(tenant: str, device_id: str) -> "Key[DeviceOwner]":
         """Return the key of a device's owner."""
         return Key(f"{key_part(tenant)}#DEVICE#{key_part(device_id)}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[DeviceOwner]":
         """The key of this owner."""
         return self.key_of(self.tenant, self.device_id)
 

@@ -83,12 +83,12 @@ class ConsolidationRecord(BackgroundRecord):
     passed_over: bool = False
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str, record_id: str) -> Key:
+    def key_of(tenant: str, chat_id: str, record_id: str) -> "Key[ConsolidationRecord]":
         """Return the key of a record; keys sort by time."""
         return Key(chat_partition(tenant, chat_id), f"{CONSOLIDATED}{record_id}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ConsolidationRecord]":
         """The key of this record."""
         return self.key_of(self.tenant, self.chat_id, self.id)
 
@@ -110,11 +110,13 @@ class ReflectionRecord(BackgroundRecord):
     promoted: tuple[Identifier, ...] = ()
 
     @staticmethod
-    def key_of(tenant: str, agent_id: str, scope: str | None, record_id: str) -> Key:
+    def key_of(
+        tenant: str, agent_id: str, scope: str | None, record_id: str
+    ) -> "Key[ReflectionRecord]":
         """Return the key of a record; keys sort by time."""
         return Key(owned_partition(tenant, agent_id, scope), f"{REFLECTED}{record_id}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ReflectionRecord]":
         """The key of this record."""
         return self.key_of(self.tenant, self.agent_id, self.scope, self.id)

@@ -65,12 +65,12 @@ class BorrowedContext(Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str, agent_id: str) -> Key:
+    def key_of(tenant: str, chat_id: str, agent_id: str) -> "Key[BorrowedContext]":
         """Return the key of an agent's borrowed context in a chat."""
         return Key(chat_partition(tenant, chat_id), f"{BorrowedContext.PREFIX}{key_part(agent_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[BorrowedContext]":
         """The key of this staging."""
         return self.key_of(self.tenant, self.chat_id, self.agent_id)
 

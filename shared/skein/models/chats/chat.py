@@ -231,12 +231,12 @@ class Chat(ChatFields, Stored):
     discarded_at: Instant | None = None
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str) -> Key:
+    def key_of(tenant: str, chat_id: str) -> "Key[Chat]":
         """Return the key of a chat."""
         return Key(chat_partition(tenant, chat_id), META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Chat]":
         """The key of this chat."""
         return self.key_of(self.tenant, self.id)
 
@@ -551,12 +551,12 @@ class Message(Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str, seq: int) -> Key:
+    def key_of(tenant: str, chat_id: str, seq: int) -> "Key[Message]":
         """Return the key of message number `seq`."""
         return Key(chat_partition(tenant, chat_id), f"{Message.PREFIX}{seq:012d}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Message]":
         """The key of this message."""
         return self.key_of(self.tenant, self.chat_id, self.seq)
 

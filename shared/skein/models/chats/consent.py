@@ -102,12 +102,12 @@ class Consent(Stored):
         )
 
     @staticmethod
-    def key_of(tenant: str, user_id: str, consent_id: str) -> Key:
+    def key_of(tenant: str, user_id: str, consent_id: str) -> "Key[Consent]":
         """Return the key of a person's consent."""
         return Key(User.key_of(tenant, user_id).pk, f"{Consent.PREFIX}{consent_id}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Consent]":
         """The key of this consent."""
         return self.key_of(self.tenant, self.user_id, self.id)
 

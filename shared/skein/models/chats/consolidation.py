@@ -28,12 +28,12 @@ class Consolidation(LeasedItem):
     requested_seq: int | None = None
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str) -> Key:
+    def key_of(tenant: str, chat_id: str) -> "Key[Consolidation]":
         """Return the key of a chat's consolidation."""
         return Key(chat_partition(tenant, chat_id), "META#CONSOLIDATION")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Consolidation]":
         """The key of this item."""
         return self.key_of(self.tenant, self.chat_id)
 

@@ -23,7 +23,9 @@ class IdempotencyRecord(Stored):
     expires_at: int | None = None
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str, sender: MemberRef, client_id: str) -> Key:
+    def key_of(
+        tenant: str, chat_id: str, sender: MemberRef, client_id: str
+    ) -> "Key[IdempotencyRecord]":
         """Return the key of the record of a sender's `client_id`."""
         return Key(
             chat_partition(tenant, chat_id),
@@ -43,7 +45,7 @@ class IdempotencyRecord(Stored):
         )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[IdempotencyRecord]":
         """The key of this record."""
         return self.key_of(self.tenant, self.chat_id, self.sender, self.client_id)
 
@@ -65,12 +67,12 @@ class OpeningRecord(Stored):
     chat_id: Identifier
 
     @staticmethod
-    def key_of(tenant: str, user_id: str, client_id: str) -> Key:
+    def key_of(tenant: str, user_id: str, client_id: str) -> "Key[OpeningRecord]":
         """Return the key of the record of a person's `client_id`."""
         return Key(User.key_of(tenant, user_id).pk, f"{OPENED}{key_part(client_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[OpeningRecord]":
         """The key of this record."""
         return self.key_of(self.tenant, self.user_id, self.client_id)
 

@@ -108,7 +108,7 @@ class Membership(Stored):
     consolidation_retry_at: Instant | None = None
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
+    def key_of(tenant: str, chat_id: str, member: MemberRef) -> "Key[Membership]":
         """Return the key of a member's open membership in a chat."""
         return Key(chat_partition(tenant, chat_id), f"{Membership.PREFIX}{member}")
 
@@ -118,7 +118,7 @@ class Membership(Stored):
         return Key(chat_partition(tenant, chat_id), f"{Membership.LEFT_PREFIX}{member}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Membership]":
         """The key of this membership; it changes when the member leaves or joins again."""
         make = self.key_of if self.active else self.left_key_of
         return make(self.tenant, self.chat_id, self.member)

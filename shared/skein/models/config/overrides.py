@@ -528,12 +528,12 @@ class TenantSettings(Stored):
     changed_at: Instant
 
     @staticmethod
-    def key_of(tenant: str) -> Key:
+    def key_of(tenant: str) -> "Key[TenantSettings]":
         """Return the key of a tenant's settings."""
         return Key(f"{key_part(tenant)}#SETTINGS", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[TenantSettings]":
         """The key of these settings."""
         return self.key_of(self.tenant)
 
@@ -560,7 +560,7 @@ class StackSettings(Stored):
     changed_at: Instant
 
     @staticmethod
-    def key_of(copy_number: int) -> Key:
+    def key_of(copy_number: int) -> "Key[StackSettings]":
         """Return the key of one copy."""
         return Key(f"STACK#{copy_number}", "SETTINGS")
 
@@ -570,7 +570,7 @@ class StackSettings(Stored):
         return cls.key_of(stable_hash(f"stack:{reader}") % STACK_COPIES)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[StackSettings]":
         """The key of this copy."""
         return self.key_of(self.copy_number)
 

@@ -152,12 +152,12 @@ class Delivery(Stored):
     ended_at: Instant | None = None
 
     @staticmethod
-    def key_of(tenant: str, chat_id: str, delivery_id: str) -> Key:
+    def key_of(tenant: str, chat_id: str, delivery_id: str) -> "Key[Delivery]":
         """Return the key of a delivery."""
         return Key(chat_partition(tenant, chat_id), f"{Delivery.PREFIX}{delivery_id}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Delivery]":
         """The key of this delivery."""
         return self.key_of(self.tenant, self.chat_id, self.id)
 

@@ -37,12 +37,12 @@ class MediaLink(Stored):
         return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
     @staticmethod
-    def key_of(token_hash: str) -> Key:
+    def key_of(token_hash: str) -> "Key[MediaLink]":
         """Return the key of a link. The request that reads it names no tenant."""
         return Key(f"MEDIALINK#{token_hash}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[MediaLink]":
         """The key of this link."""
         return self.key_of(self.hash)
 

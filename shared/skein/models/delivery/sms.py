@@ -158,12 +158,12 @@ class ReceivedSms(Stored):
         return cls(tenant=tenant, sms_id=sms_id, sender_hash=sender_hash, expires_at=end)
 
     @staticmethod
-    def key_of(tenant: str, sms_id: str) -> Key:
+    def key_of(tenant: str, sms_id: str) -> "Key[ReceivedSms]":
         """Return the key of an SMS."""
         return Key(f"{key_part(tenant)}#SMS#{key_part(sms_id)}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ReceivedSms]":
         """The key of this SMS."""
         return self.key_of(self.tenant, self.sms_id)
 

@@ -14,12 +14,12 @@ class SmsHourRecord(Stored):
     hour: Instant
 
     @staticmethod
-    def key_of(hour: datetime) -> Key:
+    def key_of(hour: datetime) -> "Key[SmsHourRecord]":
         """Return the key of an hour; all hours are in one partition."""
         return Key("STACK#SMS", rfc3339(hour))
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[SmsHourRecord]":
         """The key of this hour."""
         return self.key_of(self.hour)
 

@@ -196,12 +196,12 @@ class AddressOwner(Stored):
         return (today - heard_on).days if heard_on is not None else 0
 
     @staticmethod
-    def key_of(tenant: str, address: Address) -> Key:
+    def key_of(tenant: str, address: Address) -> "Key[AddressOwner]":
         """Return the key of an address's owner."""
         return Key(address_partition(tenant, address), META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[AddressOwner]":
         """The key of this owner."""
         return self.key_of(self.tenant, self.address)
 
@@ -222,12 +222,12 @@ class AddressChat(Stored):
     chat_id: Identifier
 
     @staticmethod
-    def key_of(tenant: str, address: Address, line: Address) -> Key:
+    def key_of(tenant: str, address: Address, line: Address) -> "Key[AddressChat]":
         """Return the key of the chat between a person's address and a line."""
         return Key(address_partition(tenant, address), f"{AddressChat.PREFIX}{line}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[AddressChat]":
         """The key of this reference."""
         return self.key_of(self.tenant, self.address, self.line)
 

@@ -223,12 +223,12 @@ class Agent(AgentFields, NamedModel, Stored):
     deleted_at: Instant | None = None
 
     @staticmethod
-    def key_of(tenant: str, agent_id: str) -> Key:
+    def key_of(tenant: str, agent_id: str) -> "Key[Agent]":
         """Return the key of an agent."""
         return Key(agent_partition(tenant, agent_id), META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Agent]":
         """The key of this agent."""
         return self.key_of(self.tenant, self.id)
 
@@ -293,13 +293,13 @@ class AgentVersion(Stored):
         )
 
     @staticmethod
-    def key_of(tenant: str, agent_id: str, version: int) -> Key:
+    def key_of(tenant: str, agent_id: str, version: int) -> "Key[AgentVersion]":
         """Return the key of a version; newer versions sort before older ones."""
         position = LAST_VERSION - version
         return Key(versions_partition(tenant, agent_id), f"{AgentVersion.PREFIX}{position:08d}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[AgentVersion]":
         """The key of this version."""
         return self.key_of(self.tenant, self.agent_id, self.version)
 
@@ -332,12 +332,12 @@ class DirectoryEntry(Stored):
         return cls(tenant=agent.tenant, id=agent.id, name=agent.name, description=agent.description)
 
     @staticmethod
-    def key_of(tenant: str, agent_id: str) -> Key:
+    def key_of(tenant: str, agent_id: str) -> "Key[DirectoryEntry]":
         """Return the key of an agent's entry."""
         return Key(directory_partition(tenant), f"{DirectoryEntry.PREFIX}{key_part(agent_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[DirectoryEntry]":
         """The key of this entry."""
         return self.key_of(self.tenant, self.id)
 

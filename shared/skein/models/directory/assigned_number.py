@@ -15,12 +15,12 @@ class AssignedNumber(Stored):
     assigned_at: Instant
 
     @staticmethod
-    def key_of(address: Address) -> Key:
+    def key_of(address: Address) -> "Key[AssignedNumber]":
         """Return the key of a number; all numbers are in one partition."""
         return Key(NUMBERS, str(address))
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[AssignedNumber]":
         """The key of this number."""
         return self.key_of(self.address)
 

@@ -32,7 +32,7 @@ class KeyedCall(Stored):
     expires_at: int
 
     @staticmethod
-    def key_of(tenant: str, caller: str, call: str) -> Key:
+    def key_of(tenant: str, caller: str, call: str) -> "Key[KeyedCall]":
         """Return the key of the record of a call."""
         return Key(User.key_of(tenant, caller).pk, f"{KeyedCall.PREFIX}{call}")
 
@@ -56,7 +56,7 @@ class KeyedCall(Stored):
         )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[KeyedCall]":
         """The key of this record."""
         return self.key_of(self.tenant, self.caller, self.call)
 

@@ -46,12 +46,12 @@ class Line(LineFields, Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(address: Address) -> Key:
+    def key_of(address: Address) -> "Key[Line]":
         """Return the key of a line, without a tenant: a webhook knows only the address."""
         return Key(f"LINE#{address}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Line]":
         """The key of this line."""
         return self.key_of(self.address)
 
@@ -80,12 +80,12 @@ class ReservedNumber(Stored):
         return cls(tenant=line.tenant, address=line.address, expires_at=int(end.timestamp()))
 
     @staticmethod
-    def key_of(address: Address) -> Key:
+    def key_of(address: Address) -> "Key[ReservedNumber]":
         """Return the key of a number's reservation, next to that of its line."""
         return Key(Line.key_of(address).pk, "RESERVED")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ReservedNumber]":
         """The key of this reservation."""
         return self.key_of(self.address)
 

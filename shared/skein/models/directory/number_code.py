@@ -43,12 +43,12 @@ class NumberCode(Stored):
     expires_at: int
 
     @staticmethod
-    def key_of(tenant: str, user_id: str, address: Address) -> Key:
+    def key_of(tenant: str, user_id: str, address: Address) -> "Key[NumberCode]":
         """Return the key of a user's code for an address."""
         return Key(User.key_of(tenant, user_id).pk, f"{NumberCode.PREFIX}{address}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[NumberCode]":
         """The key of this code."""
         return self.key_of(self.tenant, self.user_id, self.address)
 

@@ -20,12 +20,12 @@ class OptOutKey(Stored):
     secret: str
 
     @staticmethod
-    def key_of(tenant: str) -> Key:
+    def key_of(tenant: str) -> "Key[OptOutKey]":
         """Return the key of a tenant's item."""
         return Key(f"{key_part(tenant)}#OPTOUTS", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[OptOutKey]":
         """The key of this item."""
         return self.key_of(self.tenant)
 
@@ -51,12 +51,12 @@ class OptedOutNumber(Stored):
     at: Instant
 
     @staticmethod
-    def key_of(tenant: str, channel: str, hashed: str) -> Key:
+    def key_of(tenant: str, channel: str, hashed: str) -> "Key[OptedOutNumber]":
         """Return the key of a number's hash on a channel."""
         pk = OptOutKey.key_of(tenant).pk
         return Key(pk, f"{OptedOutNumber.PREFIX}{key_part(channel)}#{hashed}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[OptedOutNumber]":
         """The key of this number."""
         return self.key_of(self.tenant, self.channel, self.hash)

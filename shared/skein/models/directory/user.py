@@ -87,12 +87,12 @@ class User(UserFields, NamedModel, Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, user_id: str) -> Key:
+    def key_of(tenant: str, user_id: str) -> "Key[User]":
         """Return the key of a person."""
         return person_key(tenant, user_id)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[User]":
         """The key of this person."""
         return self.key_of(self.tenant, self.id)
 
@@ -145,12 +145,12 @@ class Merge(Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, user_id: str) -> Key:
+    def key_of(tenant: str, user_id: str) -> "Key[Merge]":
         """Return the key of the merge of the user with this id into another."""
         return Key(User.key_of(tenant, user_id).pk, "MERGE")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Merge]":
         """The key of this merge."""
         return self.key_of(self.tenant, self.id)
 

@@ -56,12 +56,12 @@ class WebhookService(NamedModel, Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(source_id: str) -> Key:
+    def key_of(source_id: str) -> "Key[WebhookService]":
         """Return the key of a source, without a tenant: a webhook knows only the id."""
         return Key(f"SERVICE#{key_part(source_id)}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[WebhookService]":
         """The key of this source."""
         return self.key_of(self.id)
 

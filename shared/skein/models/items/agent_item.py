@@ -49,7 +49,7 @@ class AgentItem(OwnedItem):
         return self.RANKS[0]
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[AgentItem]":
         """The key of this item; it changes when the item ends or is restored."""
         owned = (self.tenant, self.agent_id, self.scope)
         return self.key_of(*owned, self.id, rank=self.rank, live=self.live)
@@ -64,7 +64,7 @@ class AgentItem(OwnedItem):
         *,
         rank: str = "",
         live: bool = True,
-    ) -> Key:
+    ) -> Key[Self]:
         """Return the key of a live or an ended item with this id."""
         prefix = cls.PREFIX if live else cls.PREFIX.ended
         return Key(owned_partition(tenant, agent_id, scope), f"{prefix}{rank}{key_part(item_id)}")

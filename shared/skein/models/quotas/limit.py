@@ -130,7 +130,7 @@ class Allowance(Stored):
     permits_version: int | None = None
 
     @staticmethod
-    def key_of(tenant: str, owner: str) -> Key:
+    def key_of(tenant: str, owner: str) -> "Key[Allowance]":
         """Return the key of an owner's buckets."""
         return Key(f"{key_part(tenant)}#LIMIT#{owner}", META)
 
@@ -140,7 +140,7 @@ class Allowance(Stored):
         return cls.from_item(item) if item else cls(tenant=tenant, owner=owner)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Allowance]":
         """The key of these buckets."""
         return self.key_of(self.tenant, self.owner)
 

@@ -303,7 +303,7 @@ class Run(Stored):
         return match is not None and match["home"] == chat_id
 
     @staticmethod
-    def key_of(tenant: str, run_id: str) -> Key:
+    def key_of(tenant: str, run_id: str) -> "Key[Run]":
         """Return the key of a run.
 
         Raises:
@@ -314,7 +314,7 @@ class Run(Stored):
         return Key(f"{key_part(tenant)}#{kind}#{home}", f"{Run.PREFIX}{run_id.split('_')[1]}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Run]":
         """The key of this run."""
         return self.key_of(self.tenant, self.id)
 

@@ -265,7 +265,7 @@ class Step(Stored):
     ended_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, run_id: str, n: int) -> Key:
+    def key_of(tenant: str, run_id: str, n: int) -> "Key[Step]":
         """Return the key of step number `n` of a run."""
         run = Run.key_of(tenant, run_id)
         return Key(run.pk, f"{Step.prefix_of(run)}{n:03d}")
@@ -281,7 +281,7 @@ class Step(Stored):
         return STEP in str(item["sk"])
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Step]":
         """The key of this step."""
         return self.key_of(self.tenant, self.run_id, self.n)
 

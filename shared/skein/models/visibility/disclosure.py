@@ -58,7 +58,7 @@ class DisclosureRecord(Stored):
         run_id: str,
         chat_id: str,
         cause: str | None = None,
-    ) -> Key:
+    ) -> "Key[DisclosureRecord]":
         """Return the key of a record; keys sort by time."""
         call = f"#{key_part(cause)}" if cause is not None else ""
         end = f"{rfc3339(at)}#{key_part(run_id)}#{key_part(chat_id)}{call}"
@@ -67,7 +67,7 @@ class DisclosureRecord(Stored):
         )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[DisclosureRecord]":
         """The key of this record."""
         return self.key_of(
             self.tenant, self.author_id, self.at, self.run_id, self.chat_id, self.cause

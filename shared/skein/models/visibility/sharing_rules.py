@@ -125,12 +125,12 @@ class SharingRules(Stored):
     changed_by: Identifier | None = None
 
     @staticmethod
-    def key_of(tenant: str) -> Key:
+    def key_of(tenant: str) -> "Key[SharingRules]":
         """Return the key of a tenant's rules."""
         return Key(f"{key_part(tenant)}#SHARING", "RULES")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[SharingRules]":
         """The key of these rules."""
         return self.key_of(self.tenant)
 
@@ -235,13 +235,13 @@ class RulesVersion(Stored):
         return f"{key_part(tenant)}#SHARING#VERSIONS"
 
     @staticmethod
-    def key_of(tenant: str, version: int) -> Key:
+    def key_of(tenant: str, version: int) -> "Key[RulesVersion]":
         """Return the key of a version; newer versions sort before older ones."""
         position = LAST_VERSION - version
         return Key(RulesVersion.partition_of(tenant), f"{RulesVersion.PREFIX}{position:08d}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[RulesVersion]":
         """The key of this version."""
         return self.key_of(self.tenant, self.version)
 

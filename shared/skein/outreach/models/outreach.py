@@ -80,12 +80,12 @@ class Outreach(OutreachFields, Stored):
     expires_at: int
 
     @staticmethod
-    def key_of(tenant: str, outreach_id: str) -> Key:
+    def key_of(tenant: str, outreach_id: str) -> "Key[Outreach]":
         """Return the key of an outreach."""
         return Key(f"{key_part(tenant)}#OUTREACH#{key_part(outreach_id)}", META)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Outreach]":
         """The key of this outreach."""
         return self.key_of(self.tenant, self.id)
 
@@ -142,13 +142,13 @@ class OutreachPerson(Stored):
     expires_at: int
 
     @staticmethod
-    def key_of(tenant: str, outreach_id: str, user_id: str) -> Key:
+    def key_of(tenant: str, outreach_id: str, user_id: str) -> "Key[OutreachPerson]":
         """Return the key of a person of an outreach."""
         partition = Outreach.key_of(tenant, outreach_id).pk
         return Key(partition, f"{OutreachPerson.PREFIX}{key_part(user_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[OutreachPerson]":
         """The key of this person."""
         return self.key_of(self.tenant, self.outreach_id, self.user_id)
 

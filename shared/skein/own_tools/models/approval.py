@@ -41,12 +41,12 @@ class ToolApproval(Stored):
     expires_at: Annotated[int, Field(ge=0)]
 
     @staticmethod
-    def key_of(tenant: str, approval_id: str) -> Key:
+    def key_of(tenant: str, approval_id: str) -> "Key[ToolApproval]":
         """Return the key of an approval."""
         return Key(approvals_partition(tenant), f"{ToolApproval.PREFIX}{key_part(approval_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ToolApproval]":
         """The key of this approval."""
         return self.key_of(self.tenant, self.id)
 

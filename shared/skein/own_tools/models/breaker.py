@@ -24,7 +24,7 @@ class ToolBreaker(Stored):
     version: int = 0
 
     @staticmethod
-    def key_of(tenant: str, service: str) -> Key:
+    def key_of(tenant: str, service: str) -> "Key[ToolBreaker]":
         """Return the key of the breaker of a service."""
         return Key(tools_partition(tenant), f"{ToolBreaker.PREFIX}{key_part(service)}")
 
@@ -34,7 +34,7 @@ class ToolBreaker(Stored):
         return cls.from_item(item) if item else cls(tenant=tenant, service=service)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ToolBreaker]":
         """The key of this breaker."""
         return self.key_of(self.tenant, self.service)
 

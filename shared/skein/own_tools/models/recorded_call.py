@@ -104,7 +104,7 @@ class RecordedCall(Stored):
     expires_at: int | None = None
 
     @staticmethod
-    def key_of(tenant: str, call: CallRef, seq: int) -> Key:
+    def key_of(tenant: str, call: CallRef, seq: int) -> "Key[RecordedCall]":
         """Return the key of a call for a message, in the partition of the run."""
         sk = f"{RecordedCall.prefix_of(seq, call.run_id)}{call.step:03d}#{call.position:03d}"
         return Key(Run.key_of(tenant, call.run_id).pk, sk)
@@ -116,7 +116,7 @@ class RecordedCall(Stored):
         return SortKeyPrefix(f"{RecordedCall.PREFIX}{seq:012d}#{run}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[RecordedCall]":
         """The key of this record."""
         return self.key_of(self.tenant, self.call, self.seq)
 

@@ -230,12 +230,12 @@ class OwnTool(ToolFields, Stored):
     changed_by: Identifier | None = None
 
     @staticmethod
-    def key_of(tenant: str, name: str) -> Key:
+    def key_of(tenant: str, name: str) -> "Key[OwnTool]":
         """Return the key of a tenant's tool."""
         return Key(tools_partition(tenant), f"{OwnTool.PREFIX}{key_part(name)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[OwnTool]":
         """The key of this tool."""
         return self.key_of(self.tenant, self.name)
 
@@ -318,13 +318,13 @@ class OwnToolVersion(Stored):
         )
 
     @staticmethod
-    def key_of(tenant: str, name: str, version: int) -> Key:
+    def key_of(tenant: str, name: str, version: int) -> "Key[OwnToolVersion]":
         """Return the key of a version; newer versions sort before older ones."""
         position = LAST_TOOL_VERSION - version
         return Key(tool_versions_partition(tenant, name), f"{OwnToolVersion.PREFIX}{position:08d}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[OwnToolVersion]":
         """The key of this version."""
         return self.key_of(self.tenant, self.name, self.version)
 

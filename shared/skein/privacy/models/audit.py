@@ -90,12 +90,12 @@ class AuditEntry(Stored):
         return f"{key_part(tenant)}#AUDIT#{day:%Y-%m-%d}"
 
     @staticmethod
-    def key_of(tenant: str, at: datetime, entry_id: str) -> Key:
+    def key_of(tenant: str, at: datetime, entry_id: str) -> "Key[AuditEntry]":
         """Return the key of an entry at time `at` (UTC); keys sort by time."""
         return Key(AuditEntry.partition(tenant, at), f"{rfc3339(at)}#{entry_id}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[AuditEntry]":
         """The key of this entry."""
         return self.key_of(self.tenant, self.at, self.id)
 
@@ -141,12 +141,12 @@ class Access(Stored):
         )
 
     @staticmethod
-    def key_of(tenant: str, user_id: str, at: datetime, entry_id: str) -> Key:
+    def key_of(tenant: str, user_id: str, at: datetime, entry_id: str) -> "Key[Access]":
         """Return the key of a person's record; keys sort by time."""
         return Key(User.key_of(tenant, user_id).pk, f"{Access.PREFIX}{rfc3339(at)}#{entry_id}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Access]":
         """The key of this record."""
         return self.key_of(self.tenant, self.user_id, self.at, self.id)
 

@@ -90,7 +90,7 @@ class Erasure(LeasedItem):
     finished_at: Instant | None = None
 
     @staticmethod
-    def key_of(tenant: str, erasure_id: str) -> Key:
+    def key_of(tenant: str, erasure_id: str) -> "Key[Erasure]":
         """Return the key of an erasure."""
         return Key(erasures_partition(tenant), f"{ERASURE}{key_part(erasure_id)}")
 
@@ -104,7 +104,7 @@ class Erasure(LeasedItem):
         return "#".join(sk.split("#")[:2])
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Erasure]":
         """The key of this erasure."""
         return self.key_of(self.tenant, self.id)
 
@@ -142,13 +142,13 @@ class Subject(Stored):
     addresses: tuple[Address, ...] = ()
 
     @staticmethod
-    def key_of(tenant: str, erasure_id: str) -> Key:
+    def key_of(tenant: str, erasure_id: str) -> "Key[Subject]":
         """Return the key of an erasure's subject."""
         erasure = Erasure.key_of(tenant, erasure_id)
         return Key(erasure.pk, f"{erasure.sk}#SUBJECT")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Subject]":
         """The key of this subject."""
         return self.key_of(self.tenant, self.erasure_id)
 
@@ -188,13 +188,13 @@ class ErasedChat(Stored):
     shown_in: dict[str, Instant] = Field(default_factory=dict)
 
     @staticmethod
-    def key_of(tenant: str, erasure_id: str, chat_id: str) -> Key:
+    def key_of(tenant: str, erasure_id: str, chat_id: str) -> "Key[ErasedChat]":
         """Return the key of an erasure's note on a chat."""
         erasure = Erasure.key_of(tenant, erasure_id)
         return Key(erasure.pk, f"{erasure.sk}#CHAT#{key_part(chat_id)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ErasedChat]":
         """The key of this note."""
         return self.key_of(self.tenant, self.erasure_id, self.chat_id)
 
@@ -238,7 +238,7 @@ class Quotes(Stored):
         return Key(erasure.pk, f"{erasure.sk}#QUOTES#")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Quotes]":
         """The key of this record."""
         prefix = self.prefix_of(self.tenant, self.erasure_id)
         return Key(prefix.pk, f"{prefix.sk}{key_part(self.chat_id)}#{self.first_seq:012d}")

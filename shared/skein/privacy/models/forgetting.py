@@ -75,12 +75,12 @@ class Forgetting(Stored):
         )
 
     @staticmethod
-    def key_of(tenant: str, user_id: str, forgetting_id: str) -> Key:
+    def key_of(tenant: str, user_id: str, forgetting_id: str) -> "Key[Forgetting]":
         """Return the key of a person's forgetting."""
         return Key(User.key_of(tenant, user_id).pk, f"{Forgetting.PREFIX}{forgetting_id}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Forgetting]":
         """The key of this forgetting."""
         return self.key_of(self.tenant, self.user_id, self.id)
 
@@ -117,12 +117,12 @@ class ForgetRequest(Stored):
     created_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, user_id: str, request_id: str) -> Key:
+    def key_of(tenant: str, user_id: str, request_id: str) -> "Key[ForgetRequest]":
         """Return the key of a person's request."""
         return Key(User.key_of(tenant, user_id).pk, f"{ForgetRequest.PREFIX}{request_id}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[ForgetRequest]":
         """The key of this request."""
         return self.key_of(self.tenant, self.user_id, self.id)
 

@@ -54,12 +54,12 @@ class RegisteredErasure(Stored):
         return f"REGISTER#{shard}"
 
     @classmethod
-    def key_of(cls, shard: int | str, tenant: str, erasure_id: str) -> Key:
+    def key_of(cls, shard: int | str, tenant: str, erasure_id: str) -> "Key[RegisteredErasure]":
         """Return the key of an entry; the entries of a shard sort by time."""
         return Key(cls.partition(shard), f"{key_part(erasure_id)}#{key_part(tenant)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[RegisteredErasure]":
         """The key of this entry."""
         shard = stable_hash(self.erasure_id) % REGISTER_SHARDS
         return self.key_of(shard, self.tenant, self.erasure_id)

@@ -95,7 +95,7 @@ class RecallPassage(Stored):
     @staticmethod
     def key_of(
         tenant: str, chat_id: str, agent_id: str, seq: int, part: int = 0, *, copied_to: str = ""
-    ) -> Key:
+    ) -> "Key[RecallPassage]":
         """Return the key of a passage.
 
         Args:
@@ -112,7 +112,7 @@ class RecallPassage(Stored):
         return SortKeyPrefix(f"{RecallPassage.PREFIX}{key_part(agent_id)}#")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[RecallPassage]":
         """The key of this passage."""
         copied_to = f"{self.recall_scope}{self.memory_id or ''}" if self.by_rule else ""
         part = MEMORY if self.memory_id is not None else self.part
@@ -213,13 +213,13 @@ class Posting(Stored):
         return f"{owned_partition(tenant, agent_id, scope)}#WORDS"
 
     @staticmethod
-    def key_of(tenant: str, agent_id: str, scope: str | None, stem: str) -> Key:
+    def key_of(tenant: str, agent_id: str, scope: str | None, stem: str) -> "Key[Posting]":
         """Return the key of a stem's posting."""
         pk = Posting.partition_of(tenant, agent_id, scope)
         return Key(pk, f"{Posting.PREFIX}{key_part(stem)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Posting]":
         """The key of this posting."""
         return self.key_of(self.tenant, self.agent_id, self.scope, self.stem)
 

@@ -44,5 +44,5 @@ def last_activity(table: Table, tenant: str, user_id: str) -> datetime | None:
         elif membership.seen_seq:
             seen.append(Message.key_of(tenant, chat.id, membership.seen_seq))
     messages = table.get_many(seen).values() if seen else ()
-    times += [Message.from_item(item).created_at for item in messages]
+    times += [message.created_at for message in Message.each_of(messages)]
     return max(times, default=None)

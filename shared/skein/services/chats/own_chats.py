@@ -86,7 +86,7 @@ class OwnChats:
                 newest_first=True,
             )
         )
-        read = [chat.as_now(Message.from_item(item)) for item in reversed(page.items)]
+        read = [chat.as_now(each) for each in Message.each_of(reversed(page.items))]
         elsewhere = here is None or here.id != chat.id
         messages = [
             message

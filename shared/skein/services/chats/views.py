@@ -368,7 +368,7 @@ class ChatViews:
                 newest_first=not at.upwards,
             )
         )
-        read = fitting(chat.as_now(Message.from_item(item)) for item in page.items)
+        read = fitting(chat.as_now(message) for message in Message.each_of(page.items))
         if not read:
             return Listing((), None)
         reached = read[-1].seq

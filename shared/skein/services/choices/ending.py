@@ -27,5 +27,5 @@ def _end_once(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
     keys = [Message.key_of(tenant, one.chat_id, seq) for one in choices.open for seq in one.seqs]
     found = table.get_many(keys) if keys else {}
     writes: list[Write] = [Delete(choices.key, at_version(choices.version))]
-    writes += [write for item in found.values() for write in expired(Message.from_item(item), now)]
+    writes += [write for message in Message.read_each(found) for write in expired(message, now)]
     table.transact(writes)

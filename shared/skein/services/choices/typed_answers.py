@@ -213,7 +213,7 @@ class TypedAnswers:
                 last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
             )
         )
-        return {Message.from_item(item).run_id for item in page.items}
+        return {message.run_id for message in Message.each_of(page.items)}
 
     def _delivered_as(self, asked: "_Asked", provider_id: str | None) -> bool:
         """Tell whether the provider delivered the question under an id."""

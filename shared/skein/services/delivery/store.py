@@ -54,10 +54,9 @@ class Recipient(NamedTuple):
             silence_days: The days without an SMS after which the address is a new person's.
         """
         key, owner_key = recipient_keys(delivery)
-        membership = found.get(key)
         owner = AddressOwner.read(found, owner_key)
         return cls(
-            Membership.from_item(membership) if membership else None,
+            Membership.read(found, key),
             owner is not None
             and owner.user_id == delivery.user_id
             and not owner.has_lapsed(today, silence_days, delivery.to.channel),

@@ -11,6 +11,7 @@ from skein.models.common.storage import (
     Check,
     Delete,
     Exists,
+    Key,
     Missing,
     Put,
     Write,
@@ -92,7 +93,7 @@ class Agents:
         Raises:
             NotFound: The agent, the person or the chat does not exist.
         """
-        keys = [Agent.key_of(tenant, agent_id)]
+        keys: list[Key] = [Agent.key_of(tenant, agent_id)]
         if user_id is not None:
             keys.append(User.key_of(tenant, user_id))
         if chat_id is not None:

@@ -22,8 +22,8 @@ class AssignedNumbers:
 
     def tenant_of(self, phone: str) -> str | None:
         """Return the tenant of a number in E.164; None if the number is not assigned."""
-        item = self.numbers.get(AssignedNumber.key_of(phone_address(phone)))
-        return AssignedNumber.from_item(item).tenant if item is not None else None
+        number = AssignedNumber.read(self.numbers, AssignedNumber.key_of(phone_address(phone)))
+        return number.tenant if number is not None else None
 
     def assign(self, tenant: str, phone: str) -> AssignedNumber:
         """Assign a number in E.164 to a tenant, also if the number had another one (idempotent).
@@ -45,5 +45,4 @@ class AssignedNumbers:
 
     def all(self) -> Iterator[AssignedNumber]:
         """Yield all numbers, sorted."""
-        for item in items_under(self.numbers, NUMBERS, ""):
-            yield AssignedNumber.from_item(item)
+        yield from AssignedNumber.each_of(items_under(self.numbers, NUMBERS, ""))

@@ -83,13 +83,12 @@ def named_members(
         raise NotFound("user not found", details={"user_ids": unknown})
     named: list[NamedMember] = []
     for member in members:
-        item = found.get(keys[member])
         if member.kind == "agent":
             named.append(Agent.must_read(found, keys[member]).as_member)
-        elif item is not None:
-            if User.from_item(item).erasure_id is not None:
+        elif (known := User.read(found, keys[member])) is not None:
+            if known.erasure_id is not None:
                 raise Conflict("this user is being erased", details={"user_id": member.id})
-            named.append(User.from_item(item).as_member)
+            named.append(known.as_member)
         else:
             user = User.unknown(tenant, caller, now)
             table.transact([Put(user.key, user.to_item(), Missing()), *indexed(user)])

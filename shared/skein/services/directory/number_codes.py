@@ -117,7 +117,7 @@ class NumberCodes:
     def _line_to(self, tenant: str, address: Address) -> Address:
         """Return the line to send the SMS from: one that knows the number, or else the first."""
         chats = Query.under(address_partition(tenant, address), AddressChat.PREFIX)
-        known = [AddressChat.from_item(item).line for item in self.table.query(chats).items]
+        known = [chat.line for chat in AddressChat.each_of(self.table.query(chats).items)]
         found = self.table.get_many([Line.key_of(each) for each in (address, *known)])
         if Line.key_of(address) in found:
             raise Unprocessable("this phone number is a line")

@@ -110,8 +110,8 @@ class Users:
         self, tenant: str, person: NamedMember, change: "OwnChange", change_id: str
     ) -> User:
         now = self.clock.now()
-        item = self.table.get(User.key_of(tenant, person.id))
-        user = User.from_item(item) if item is not None else User.unknown(tenant, person, now)
+        stored = User.read(self.table, User.key_of(tenant, person.id))
+        user = stored if stored is not None else User.unknown(tenant, person, now)
         if user.erasure_id is not None:
             raise Conflict("this user is being erased", details={"user_id": user.id})
         given = set_by_person(user, change.given, change_id=change_id, now=now)
@@ -120,7 +120,7 @@ class Users:
         revised, write = revise(user, given)
         if revised.as_member != user.as_member:
             self.renaming.announce(tenant, person.ref)
-        if item is None:
+        if stored is None:
             new = Put(revised.key, revised.to_item(), Missing())
             self.table.transact([new, *indexed(revised)])
         else:
@@ -307,14 +307,14 @@ class Profiles:
 
         def attempt() -> None:
             record = effect_record(done, None, self.clock.now())
-            item = self.table.get(User.key_of(tenant, person.id))
+            stored = User.read(self.table, User.key_of(tenant, person.id))
             now = self.clock.now()
-            user = User.from_item(item) if item is not None else User.unknown(tenant, person, now)
+            user = stored if stored is not None else User.unknown(tenant, person, now)
             given = set_by_agent(user, field, value, source, change_id=f"pch_{effect}", now=now)
             revised, write = revise(user, given)
             new = Put(user.key, revised.to_item() | {"version": 1}, Missing())
-            words = reindexed(user, revised) if item is not None else indexed(revised)
-            change: list[Write] = [write if item is not None else new, *words] if given else []
+            words = reindexed(user, revised) if stored is not None else indexed(revised)
+            change: list[Write] = [write if stored is not None else new, *words] if given else []
             try:
                 transact_guarded(self.table, [record, *change], guard)
             except ConditionFailed as failure:

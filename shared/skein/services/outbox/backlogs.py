@@ -89,4 +89,4 @@ class Backlogs:
     def _statuses(self, rows: Sequence[Item]) -> Mapping[RunStatus, int]:
         keys = [Key(row["pk"], row["sk"]) for row in rows[:MAX_BATCH_GET_KEYS]]
         found = self.table.get_many(keys) if keys else {}
-        return dict(Counter(Run.from_item(item).status for item in found.values()))
+        return dict(Counter(run.status for run in Run.read_each(found)))

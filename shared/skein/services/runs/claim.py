@@ -104,7 +104,7 @@ def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> C
     """
     home = Run.home_of(job.run_id)
     agent = MemberRef(kind="agent", id=job.agent_id)
-    keys = [Run.key_of(job.tenant, job.run_id)]
+    keys: list[Key] = [Run.key_of(job.tenant, job.run_id)]
     if home.startswith("chat_"):
         keys += [Membership.key_of(job.tenant, home, agent), Chat.key_of(job.tenant, home)]
     settings = TenantSettings.key_of(job.tenant)

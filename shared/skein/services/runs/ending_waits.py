@@ -76,8 +76,7 @@ class EndingWaits:
             Conflict: The run does not wait.
         """
         read_snapshot(self.table, tenant, chat_id).for_member(MemberRef(kind="user", id=user_id))
-        item = self.table.get(Run.key_of(tenant, run_id)) if RUN_ID.fullmatch(run_id) else None
-        run = Run.from_item(item) if item is not None else None
+        run = Run.read(self.table, Run.key_of(tenant, run_id)) if RUN_ID.fullmatch(run_id) else None
         if run is None or run.chat_id != chat_id or run.trigger.user_id != user_id:
             raise NotFound("run not found: you have no such run in this chat")
         if run.ended:

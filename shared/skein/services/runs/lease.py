@@ -169,8 +169,7 @@ class RunLeases(ABC):
         """
         run, chat = found.run, found.chat
         if run.for_chat_id is not None:
-            item = self.table.get(Chat.key_of(run.tenant, run.for_chat_id))
-            chat = Chat.from_item(item) if item is not None else None
+            chat = Chat.read(self.table, Chat.key_of(run.tenant, run.for_chat_id))
         elif run.resumed is None or run.resumed.chat_id == run.chat_id:
             return False
         desk = chat.desk if chat is not None else None

@@ -52,8 +52,8 @@ def read_sharing(
     if chat is None or chat.readers.open or not chat.person_ids:
         return None
     tenant_key = TenantSettings.key_of(chat.tenant)
-    item = prefetched.get(tenant_key)
-    known_rules = item is not None and TenantSettings.from_item(item).sharing
+    tenant_settings = TenantSettings.read(prefetched, tenant_key)
+    known_rules = tenant_settings is not None and tenant_settings.sharing
     if not known_rules and (tenant_key in prefetched or not again):
         return None
     rules_key = SharingRules.key_of(chat.tenant)

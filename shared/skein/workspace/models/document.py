@@ -158,7 +158,7 @@ class Document(DerivedItem):
         )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Document]":
         """The key of this document."""
         return self.folder.key(self.name)
 

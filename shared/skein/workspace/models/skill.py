@@ -65,7 +65,7 @@ class Skill(SkillFields, Stored):
     updated_at: Instant | None = None
 
     @staticmethod
-    def key_of(tenant: str, name: str) -> Key:
+    def key_of(tenant: str, name: str) -> "Key[Skill]":
         """Return the key of a tenant's skill."""
         return Key(skills_partition(tenant), key_part(name))
 
@@ -77,7 +77,7 @@ class Skill(SkillFields, Stored):
         )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[Skill]":
         """The key of this skill."""
         return self.key_of(str(self.tenant), self.name)
 
@@ -94,7 +94,7 @@ class SkillCatalog(Stored):
     version: int = 0
 
     @staticmethod
-    def key_of(tenant: str) -> Key:
+    def key_of(tenant: str) -> "Key[SkillCatalog]":
         """Return the key of a tenant's catalog; no skill can have this name."""
         return Key(skills_partition(tenant), "CATALOG")
 

@@ -155,7 +155,7 @@ class ActiveThread(Stored):
     thread_id: Identifier
 
     @staticmethod
-    def key_of(tenant: str, agent_id: str, scope: str | None) -> Key:
+    def key_of(tenant: str, agent_id: str, scope: str | None) -> "Key[ActiveThread]":
         """Return the key of this item, in the partition of goals and plans."""
         return Key(owned_partition(tenant, agent_id, scope), ACTIVE_THREAD)
 
@@ -189,7 +189,7 @@ class ThreadRunLink(Stored):
         thread_id: str,
         run_id: str,
         activation: int,
-    ) -> Key:
+    ) -> "Key[ThreadRunLink]":
         """Return the key of a thread's link to an activation; keys sort by run."""
         sk = f"{ThreadRunLink.prefix_of(thread_id)}{key_part(run_id)}#{activation:03d}"
         return Key(owned_partition(tenant, agent_id, scope), sk)
