@@ -48,9 +48,8 @@ class DeskQueue:
         entries = [
             DeskEntry(chat, stay)
             for stay in stays
-            for item in [chats.get(Chat.key_of(tenant, stay.chat_id))]
-            if item is not None and is_current(stay, chat := Chat.from_item(item))
-            if chat.discarded_at is None
+            for chat in [Chat.read(chats, Chat.key_of(tenant, stay.chat_id))]
+            if chat is not None and is_current(stay, chat) and chat.discarded_at is None
         ]
         return sorted(entries, key=lambda each: (each.chat.held, each.stay.since))
 

@@ -39,11 +39,11 @@ def _waiting(
         for chat_id in chat_ids
     ]
     for lane in read_items(table, lanes):
-        for item in items_under(table, lane.pk, QueuedEvent.PREFIX):
-            if QueuedEvent.from_item(item).event.named & person_ids:
-                yield Key(item["pk"], item["sk"])
+        for queued in QueuedEvent.each_of(items_under(table, lane.pk, QueuedEvent.PREFIX)):
+            if queued.event.named & person_ids:
+                yield queued.key
     for endpoint_id in endpoint_ids:
         partition = ParkedEvent.partition(tenant, endpoint_id)
-        for item in items_under(table, partition, ParkedEvent.PREFIX):
-            if ParkedEvent.from_item(item).event.named & person_ids:
-                yield Key(item["pk"], item["sk"])
+        for parked in ParkedEvent.each_of(items_under(table, partition, ParkedEvent.PREFIX)):
+            if parked.event.named & person_ids:
+                yield parked.key

@@ -175,10 +175,10 @@ class EventSender:
         Raises:
             ConditionFailed: Another worker has claimed it.
         """
-        item = self.table.get(lane.key)
-        if item is None or item.get("fence") != lane.fence:
+        again = EventLane.read(self.table, lane.key)
+        if again is None or again.fence != lane.fence:
             raise ConditionFailed(frozenset({0}))
-        return EventLane.from_item(item)
+        return again
 
     def _update(self, lane: EventLane, changes: dict[str, Any]) -> None:
         self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))

@@ -92,8 +92,8 @@ def _of_message(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the events of a message that is new, or a choice that was answered."""
     if not change.alters("choice", "reason"):
         return
-    message = Message.from_item(change.after or {})
-    before = Message.from_item(change.before) if change.before is not None else None
+    message = change.new(Message)
+    before = change.old(Message)
     ids = {"chat_id": message.chat_id, "seq": message.seq}
     if before is None:
         data = ids | {
@@ -121,7 +121,7 @@ def _of_run(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the events of a run that has ended, or has reached a limit."""
     if Step.is_stored_as(change.after or {}) or not change.alters("status", "reason"):
         return
-    run = Run.from_item(change.after or {})
+    run = change.new(Run)
     lane = run.chat_id or run.for_chat_id or run.agent_id
     ids = {
         "run_id": run.id,
@@ -139,7 +139,7 @@ def _of_delivery(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the events of a delivery whose status has changed."""
     if not change.alters("status", "reason"):
         return
-    delivery = Delivery.from_item(change.after or {})
+    delivery = change.new(Delivery)
     data = {
         "chat_id": delivery.chat_id,
         "delivery_id": delivery.id,
@@ -158,7 +158,7 @@ def _of_membership(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the event of a member who has joined or left."""
     if change.before is not None:
         return
-    membership = Membership.from_item(change.after or {})
+    membership = change.new(Membership)
     data = {
         "chat_id": membership.chat_id,
         "member": membership.member.ref.model_dump(mode="json"),
@@ -171,7 +171,7 @@ def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the event of a memory that is new or has changed; private ones are named, too."""
     if not change.alters("text", "status", "kind"):
         return
-    memory = Memory.from_item(change.after or {})
+    memory = change.new(Memory)
     data = {"agent_id": memory.agent_id, "memory_id": memory.id, "status": memory.status}
     yield _EventParts("memory.changed", memory.tenant, memory.agent_id, data, memory.key)
 
@@ -181,7 +181,7 @@ def _of_stay(change: ItemChange) -> Iterator[_EventParts]:
 
     Nobody asks for a chat that is taken at once.
     """
-    stay = DeskStay.from_item(change.after or {})
+    stay = change.new(DeskStay)
     ids: dict[str, Any] = {"chat_id": stay.chat_id, "stay_id": stay.id}
     if stay.ended_by is not None and change.alters("ended_by"):
         holder = stay.holder.id if stay.holder is not None else None
@@ -196,7 +196,7 @@ def _of_approval(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the event of a call that waits for an operator."""
     if change.before is not None:
         return
-    approval = ToolApproval.from_item(change.after or {})
+    approval = change.new(ToolApproval)
     data = {
         "approval_id": approval.id,
         "tool": approval.call.tool,
@@ -212,7 +212,7 @@ def _of_erasure(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the event of an erasure that is done."""
     if Erasure.sort_key_in(change.key.sk) != change.key.sk or not change.alters("stage"):
         return
-    erasure = Erasure.from_item(change.after or {})
+    erasure = change.new(Erasure)
     if erasure.stage == "done":
         yield _EventParts("erasure.done", erasure.tenant, erasure.id, {"erasure_id": erasure.id})
 

@@ -183,7 +183,7 @@ def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
     if change.before is None or change.after is None or "roster" not in change.after:
         return
     if change.before.get("discarded_at") is None and change.after.get("discarded_at") is not None:
-        chat = Chat.from_item(change.after)
+        chat = change.new(Chat)
         yield RecallJob(tenant=chat.tenant, chat_id=chat.id)
 
 

@@ -56,10 +56,9 @@ class Callers:
         return self._of_key(credential) if credential.kind == "key" else self._of_token(credential)
 
     def _of_key(self, credential: Credential) -> Caller:
-        item = self.table.get(ApiKey.key_of(credential.tenant, *credential.ids))
-        if item is None or not credential.matches(item["hash"]):
+        key = ApiKey.read(self.table, ApiKey.key_of(credential.tenant, *credential.ids))
+        if key is None or not credential.matches(key.hash):
             raise Unauthenticated(UNKNOWN)
-        key = ApiKey.from_item(item)
         claims = {
             "sub": key.id,
             "tenant": key.tenant,
@@ -70,10 +69,9 @@ class Callers:
         return Caller("key", claims)
 
     def _of_token(self, credential: Credential) -> Caller:
-        item = self.table.get(UserToken.key_of(credential.tenant, *credential.ids))
-        if item is None or not credential.matches(item["hash"]):
+        token = UserToken.read(self.table, UserToken.key_of(credential.tenant, *credential.ids))
+        if token is None or not credential.matches(token.hash):
             raise Unauthenticated(UNKNOWN)
-        token = UserToken.from_item(item)
         claims = {
             "sub": token.user_id,
             "tenant": token.tenant,

@@ -95,15 +95,15 @@ def look_up_address(
     before = found.get(received.key) if received is not None else None
     if received is not None and before is not None and received.is_from_another(before):
         raise Forbidden("this SMS ID was already used by another number", reason=Reason.REPEATED)
-    chat, agent = found.get(chat_key), found.get(agent_key)
+    agent = Agent.read(found, agent_key)
     tenant = TenantSettings.from_optional(found.get(tenant_key))
     owner = AddressOwner.read(found, owner_key)
     silent = owner is not None and owner.has_lapsed(today, silence_days, route.channel)
     return AddressLookup(
         None if silent else owner,
         owner if silent else None,
-        AddressChat.from_item(chat) if chat else None,
-        merged_overrides(Agent.from_item(agent) if agent else None, line, tenant),
+        AddressChat.read(found, chat_key),
+        merged_overrides(agent, line, tenant),
         retention_of(tenant),
         is_line=found.get(sender_key, {}).get("tenant") == line.tenant,
         channel=route.channel,

@@ -11,7 +11,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.address import Address, Route
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Is, Missing, Put, Write
+from skein.models.common.storage import Is, Key, Missing, Put, Write
 from skein.models.delivery.sms import ReceivedSms
 from skein.models.directory.address_index import AddressChat, AddressOwner, caller_name
 from skein.models.directory.agent import Agent
@@ -117,11 +117,12 @@ class DirectChats:
 
     def _commit(self, silent: AddressOwner | None, writes: Sequence[Write]) -> None:
         """Commit the writes of a new chat, and take the address from an owner who was silent."""
-        item = self.table.get(User.key_of(silent.tenant, silent.user_id)) if silent else None
-        if silent is None or item is None:
+        former = (
+            User.read(self.table, User.key_of(silent.tenant, silent.user_id)) if silent else None
+        )
+        if silent is None or former is None:
             self.table.transact(writes)
             return
-        former = User.from_item(item)
         _, write = revise(former, former.without(silent.address))
         detach_addresses(self.table, former, {silent.address}, [*writes, write])
         logger.info("number reassigned after silence", extra={"user_id": former.id})
@@ -132,20 +133,16 @@ class DirectChats:
         """Read the line's agent, the user, and the user's membership of the former chat."""
         agent_key = Agent.key_of(line.tenant, line.agent_id)
         user_key = User.key_of(line.tenant, direct.user_id)
-        keys = [agent_key, user_key]
+        keys: list[Key[Membership]] = []
         if former is not None:
             person = MemberRef(kind="user", id=direct.user_id)
-            keys.extend(membership_keys(line.tenant, former.chat_id, person))
-        found = self.table.get_many(keys)
-        agent, user, *memberships = (found.get(key) for key in keys)
-        there = [Membership.from_item(item) for item in memberships if item is not None]
-        if agent is None or Agent.from_item(agent).deleted_at is not None:
+            keys = membership_keys(line.tenant, former.chat_id, person)
+        found = self.table.get_many([agent_key, user_key, *keys])
+        agent = Agent.read(found, agent_key)
+        if agent is None or agent.deleted_at is not None:
             raise NotFound("the line has no agent", reason=Reason.AGENT_DELETED)
-        return (
-            Agent.from_item(agent),
-            User.from_item(user) if user else None,
-            there[0] if there else None,
-        )
+        there = Membership.read_each(found, keys)
+        return agent, User.read(found, user_key), next(iter(there), None)
 
     def _new_caller(self, line: Line, user_id: str, address: Address) -> User:
         """Return the record of a person of whom only the address is known."""

@@ -98,10 +98,10 @@ class WebhookServices:
         Raises:
             NotFound: There is no such service in this tenant.
         """
-        item = self.table.get(WebhookService.key_of(service_id))
-        if item is None or item["tenant"] != tenant:
+        known = WebhookService.read(self.table, WebhookService.key_of(service_id))
+        if known is None or known.tenant != tenant:
             raise NotFound("service not found")
-        return WebhookService.from_item(item)
+        return known
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None

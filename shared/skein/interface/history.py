@@ -176,13 +176,11 @@ def found_trigger(read: SectionReads) -> tuple[Chat | None, Message | None]:
     if home_id is None:
         return None, None
     if home is None or home.id != home_id:
-        item = found.get(Chat.key_of(run.tenant, home_id))
-        home, messages = Chat.from_item(item) if item else None, ()
+        home, messages = Chat.read(found, Chat.key_of(run.tenant, home_id)), ()
     seq = run.trigger.seq
     if seq is None:
         return home, None
-    item = found.get(Message.key_of(run.tenant, home_id, seq))
-    stored = Message.from_item(item) if item else None
+    stored = Message.read(found, Message.key_of(run.tenant, home_id, seq))
     if stored is not None and home is not None:
         stored = home.as_now(stored)
     return home, next((message for message in messages if message.seq == seq), stored)

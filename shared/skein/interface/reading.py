@@ -139,8 +139,8 @@ class SectionReads:
         """Return the agent's items of one kind that may be shown to the readers."""
         known = self._parsed.get(kind)
         if known is None:
-            items = (kind.from_item(item) for item in self.owned if kind.PREFIX.holds(item))
-            known = self._parsed[kind] = tuple(items)
+            items = filter(kind.PREFIX.holds, self.owned)
+            known = self._parsed[kind] = tuple(kind.each_of(items))
         reach = self.reach
         return tuple(item for item in cast("tuple[AgentItemT, ...]", known) if reach.shows(item))
 
@@ -332,10 +332,9 @@ def found_configuration(
     Raises:
         NotFound: The agent is gone.
     """
-    item = found.get(Agent.key_of(run.tenant, run.agent_id))
-    if item is None or item.get("deleted_at"):
+    agent = Agent.read(found, Agent.key_of(run.tenant, run.agent_id))
+    if agent is None or agent.deleted_at is not None:
         raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
-    agent = Agent.from_item(item)
     line, tenant = found_settings(run.tenant, chat, found)
     stack = StackSettings.from_optional(found.get(StackSettings.key_for(run.id)))
     return agent, Configuration(

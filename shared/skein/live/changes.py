@@ -19,7 +19,7 @@ def push_of_message(change: ItemChange) -> Iterator[PushJob]:
     """Yield the job of a message that is new or was rewritten; an expired one has no frame."""
     if change.after is None or not change.alters(*SHOWN_OF_MESSAGE):
         return
-    message = Message.from_item(change.after)
+    message = change.new(Message)
     kind = "message" if change.before is None else "changed"
     yield _job(message.tenant, message.chat_id, LiveEvent(type=kind, seq=message.seq))
 
@@ -28,7 +28,7 @@ def push_of_media(change: ItemChange) -> Iterator[PushJob]:
     """Yield the job of a file whose message shows another state of it."""
     if change.before is None or change.after is None or not change.alters(*SHOWN_OF_MEDIA):
         return
-    file = MediaFile.from_item(change.after)
+    file = change.new(MediaFile)
     if file.seq is not None:
         yield _job(file.tenant, file.chat_id, LiveEvent(type="changed", seq=file.seq))
 
@@ -39,7 +39,7 @@ def push_of_run(change: ItemChange) -> Iterator[PushJob]:
         return
     if not change.alters("status", "reason"):
         return
-    run = Run.from_item(change.after)
+    run = change.new(Run)
     if run.chat_id is not None and Run.lives_in(run.id, run.chat_id):
         yield _job(run.tenant, run.chat_id, LiveEvent(type="run", run_id=run.id))
 
@@ -48,7 +48,7 @@ def push_of_membership(change: ItemChange) -> Iterator[PushJob]:
     """Yield the job of a member whose read mark has moved."""
     if change.before is None or change.after is None or not change.alters("seen_seq"):
         return
-    membership = Membership.from_item(change.after)
+    membership = change.new(Membership)
     event = LiveEvent(type="read", member=membership.member.ref)
     yield _job(membership.tenant, membership.chat_id, event)
 
@@ -57,7 +57,7 @@ def push_of_closed_membership(change: ItemChange) -> Iterator[PushJob]:
     """Yield the job of a person who has left a chat or was removed."""
     if change.before is not None or change.after is None:
         return
-    membership = Membership.from_item(change.after)
+    membership = change.new(Membership)
     if membership.member.kind == "user":
         event = LiveEvent(type="left", member=membership.member.ref)
         yield _job(membership.tenant, membership.chat_id, event)
@@ -69,9 +69,10 @@ def push_of_chat(change: ItemChange) -> Iterator[PushJob]:
         return
     if "roster" not in change.after:  # `META` of something else
         return
-    chat = Chat.from_item(change.after)
+    chat = change.new(Chat)
     yield _job(chat.tenant, chat.id, LiveEvent(type="chat"))
-    before = Chat.from_item(change.before).invited if change.before is not None else ()
+    former = change.old(Chat)
+    before = former.invited if former is not None else ()
     for invited in dict.fromkeys([*before, *chat.invited]):
         if not (invited in before and invited in chat.invited):
             event = LiveEvent(type="invitation", member=invited.member.ref)

@@ -16,7 +16,7 @@ from skein.live.models.connection import (
 )
 from skein.models.api.base import Resource
 from skein.models.common.base import rfc3339
-from skein.models.common.storage import Check, Delete, Exists, Is, Item, Put, gone
+from skein.models.common.storage import Check, Delete, Exists, Is, Put, gone
 from skein.models.directory.user import User
 from skein.ports import Clock, Sockets, Table
 from skein.services.common.optimistic import optimistic
@@ -107,10 +107,9 @@ class LiveConnections:
 
     def _disconnect_once(self, connection_id: str) -> None:
         key = Connection.key_of(connection_id)
-        item: Item | None = self.table.get(key)
-        if item is None:
+        connection, now = Connection.read(self.table, key), self.clock.now()
+        if connection is None:
             return
-        connection, now = Connection.from_item(item), self.clock.now()
         person = self._of(connection.tenant, connection.user_id)
         left = tuple(each for each in person.open_at(now) if each.id != connection_id)
         self.table.transact([Delete(key), person.replacement(left, now)])

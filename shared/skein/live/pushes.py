@@ -146,9 +146,9 @@ class Pushes:
                 frames[event.member] = RemovedFrame(chat_id=chat_id)
         keys = {PersonConnections.key_of(tenant, member.id): frames[member] for member in frames}
         found = self.table.get_many(list(keys)) if keys else {}
-        for key, item in found.items():
-            for connection in PersonConnections.from_item(item).open_at(self.clock.now()):
-                yield connection, [keys[key]]
+        for person in PersonConnections.read_each(found):
+            for connection in person.open_at(self.clock.now()):
+                yield connection, [keys[person.key]]
 
     def listeners(self, snapshot: ChatSnapshot) -> list[Listener]:
         """Return the members of a chat with their open connections, in one read."""
@@ -160,8 +160,8 @@ class Pushes:
         found = self.table.get_many(list(people)) if people else {}
         now = self.clock.now()
         listeners = [
-            Listener(people[key], PersonConnections.from_item(item).open_at(now))
-            for key, item in found.items()
+            Listener(people[person.key], person.open_at(now))
+            for person in PersonConnections.read_each(found)
         ]
         return [listener for listener in listeners if listener.connections]
 

@@ -45,10 +45,6 @@ def found_listeners(chat: Chat | None, found: Mapping[Key, Item], now: datetime)
     """
     if chat is None:
         return ()
-    keys = {person: PersonConnections.key_of(chat.tenant, person) for person in chat.person_ids}
-    items = {person: found.get(key) for person, key in keys.items()}
-    return tuple(
-        person
-        for person, item in items.items()
-        if item is not None and PersonConnections.from_item(item).open_at(now)
-    )
+    keys = [PersonConnections.key_of(chat.tenant, person) for person in chat.person_ids]
+    people = PersonConnections.read_each(found, keys)
+    return tuple(person.user_id for person in people if person.open_at(now))

@@ -138,12 +138,11 @@ class MediaUploads:
 
     def link_in(self, tenant: str, chat_id: str, media_id: str) -> FileLink:
         """Sign a URL of a file for somebody who may read its chat; see `link`."""
-        item = self.table.get(MediaFile.key_of(tenant, chat_id, media_id))
-        file, now = MediaFile.from_item(item) if item is not None else None, self.clock.now()
+        file = MediaFile.read(self.table, MediaFile.key_of(tenant, chat_id, media_id))
+        now = self.clock.now()
         if file is None or file.seq is None or file.kept_until <= now:
             raise NotFound("file not found")
-        item = self.table.get(Message.key_of(tenant, chat_id, file.seq))
-        message = Message.from_item(item) if item is not None else None
+        message = Message.read(self.table, Message.key_of(tenant, chat_id, file.seq))
         if message is None or media_id not in {media.id for media in message.media}:
             raise NotFound("file not found")
         if file.state == "pending":

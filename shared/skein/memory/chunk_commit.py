@@ -26,7 +26,6 @@ from skein.models.common.storage import (
     Check,
     Condition,
     Is,
-    Item,
     Put,
     Update,
     Write,
@@ -184,8 +183,7 @@ class ChunkCommitter:
 
     def _membership(self, membership: Membership) -> Membership | None:
         """Read the membership again; None if the item does not exist any more."""
-        item: Item | None = self.table.get(membership.key)
-        return Membership.from_item(item) if item is not None else None
+        return Membership.read(self.table, membership.key)
 
     def _record(
         self, batch: AgentChunk, usage: TokenUsage, **fields: object

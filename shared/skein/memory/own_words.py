@@ -20,7 +20,6 @@ from skein.models.common.storage import (
     Absent,
     Condition,
     Is,
-    Item,
     Missing,
     Put,
     Query,
@@ -203,7 +202,7 @@ class OwnWordsConsolidation:
             found = self.table.get_many([membership.key, record.key])
             if record.key in found:
                 return  # an earlier attempt with an unknown outcome has stored them
-            fresh = _still_at(batch, found.get(membership.key))
+            fresh = _still_at(batch, Membership.read(found, membership.key))
             change = {"own_words_seq": batch.chunk.position.seq, "consolidation_failures": 0}
             watermark = Update(fresh.key, set=change, condition=_unmoved(fresh))
             made = [Put(memory.key, memory.to_item(), Missing()) for memory in memories]
@@ -222,7 +221,7 @@ class OwnWordsConsolidation:
         record = self._record(batch, failure.usage, failure=failure.why)
 
         def attempt() -> int:
-            fresh = _still_at(batch, self.table.get(key))
+            fresh = _still_at(batch, Membership.read(self.table, key))
             return commit_failure(self.table, fresh, _unmoved(fresh), record, now)
 
         count_stuck(self.metrics, optimistic(self.clock, attempt))
@@ -279,13 +278,12 @@ def extraction_in(answer: ModelAnswer) -> Extraction:
     return Extraction([MemoryDraft("core", text) for text in kept], NO_AUTHORS)
 
 
-def _still_at(batch: OwnWordsChunk, item: Item | None) -> Membership:
+def _still_at(batch: OwnWordsChunk, fresh: Membership | None) -> Membership:
     """Return the membership as it was read again.
 
     Raises:
         Overtaken: The watermark moved, or the agent left.
     """
-    fresh = Membership.from_item(item) if item is not None else None
     if fresh is None or not fresh.active or fresh.own_words_read != batch.since:
         raise Overtaken(str(batch.target.membership.key))
     return fresh

@@ -242,7 +242,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         partition = owned_partition(job.tenant, job.agent_id, job.scope)
         journal = Memory.live_prefix("journal")
         items = items_under(self.table, partition, journal, rows=ENTRIES_PER_PAGE)
-        return (Memory.from_item(item) for item in items if "gsi2sk" in item)
+        return Memory.each_of(item for item in items if "gsi2sk" in item)
 
     def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
         """Split entries into questions of at most 30 entries and one chunk's tokens.

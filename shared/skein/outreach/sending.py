@@ -61,8 +61,7 @@ class OutreachSender:
 
     def _spread(self, job: OutreachJob) -> None:
         """Give each person an item that is due at the person's turn."""
-        item = self.table.get(Outreach.key_of(job.tenant, job.outreach_id))
-        outreach = Outreach.from_item(item) if item is not None else None
+        outreach = Outreach.read(self.table, Outreach.key_of(job.tenant, job.outreach_id))
         if outreach is None or outreach.user_ids is None:
             return
         known = {

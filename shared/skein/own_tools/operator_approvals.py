@@ -127,7 +127,7 @@ class OperatorApprovals:
         self, approval: ToolApproval, decision: Decision, by: str, now: datetime
     ) -> ToolApproval:
         tenant, chat_id = approval.tenant, approval.chat_id
-        item = self.table.get(Chat.key_of(tenant, chat_id)) if chat_id else None
+        chat = Chat.read(self.table, Chat.key_of(tenant, chat_id)) if chat_id else None
         run = Run.read(self.table, Run.key_of(tenant, approval.call.run_id))
         decided = DecidedCall(call=approval.call, approved=decision == "approved")
         service = ServiceTrigger(
@@ -144,7 +144,7 @@ class OperatorApprovals:
             cause=("approval", approval.id),
             now=now,
             audience=run.audience if run is not None else OPEN,
-            chat=Chat.from_item(item) if item is not None else None,
+            chat=chat,
         )
         changes = {"decision": decision, "decided_by": by, "decided_at": now}
         revised, write = revise(approval, changes, also=NOT_DUE)

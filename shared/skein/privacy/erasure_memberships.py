@@ -119,8 +119,10 @@ class MembershipErasure:
 
     def _said_at(self, chat: Chat, seq: int) -> datetime:
         """Return a message's time; for 0 or a missing message, the chat's creation time."""
-        item = self.table.get(Message.key_of(chat.tenant, chat.id, seq)) if seq else None
-        return Message.from_item(item).created_at if item else chat.created_at
+        message = (
+            Message.read(self.table, Message.key_of(chat.tenant, chat.id, seq)) if seq else None
+        )
+        return message.created_at if message else chat.created_at
 
     # ------------------------------------------------------------------ closing
 

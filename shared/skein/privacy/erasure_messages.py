@@ -96,9 +96,10 @@ class ChatEraser:
         chat = read_chat(self._table, sweep.tenant, chat_id)
         change: dict[str, Any] = {"epoch": chat.epoch + 1}
         last = chat.last_message
-        item = self._table.get(Message.key_of(sweep.tenant, chat_id, last.seq)) if last else None
-        if item is not None:
-            change["last_message"] = Message.from_item(item).preview()
+        key = Message.key_of(sweep.tenant, chat_id, last.seq) if last else None
+        message = Message.read(self._table, key) if key is not None else None
+        if message is not None:
+            change["last_message"] = message.preview()
         if chat.briefing is not None and chat.briefing.authors.may_include(sweep.digests):
             change["briefing"] = None
         _, write = revise(chat, change)

@@ -163,9 +163,8 @@ def _newest_below(
         Query(erasures_partition(tenant), first=ERASURE, last=last, limit=rows, newest_first=True)
     )
     items = [item for item in page.items if item["sk"] != below]
-    found = [
-        Erasure.from_item(item) for item in items if item["sk"] == Erasure.sort_key_in(item["sk"])
-    ]
+    heads = (item for item in items if item["sk"] == Erasure.sort_key_in(item["sk"]))
+    found = list(Erasure.each_of(heads))
     if page.next_start is None or not items:
         return found, None
     end = items[-1]["sk"]

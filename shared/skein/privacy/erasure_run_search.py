@@ -96,11 +96,9 @@ class RunSearch:
 
     def _runs_shown(self, sweep: Sweep, chat_id: str, shown_at: datetime) -> Iterator[Run]:
         """Yield the runs of a chat that may have been shown a message's origin."""
-        for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
-            if not Step.is_stored_as(item):
-                run = Run.from_item(item)
-                if (run.ended_at or sweep.now) >= shown_at:
-                    yield run
+        for run in self._runs_under(chat_partition(sweep.tenant, chat_id)):
+            if (run.ended_at or sweep.now) >= shown_at:
+                yield run
         for agent_id in self._agents_ever_in(sweep, chat_id):
             for run in self.of_background(sweep, agent_id):
                 if run.for_chat_id == chat_id and (run.ended_at or sweep.now) >= shown_at:
@@ -128,10 +126,12 @@ class RunSearch:
         return sorted({each.member.id for each in snapshot.members if each.member.kind == "agent"})
 
     def of_background(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
-        """Yield the runs that plans and services have started for an agent."""
-        for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), Run.PREFIX):
-            if not Step.is_stored_as(item):
-                yield Run.from_item(item)
+        """Return the runs that plans and services have started for an agent."""
+        return self._runs_under(agent_partition(sweep.tenant, agent_id))
+
+    def _runs_under(self, partition: str) -> Iterator[Run]:
+        items = items_under(self.table, partition, Run.PREFIX)
+        return Run.each_of(item for item in items if not Step.is_stored_as(item))
 
     def _of_person(self, sweep: Sweep, erased: ErasedChat, person: str) -> Iterator[Run]:
         """Yield the runs in another person's private chats by agents of a shared private chat.
@@ -146,11 +146,9 @@ class RunSearch:
         for chat_id in chats:
             for agent_id in erased.agents:
                 self.runs.unborrow(sweep, chat_id, agent_id)
-            for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
-                if not Step.is_stored_as(item):
-                    run = Run.from_item(item)
-                    if run.agent_id in erased.agents and run.created_at >= erased.since:
-                        yield run
+            for run in self._runs_under(chat_partition(sweep.tenant, chat_id)):
+                if run.agent_id in erased.agents and run.created_at >= erased.since:
+                    yield run
 
     def _private_chats(self, sweep: Sweep, person: str) -> list[str]:
         ref = MemberRef(kind="user", id=person)

@@ -122,11 +122,11 @@ class RecallRequest:
             said: The message, or all messages that a memory was made from.
             items: What was read, with the chat and the sender.
         """
-        chat, first = items.get(Chat.key_of(self.tenant, chat_id)), next(iter(said), None)
+        chat, first = Chat.read(items, Chat.key_of(self.tenant, chat_id)), next(iter(said), None)
         if self.reader_rules is None or self.insiders.alone or first is None or chat is None:
             return ()
         known = User.read(items, User.key_of(self.tenant, first.author))
-        return self.reader_rules.rules_for_all(Chat.from_item(chat), said, known)
+        return self.reader_rules.rules_for_all(chat, said, known)
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
@@ -354,9 +354,8 @@ def _memory_of(passage: RecallPassage) -> MemoryRef | None:
 
 def keys_of_shared(items: Iterable[Item], request: RecallRequest) -> list[Key]:
     """Return the keys of the chats and the senders of found passages that may be told."""
-    passages = [
-        RecallPassage.from_item(item) for item in items if is_shared_partition(item["recall_scope"])
-    ]
+    shared = (item for item in items if is_shared_partition(item["recall_scope"]))
+    passages = list(RecallPassage.each_of(shared))
     chats = [Chat.key_of(request.tenant, passage.chat_id) for passage in passages]
     people = [User.key_of(request.tenant, passage.recall_author) for passage in passages]
     return list(dict.fromkeys([*chats, *people]))[:MAX_BATCH_GET_KEYS]

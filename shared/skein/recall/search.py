@@ -432,9 +432,9 @@ class _Shown:
 
         Who was present for the messages is shown these.
         """
-        item, sources = self.items.get(ref.key), [self._found(ref.chat_id, seq) for seq in ref.seqs]
+        sources = [self._found(ref.chat_id, seq) for seq in ref.seqs]
         found = [each for each in sources if each is not None]
-        memory = OwnWordsMemory.from_item(item) if item is not None else None
+        memory = OwnWordsMemory.read(self.items, ref.key)
         if memory is None or memory.seqs != ref.seqs or len(found) < len(sources):
             return None
         if any(may_show(each.audience, self.request.readers) for each in found):

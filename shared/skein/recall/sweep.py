@@ -56,10 +56,8 @@ class RecallSweep:
         """Return the agents that were not deleted; nothing is indexed for the others."""
         keys = {Agent.key_of(chat.tenant, agent.member.id): agent for agent in agents}
         found = self.table.get_many(list(keys)) if keys else {}
-        items = ((agent, found.get(key)) for key, agent in keys.items())
-        return [
-            agent for agent, item in items if not item or Agent.from_item(item).deleted_at is None
-        ]
+        deleted = {agent.id for agent in Agent.read_each(found) if agent.deleted_at is not None}
+        return [agent for agent in agents if agent.member.id not in deleted]
 
     def _newest(self, chat: Chat) -> Message | None:
         """Return the newest message that recall should find by now, if it is among the newest."""

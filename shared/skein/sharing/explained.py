@@ -140,8 +140,7 @@ class Explanations:
         for message in living:
             explanation = _by_presence(chat, message, readers)
             if explanation is None:
-                item = records.get(User.key_of(tenant, message.sender.id))
-                author = User.from_item(item) if item is not None else None
+                author = User.read(records, User.key_of(tenant, message.sender.id))
                 decision = rules.decided(chat, SaidMessage.of(message), author)
                 explanation = _by_rule(decision, hindrance)
             shown.append(ExplainedMessage(message, explanation))

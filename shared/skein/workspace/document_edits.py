@@ -336,10 +336,9 @@ class DocumentEdit(NamedTuple):
 
     def _in_chat(self, document_id: str, *, listed: bool) -> list[Write]:
         """Return the write that lists or unlists the document on its chat."""
-        item = self.found.get(chat_key(self.home))
-        if item is None or item.get("discarded_at"):
+        chat = Chat.read(self.found, chat_key(self.home))
+        if chat is None or chat.discarded_at is not None:
             raise NotFound("chat not found")
-        chat = Chat.from_item(item)
         ids = listed_with(self._given_way(chat.documents), document_id, listed=listed)
         if ids == chat.documents:
             return []

@@ -260,9 +260,8 @@ class Documents:
         def attempt() -> DocumentEffect:
             found = self.table.get_many(list(_keys(reach, name, author.effect)))
             for folder in reach.folders:
-                effect = author.effect and found.get(folder.effect_key(author.effect))
-                if effect:
-                    return DocumentEffect.from_item(effect)
+                if author.effect and (key := folder.effect_key(author.effect)) in found:
+                    return DocumentEffect.must_read(found, key)
             before = _first(found, reach, name)
             home = before.folder if before is not None else new_in
             if home is None:

@@ -199,8 +199,7 @@ def document_in(
     The folder of the thread's own audience comes before the open one. None if no document of this
     name may be shown within `reach`.
     """
-    items = [found.get(folder.key(name)) for folder in thread.folders]
-    documents = [Document.from_item(item) for item in items if item is not None]
+    documents = Document.read_each(found, [folder.key(name) for folder in thread.folders])
     return next((document for document in documents if reach.shows(document)), None)
 
 

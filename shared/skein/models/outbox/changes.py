@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
+from skein.models.common.base import Stored
 from skein.models.common.storage import Item, Key
+
+Entity = TypeVar("Entity", bound=Stored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,14 @@ class ItemChange:
     at: datetime
     sequence: str
     expired: bool = False
+
+    def new(self, kind: type[Entity]) -> Entity:
+        """Return the entity after the change."""
+        return kind.from_item(self.after or {})
+
+    def old(self, kind: type[Entity]) -> Entity | None:
+        """Return the entity before the change; None if it is new."""
+        return kind.from_item(self.before) if self.before is not None else None
 
     def alters(self, *attributes: str) -> bool:
         """Tell whether the change creates or deletes the item, or changes one of `attributes`."""

@@ -29,8 +29,8 @@ KEYS = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"})
 
 def read_membership(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> Membership | None:
     """Read a membership, open or closed; None if there never was one."""
-    items = (table.get(key) for key in membership_keys(tenant, chat_id, ref))
-    return next((Membership.from_item(item) for item in items if item is not None), None)
+    known = (Membership.read(table, key) for key in membership_keys(tenant, chat_id, ref))
+    return next(filter(None, known), None)
 
 
 def membership_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:

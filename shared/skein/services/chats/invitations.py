@@ -16,7 +16,7 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.choice import INVITATION, Invited
 from skein.models.chats.person_choices import OpenChoice, PersonChoices
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.storage import Item, Write
+from skein.models.common.storage import Write
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
@@ -170,8 +170,7 @@ def _without_lapsed(table: Table, choices: PersonChoices, chat_id: str) -> Perso
         return choices
     forgotten = without_chat(choices, lapsed[0])
     stored = stored_choices(forgotten)
-    item: Item | None = table.get(Chat.key_of(choices.tenant, lapsed[0]))
-    chat = Chat.from_item(item) if item is not None else None
+    chat = Chat.read(table, Chat.key_of(choices.tenant, lapsed[0]))
     named = chat is not None and chat.invitation(choices.user_id) is not None
     table.transact([stored, *([withdrawn(chat, choices.user_id)] if chat and named else [])])
     return forgotten.model_copy(update={"version": forgotten.version + 1})

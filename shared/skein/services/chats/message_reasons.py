@@ -167,17 +167,13 @@ class ReasonViews:
             for each in sent
             for delivery_id in each.deliveries
         }
-        found = {
-            key: Delivery.from_item(item) for key, item in self._found([*keys.values()]).items()
-        }
+        found = {each.key: each for each in Delivery.read_each(self._found([*keys.values()]))}
         before = {
             Delivery.key_of(each.tenant, each.chat_id, each.after)
             for each in found.values()
             if each.after is not None and not each.settled
         }
-        earlier = {
-            key: Delivery.from_item(item) for key, item in self._found(sorted(before)).items()
-        }
+        earlier = {each.key: each for each in Delivery.read_each(self._found(sorted(before)))}
         outcomes: list[DeliveryReason] = []
         for each in sent:
             outcomes.extend(

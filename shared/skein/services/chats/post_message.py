@@ -405,12 +405,11 @@ class Chats:
             new: The message, of which only the sender, the chat and the `client_id` count.
             formerly: Former ids of the sender in the chat, which are looked up too.
         """
-        records = map(self.table.get, new.record_keys(formerly))
-        record = next((record for record in records if record is not None), None)
+        records = (IdempotencyRecord.read(self.table, key) for key in new.record_keys(formerly))
+        record = next(filter(None, records), None)
         if record is None:
             return None
-        seq = IdempotencyRecord.from_item(record).seq
-        return Message.read(self.table, Message.key_of(new.tenant, new.chat_id, seq))
+        return Message.read(self.table, Message.key_of(new.tenant, new.chat_id, record.seq))
 
 
 def _origin_of(new: NewMessage) -> dict[str, str]:

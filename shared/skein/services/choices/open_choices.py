@@ -1,5 +1,6 @@
 """List the choices that a person can answer, with their questions."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,18 +49,18 @@ class OpenChoices:
         wanted = dict.fromkeys(key for of_one in keys for key in of_one)
         found = self.table.get_many(list(wanted)) if wanted else {}
         made = (
-            _listed(listed, [found.get(key) for key in of_one])
+            _listed(listed, of_one, found)
             if listed.invited_to is None
-            else self._invitation(listed, found.get(of_one[0]), user_id)
+            else self._invitation(listed, Chat.read(found, of_one[0]), user_id)
             for listed, of_one in zip(choices.open, keys, strict=True)
         )
         return [one for one in made if one is not None and one.choice.status(now) == "open"]
 
     def _invitation(
-        self, listed: OpenChoice, item: Item | None, user_id: str
+        self, listed: OpenChoice, chat: Chat | None, user_id: str
     ) -> ListedChoice | None:
         """Return an invitation with the chat to join; None if the chat is no longer open to it."""
-        chat = Chat.from_item(item).at(self.clock.now()) if item is not None else None
+        chat = chat and chat.at(self.clock.now())
         invited = chat.invitation(user_id) if chat is not None else None
         if chat is None or invited is None or chat.discarded_at is not None:
             return None
@@ -88,11 +89,13 @@ def _keys_of(tenant: str, user_id: str, listed: OpenChoice) -> list[Key]:
     ]
 
 
-def _listed(listed: OpenChoice, found: list[Item | None]) -> ListedChoice | None:
-    chat_item, membership, question = found
-    if chat_item is None or membership is None or question is None:
+def _listed(
+    listed: OpenChoice, keys: Sequence[Key], found: Mapping[Key, Item]
+) -> ListedChoice | None:
+    chat_key, membership_key, question_key = keys
+    chat, message = Chat.read(found, chat_key), Message.read(found, question_key)
+    if chat is None or membership_key not in found or message is None:
         return None
-    chat, message = Chat.from_item(chat_item), Message.from_item(question)
     if chat.discarded_at is not None or message.choice is None:
         return None
     return ListedChoice(listed, chat, message, message.choice)

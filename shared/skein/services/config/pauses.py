@@ -79,8 +79,9 @@ class TenantPauses:
         )
 
     def _switch_once(self, tenant: str, kind: PauseKind, *, on: bool) -> None:
-        item, now = self.table.get(TenantSettings.key_of(tenant)), self.clock.now()
-        if item is None:
+        now, key = self.clock.now(), TenantSettings.key_of(tenant)
+        known = TenantSettings.read(self.table, key)
+        if known is None:
             pauses = NO_PAUSES.with_pause(kind, on=on, now=now)
             if pauses == NO_PAUSES:
                 return
@@ -88,7 +89,6 @@ class TenantPauses:
             due = pauses.due(first.key, now)
             self.table.write(Put(first.key, first.to_item() | due, Missing()))
             return
-        known = TenantSettings.from_item(item)
         pauses = known.pauses.with_pause(kind, on=on, now=now)
         if pauses == known.pauses:
             return

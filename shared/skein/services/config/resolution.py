@@ -88,9 +88,8 @@ def found_settings(
     overrides = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))
     if chat is None or chat.line is None:
         return None, overrides
-    item = found.get(Line.key_of(chat.line))
-    ours = item is not None and item["tenant"] == tenant
-    return (Line.from_item(item) if item is not None and ours else None), overrides
+    line = Line.read(found, Line.key_of(chat.line))
+    return (line if line is not None and line.tenant == tenant else None), overrides
 
 
 def keys_of_overrides(chat: Chat) -> list[Key]:

@@ -54,16 +54,15 @@ class SettingSources:
         found = self.table.get_many(keys)
         levels: list[tuple[SettingSource, Overrides]] = []
         if agent_id is not None:
-            item = found.get(Agent.key_of(tenant, agent_id))
-            agent = Agent.from_item(item) if item is not None else None
+            agent = Agent.read(found, Agent.key_of(tenant, agent_id))
             if agent is None or agent.deleted_at is not None:
                 raise NotFound("agent not found")
             levels.append(("agent", agent.settings))
         if line is not None:
-            item = found.get(Line.key_of(line))
-            if item is None or item["tenant"] != tenant:
+            known = Line.read(found, Line.key_of(line))
+            if known is None or known.tenant != tenant:
                 raise NotFound("line not found")
-            levels.append(("line", Line.from_item(item).settings))
+            levels.append(("line", known.settings))
         levels.append(("tenant", TenantSettings.from_optional(found.get(of_tenant))))
         levels.append(("stack", StackSettings.from_optional(found.get(of_stack))))
         defaults = defaults_of(self.settings, kind="direct", on_line=line is not None)

@@ -58,12 +58,8 @@ class StackSettingsService:
         change: StackOverridesChange | None = None,
         switch: tuple[PauseKind, bool] | None = None,
     ) -> StackSettings:
-        item, now = self.table.get(StackSettings.key_of(0)), self.clock.now()
-        before = (
-            StackSettings.from_item(item)
-            if item is not None
-            else StackSettings(copy_number=0, version=0, changed_at=now)
-        )
+        known, now = StackSettings.read(self.table, StackSettings.key_of(0)), self.clock.now()
+        before = known or StackSettings(copy_number=0, version=0, changed_at=now)
         settings = before.settings if change is None else change.applied_to(before.settings)
         pauses = before.pauses
         if switch is not None:
@@ -77,7 +73,7 @@ class StackSettingsService:
                 "changed_at": now,
             }
         )
-        unchanged = Is("version", before.version) if item is not None else Missing()
+        unchanged = Is("version", before.version) if known is not None else Missing()
         copies = [after.model_copy(update={"copy_number": n}) for n in range(STACK_COPIES)]
         self.table.transact([Put(copy.key, copy.to_item(), unchanged) for copy in copies])
         return after

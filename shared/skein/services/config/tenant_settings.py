@@ -7,6 +7,7 @@ from typing import Any
 from skein.errors import Forbidden
 from skein.models.common.storage import Missing, Put
 from skein.models.config.overrides import (
+    NO_OVERRIDES,
     Overrides,
     TenantOnlySettings,
     TenantOverridesChange,
@@ -64,8 +65,8 @@ class TenantSettingsService:
         return optimistic(self.clock, lambda: self._change_once(tenant, change))
 
     def _change_once(self, tenant: str, change: TenantOverridesChange) -> Overrides:
-        item = self.table.get(TenantSettings.key_of(tenant))
-        before = TenantSettings.from_optional(item)
+        known = TenantSettings.read(self.table, TenantSettings.key_of(tenant))
+        before = known.settings if known is not None else NO_OVERRIDES
         after = change.applied_to(before)
         if after == before:
             return after
@@ -73,11 +74,10 @@ class TenantSettingsService:
         changes: dict[str, Any] = {"settings": after, "changed_at": now}
         if reading_allowed(after) != reading_allowed(before):
             changes["reading_changed_at"] = now
-        if item is None:
+        if known is None:
             first = TenantSettings(tenant=tenant, **changes)
             self.table.write(Put(first.key, first.to_item(), Missing()))
         else:
-            known = TenantSettings.from_item(item)
             _, write = revise(known, changes)
             self.table.write(write)
         return after

@@ -90,16 +90,15 @@ class OpenedLinks:
             NotFound: The file or its message is gone, or the person has left the chat.
         """
         person = MemberRef(kind="user", id=link.user_id)
-        keys = (
-            MediaFile.key_of(link.tenant, link.chat_id, link.media_id),
-            Membership.key_of(link.tenant, link.chat_id, person),
-            Chat.key_of(link.tenant, link.chat_id),
-        )
-        stored, member, chat = map(self.table.get_many(keys).get, keys)
-        if stored is None or member is None or chat is None:
+        file_key = MediaFile.key_of(link.tenant, link.chat_id, link.media_id)
+        member_key = Membership.key_of(link.tenant, link.chat_id, person)
+        chat_key = Chat.key_of(link.tenant, link.chat_id)
+        found = self.table.get_many([file_key, member_key, chat_key])
+        file, member = MediaFile.read(found, file_key), Membership.read(found, member_key)
+        chat = Chat.read(found, chat_key)
+        if file is None or member is None or chat is None:
             raise NotFound(GONE)
-        file = MediaFile.from_item(stored)
-        there = Membership.from_item(member).active and Chat.from_item(chat).discarded_at is None
+        there = member.active and chat.discarded_at is None
         expired = file.kept_until <= self.clock.now()
         if not there or expired or file.state != "ready" or file.seq is None:
             raise NotFound(GONE)

@@ -55,7 +55,7 @@ class NumberCodeSender:
         if is_paused("texts", job.tenant, job.code_id, found):
             logger.info("code not sent", extra={"reason": Reason.PAUSED})
             return
-        known = self._waiting(found.get(key), job)
+        known = self._waiting(NumberCode.read(found, key), job)
         if known is None or not self._may_send(known):
             return
         code = self.ids.digits(CODE_DIGITS)
@@ -65,21 +65,21 @@ class NumberCodeSender:
         if self._post(known, body):
             self._store(known, {"sent_at": rfc3339(self.clock.now())})
 
-    def _waiting(self, item: Item | None, job: NumberCodeJob) -> NumberCode | None:
+    def _waiting(self, known: NumberCode | None, job: NumberCodeJob) -> NumberCode | None:
         """Return the code if it is this job's, and still has to be sent."""
-        known = NumberCode.from_item(item) if item is not None else None
         if known is None or known.id != job.code_id or known.sent_at is not None:
             return None
         return known if self.clock.now() < known.valid_until else None
 
     def _may_send(self, known: NumberCode) -> bool:
         """Return whether the line is the tenant's, and sends SMS to such a number."""
-        keys = [Line.key_of(known.line), TenantSettings.key_of(known.tenant)]
-        line, overrides = map(self.table.get_many(keys).get, keys)
-        if line is None or line["tenant"] != known.tenant or SMS.name not in line["channels"]:
+        line_key, tenant_key = Line.key_of(known.line), TenantSettings.key_of(known.tenant)
+        found = self.table.get_many([line_key, tenant_key])
+        line = Line.read(found, line_key)
+        if line is None or line.tenant != known.tenant or SMS.name not in line.channels:
             return False
-        tenant = TenantSettings.from_optional(overrides)
-        settings = effective_settings(None, Line.from_item(line), tenant, self.settings, chat=None)
+        tenant = TenantSettings.from_optional(found.get(tenant_key))
+        settings = effective_settings(None, line, tenant, self.settings, chat=None)
         phone, countries = known.address.address, settings.answered_countries
         if SMS.may_answer(phone, known.line.address, countries):
             return True

@@ -244,25 +244,26 @@ class SmsSender:
 
     def _circumstances(self, delivery: Delivery) -> _Circumstances:
         """Read a delivery's message, its recipient, the previous delivery and the pauses."""
-        keys = [
-            Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq),
-            Chat.key_of(delivery.tenant, delivery.chat_id),
-        ]
+        message_key = Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)
+        chat_key = Chat.key_of(delivery.tenant, delivery.chat_id)
+        keys: list[Key] = [message_key, chat_key]
+        first_key = None
         if delivery.after is not None:
-            keys.append(Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after))
+            first_key = Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after)
+            keys.append(first_key)
         pauses = keys_of_pauses(delivery.tenant, delivery.id)
         limits = [TenantSettings.key_of(delivery.tenant), *segment_keys(delivery)]
         known = recipient_keys(delivery)
         found = self._table.get_many(list(dict.fromkeys([*keys, *known, *pauses, *limits])))
-        message, chat, *first = (found.get(key) for key in keys)
+        chat = Chat.read(found, chat_key)
         tenant = TenantSettings.from_optional(found.get(limits[0]))
         settings = self._settings.overridden(tenant)
         return _Circumstances(
-            Message.from_item(message) if message else None,
+            Message.read(found, message_key),
             self._store.recipient_in(found, delivery),
-            Delivery.from_item(first[0]) if first and first[0] else None,
-            Chat.from_item(chat) if chat else None,
-            effective_in(Chat.from_item(chat), settings) if chat else settings,
+            Delivery.read(found, first_key) if first_key is not None else None,
+            chat,
+            effective_in(chat, settings) if chat else settings,
             found,
             templates_of(tenant) if "message_templates" in tenant else (),
             paused=is_paused("texts", delivery.tenant, delivery.id, found),

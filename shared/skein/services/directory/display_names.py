@@ -172,13 +172,12 @@ def as_called_now(chat: Chat, member: NamedMember, found: Mapping[Key, Item]) ->
         member: The member as in the chat's roster.
         found: The items that were read under `record_keys`.
     """
-    item = found.get(_record_key(chat.tenant, member))
-    if item is None:
-        return member
+    key = _record_key(chat.tenant, member)
     if member.kind == "agent":
-        return Agent.from_item(item).as_member
-    user = User.from_item(item)
-    return member if user.erasure_id is not None else user.as_member
+        agent = Agent.read(found, key)
+        return agent.as_member if agent is not None else member
+    user = User.read(found, key)
+    return member if user is None or user.erasure_id is not None else user.as_member
 
 
 def _record_key(tenant: str, member: MemberRef) -> Key:

@@ -113,12 +113,12 @@ class Lines:
             NotFound: The number is not a line of this tenant.
         """
         try:
-            item = self.table.get(Line.key_of(phone_address(phone)))
+            line = Line.read(self.table, Line.key_of(phone_address(phone)))
         except ValueError:
-            item = None
-        if item is None or item["tenant"] != tenant:
+            line = None
+        if line is None or line.tenant != tenant:
             raise NotFound("line not found")
-        return Line.from_item(item)
+        return line
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None

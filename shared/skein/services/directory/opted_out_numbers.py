@@ -55,10 +55,10 @@ class OptedOutNumbers:
     def _key(self, tenant: str) -> OptOutKey:
         """Return the tenant's key, which is created at its first use."""
         new = OptOutKey(tenant=tenant, secret=secrets.token_hex(KEY_BYTES))
-        item = self.table.get(new.key)
-        if item is None:
+        known = OptOutKey.read(self.table, new.key)
+        if known is None:
             try:
                 self.table.write(Put(new.key, new.attributes(), Missing()))
             except ConditionFailed:
-                item = self.table.get(new.key)
-        return OptOutKey.from_item(item) if item is not None else new
+                known = OptOutKey.read(self.table, new.key)
+        return known or new

@@ -36,7 +36,7 @@ class TextConsents:
         """Return the consents on all numbers of a person that have any."""
         keys = {AddressOwner.key_of(user.tenant, each): each for each in user.addresses}
         found = self.table.get_many(list(keys)) if keys else {}
-        owners = {keys[key]: AddressOwner.from_item(item) for key, item in found.items()}
+        owners = {keys[owner.key]: owner for owner in AddressOwner.read_each(found)}
         return {
             address: owners[address].consents
             for address in user.addresses

@@ -161,8 +161,7 @@ class Snapshot(Generic[Kept]):
         return [effect_record(effect_key(*self._owned(scope), self.effect), item, now)]
 
     def _first(self, keys: Iterable[Key]) -> Kept | None:
-        items = (self.found.get(key) for key in keys)
-        return next((self.kind.from_item(item) for item in items if item is not None), None)
+        return next(iter(self.kind.read_each(self.found, keys)), None)
 
     def _owned(self, scope: str | None) -> tuple[str, str, str | None]:
         return self.reach.tenant, self.reach.agent_id, scope

@@ -118,15 +118,13 @@ def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> C
             "run of a job not found", extra={"run_id": job.run_id, "reason": Reason.RUN_MISSING}
         )
         return None
-    run, *membership = (found[key] for key in keys)
+    run = Run.must_read(found, keys[0])
     known = {key: found.get(key) for key in also_read}
-    if not membership:
+    if len(keys) == 1:
         tenant_settings = TenantSettings.from_optional(found.get(settings))
-        return Claim(Run.from_item(run), None, retention=retention_of(tenant_settings), found=known)
-    member, chat = membership
-    return Claim(
-        Run.from_item(run), Membership.from_item(member), Chat.from_item(chat), found=known
-    )
+        return Claim(run, None, retention=retention_of(tenant_settings), found=known)
+    member, chat = Membership.must_read(found, keys[1]), Chat.must_read(found, keys[2])
+    return Claim(run, member, chat, found=known)
 
 
 def write_claimed(

@@ -150,8 +150,8 @@ class ConcurrencyLimit:
         settings = self.settings.overridden(
             TenantSettings.from_optional(read.get(settings_key) or None)
         )
-        item = read.get(agent_key)
-        agent = Agent.from_item(item) if item and not item.get("deleted_at") else None
+        agent = Agent.read(read, agent_key)
+        agent = None if agent is not None and agent.deleted_at is not None else agent
         prompt = (agent and agent.max_prompt_tokens) or settings.max_prompt_tokens
         wanted = WaitingRun(
             created_at=run.created_at,

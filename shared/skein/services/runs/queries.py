@@ -117,7 +117,7 @@ class RunViews:
                 newest_first=True,
             )
         )
-        runs = (Run.from_item(item) for item in before.items if not Step.is_stored_as(item))
+        runs = Run.each_of(item for item in before.items if not Step.is_stored_as(item))
         same = (
             run.id
             for run in runs
@@ -298,10 +298,9 @@ class OwnRuns:
             NotFound: The agent has no such run, or the run may not be shown here.
         """
         try:
-            item = self.table.get(Run.key_of(tenant, run_id))
+            run = Run.read(self.table, Run.key_of(tenant, run_id))
         except ValueError:
-            item = None
-        run = Run.from_item(item) if item else None
+            run = None
         if run is None or run.agent_id != agent_id or not may_show(run.audience, readers):
             raise NotFound("run not found: you have no run with this id")
         return run
