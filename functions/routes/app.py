@@ -148,7 +148,6 @@ PageCursor = Annotated[
 
 
 def serialized(body: object) -> str:
-    """Return a response body as JSON."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -257,7 +256,6 @@ class Api(APIGatewayHttpResolver):
 
     @property
     def caller(self) -> Principal:
-        """The caller of the current request."""
         principal: Principal = self.context["principal"]
         return principal
 

@@ -30,8 +30,7 @@ Given_contra = TypeVar("Given_contra", contravariant=True)
 class Creates(Protocol[Parent_contra, Given_contra]):
     """A service that creates items."""
 
-    def create(self, parent: Parent_contra, new: Given_contra, /) -> object:
-        """Create an item and return it."""
+    def create(self, parent: Parent_contra, new: Given_contra, /) -> object: ...
 
 
 class Lists(Protocol[Parent_contra]):
@@ -45,22 +44,19 @@ class Lists(Protocol[Parent_contra]):
 class Gets(Protocol[Parent_contra]):
     """A service that returns single items."""
 
-    def get(self, parent: Parent_contra, item_id: str, /) -> object:
-        """Return an item."""
+    def get(self, parent: Parent_contra, item_id: str, /) -> object: ...
 
 
 class Changes(Protocol[Parent_contra, Given_contra]):
     """A service that changes items."""
 
-    def change(self, parent: Parent_contra, item_id: str, change: Given_contra, /) -> object:
-        """Change an item and return it."""
+    def change(self, parent: Parent_contra, item_id: str, change: Given_contra, /) -> object: ...
 
 
 class Deletes(Protocol[Parent_contra]):
     """A service that deletes items."""
 
-    def delete(self, parent: Parent_contra, item_id: str, /) -> object:
-        """Delete an item."""
+    def delete(self, parent: Parent_contra, item_id: str, /) -> object: ...
 
 
 class Crud(ApiRouter, Generic[Parent, Service_co]):

@@ -151,7 +151,6 @@ class ApiRouter:
 
     @property
     def caller(self) -> Principal:
-        """The caller of the current request."""
         principal: Principal = self.routes.context["principal"]
         return principal
 

@@ -58,24 +58,16 @@ class InvocationContext(Protocol):
     """The parts of Lambda's context object that log lines name."""
 
     @property
-    def function_name(self) -> str:
-        """The name of the function."""
-        ...
+    def function_name(self) -> str: ...
 
     @property
-    def memory_limit_in_mb(self) -> int:
-        """The memory of the function, in MB."""
-        ...
+    def memory_limit_in_mb(self) -> int: ...
 
     @property
-    def invoked_function_arn(self) -> str:
-        """The ARN of the function."""
-        ...
+    def invoked_function_arn(self) -> str: ...
 
     @property
-    def aws_request_id(self) -> str:
-        """The id of the invocation."""
-        ...
+    def aws_request_id(self) -> str: ...
 
 
 def current_invocation() -> Mapping[str, Any]:

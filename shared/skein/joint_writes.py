@@ -37,23 +37,18 @@ class JointTable:
     table: Table
 
     def get(self, key: Key) -> Item | None:
-        """See `skein.ports.Table`."""
         return self.table.get(key)
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
         return self.table.get_many(keys, consistent=consistent)
 
     def query(self, query: Query) -> Page:
-        """See `skein.ports.Table`."""
         return self.table.query(query)
 
     def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
         self._write((write,), lambda: self.table.write(write))
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`."""
         self._write(writes, lambda: self.table.transact(writes))
 
     def _write(self, writes: Sequence[Write], as_given: Callable[[], None]) -> None:

@@ -99,7 +99,6 @@ def trace_id_of(correlation_id: str) -> str:
 
 
 def x_ray_id(trace_id: str) -> str:
-    """Return a trace id as X-Ray writes it."""
     return f"1-{trace_id[:8]}-{trace_id[8:]}"
 
 

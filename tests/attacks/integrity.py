@@ -68,7 +68,7 @@ def _check_held(actor: Actor, stage: Stage) -> None:
     if not held.outsiders:
         raise Breach(f"{_who(actor)} was shown the order of {_names(outsiders)}, not recorded")
     trigger = actor.run.trigger
-    if trigger.service is not None or (trigger.plan is not None and trigger.plan.authors.none):
+    if trigger.service is not None or (trigger.plan is not None and trigger.plan.authors.empty):
         raise Breach(f"{_who(actor)}, alone, was shown the order of {_names(outsiders)}")
 
 
@@ -163,7 +163,7 @@ def _check_rights(change: Change, changes: list[Change]) -> None:
     inside = {digest_of(person) for person in actor.insiders}
     home = item.source_chat_id in (actor.chats | _shown_to(actor))
     alone = not held.authors.many and set(held.authors.ids) <= inside
-    nobodys = held.authors.none and item.authors.none and item.source_chat_id is None
+    nobodys = held.authors.empty and item.authors.empty and item.source_chat_id is None
     if not (home and alone) and not held.authors.only(item.authors.ids) and not nobodys:
         raise Breach(f"an open item is changed by others than its authors:\n  {_told(change)}")
 

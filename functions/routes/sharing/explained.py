@@ -60,8 +60,7 @@ LastSeq = Annotated[
 class Gets(Protocol):
     """A service that returns an agent's item by its id."""
 
-    def get(self, reach: Reach, item_id: str, /) -> DerivedItem:
-        """Return an item."""
+    def get(self, reach: Reach, item_id: str, /) -> DerivedItem: ...
 
 
 OF_AGENTS: dict[ItemKind, type[Gets]] = {

@@ -74,7 +74,6 @@ class FolderDocuments:
         return self.get(folder, document_id)
 
     def delete(self, folder: Folder, document_id: str) -> None:
-        """Delete a document."""
         self.documents.delete(DocumentReach(folders=(folder,)), document_id)
 
 

@@ -42,7 +42,6 @@ class BackgroundThread:
         return True
 
     def finish(self, seconds: float) -> None:
-        """See `skein.ports.Background`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._working and self._pause() != 0, seconds)
 

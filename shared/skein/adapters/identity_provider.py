@@ -36,7 +36,6 @@ class OpenIdProvider:
         self._audience = audience
 
     def claims(self, token: str) -> Mapping[str, Any]:
-        """See `skein.ports.IdentityProvider`."""
         if issuer_of(token) != self.issuer or not self.issuer:
             raise Unauthenticated("the token is of another issuer")
         try:

@@ -51,7 +51,6 @@ class LibraryMcpClient:
     """`McpClient` by the official library."""
 
     def tools(self, url: str, send: SendRequest, *, seconds: float) -> McpListing:
-        """See `skein.ports.McpClient`."""
 
         async def listed(session: ClientSession) -> McpListing:
             from mcp_types import PaginatedRequestParams
@@ -83,7 +82,6 @@ class LibraryMcpClient:
         may_ask: bool = False,
         reply: McpReply | None = None,
     ) -> McpAnswer:
-        """See `skein.ports.McpClient`."""
 
         async def called(session: ClientSession) -> McpAnswer:
             given: dict[str, Any] = {}

@@ -47,7 +47,6 @@ class LibraryMediaReader:
     memory: int = 512 * 1024 * 1024
 
     def check(self, content: bytes, claimed: str) -> CheckedFile:
-        """See `skein.ports.MediaReader`."""
         if len(content) > MAX_BYTES:
             raise MediaRefused("too_large")
         if content.startswith(b"%PDF-"):
@@ -61,7 +60,6 @@ class LibraryMediaReader:
         return CheckedFile(content=picture, **described)
 
     def shrunk(self, content: bytes, max_bytes: int) -> bytes | None:
-        """See `skein.ports.MediaReader`."""
         _, made = self._decoded(content, "small", MAX_PIXELS, max_bytes)
         return made or None
 

@@ -43,7 +43,6 @@ class OpenTelemetryTracer:
         self._resource = Resource({"service.name": stack_name})
 
     def sampled(self, trace_id: str) -> bool:
-        """See `skein.tracing.Tracer`."""
         return is_sampled(trace_id, self._percent)
 
     def record(self, span: Span) -> None:
@@ -90,7 +89,6 @@ class XRayExporter(SpanExporter):
         return SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
-        """Close the socket."""
         self._socket.close()
 
 

@@ -55,7 +55,6 @@ def is_public(address: IpAddress) -> bool:
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a host."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
@@ -77,7 +76,6 @@ class OutboundHttpClient:
     resolve: Callable[[str, int], Sequence[str]] = resolve
 
     def send(self, request: HttpRequest, *, seconds: float) -> HttpAnswer:
-        """See `skein.ports.OutboundHttp`."""
         until = monotonic() + seconds
         first = urlsplit(request.url).netloc
         answer, location = self.exchange(request, until)

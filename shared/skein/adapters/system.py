@@ -38,15 +38,12 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        """See `skein.ports.Clock`."""
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
-        """See `skein.ports.Clock`."""
         time.sleep(seconds)
 
     def within(self, seconds: float, function: Callable[[], T]) -> T:
-        """See `skein.ports.Clock`."""
         return done_within(seconds, function)
 
 
@@ -59,9 +56,7 @@ class UlidIds:
         self._generator = ULIDGenerator()
 
     def ulid(self) -> str:
-        """See `skein.ports.Ids`."""
         return str(self._generator.generate(self._clock.now()))
 
     def digits(self, length: int) -> str:
-        """See `skein.ports.Ids`."""
         return f"{secrets.randbelow(10**length):0{length}d}"

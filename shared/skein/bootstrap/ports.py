@@ -104,14 +104,12 @@ class Ports:
 
     @lazy
     def clock(self) -> Clock:
-        """The clock."""
         from skein.adapters.system import SystemClock
 
         return SystemClock()
 
     @lazy
     def ids(self) -> Ids:
-        """The source of new ids."""
         from skein.adapters.system import UlidIds
 
         return UlidIds(self.clock)
@@ -125,7 +123,6 @@ class Ports:
 
     @lazy
     def aws(self) -> Aws:
-        """The factory of AWS clients."""
         from skein.adapters.aws.clients import Aws
 
         return Aws(self.settings)
@@ -139,14 +136,12 @@ class Ports:
 
     @lazy
     def table(self) -> Table:
-        """The single table."""
         from skein.adapters.dynamodb.table import DynamoTable
 
         return DynamoTable(self.dynamodb, self.settings.table_name, self.clock)
 
     @lazy
     def erasure_register(self) -> RegisterTable:
-        """The table of the erasure register."""
         from skein.adapters.dynamodb.table import DynamoTable
 
         return DynamoTable(self.dynamodb, self.settings.erasure_register_name, self.clock)
@@ -176,14 +171,12 @@ class Ports:
 
     @lazy
     def queues(self) -> Queues:
-        """The queues behind the workers."""
         from skein.adapters.aws.sqs import SqsQueues, sqs_client
 
         return SqsQueues(sqs_client(self.aws), self.settings.queue_urls)
 
     @lazy
     def files(self) -> Files:
-        """The pictures and files of messages."""
         from skein.adapters.aws.s3 import S3Files, s3_client
 
         return S3Files(s3_client(self.aws), self.settings.media_bucket)
@@ -197,14 +190,12 @@ class Ports:
 
     @lazy
     def secrets(self) -> Secrets:
-        """The store of credentials."""
         from skein.adapters.aws.secrets import SecretsManager, secrets_client
 
         return SecretsManager(secrets_client(self.aws), self.clock)
 
     @lazy
     def model(self) -> LanguageModel:
-        """The language model."""
         providers = self.settings.model_providers
         if not providers:
             return self.openai
@@ -215,7 +206,6 @@ class Ports:
 
     @lazy
     def model_list(self) -> ModelList:
-        """The list of the provider's models."""
         return self.openai
 
     @lazy
@@ -253,7 +243,6 @@ class Ports:
 
     @lazy
     def tokens(self) -> ModelTokens:
-        """The token counter."""
         from skein.adapters.tokens import Tokens
 
         return Tokens()
@@ -276,7 +265,6 @@ class Ports:
 
     @lazy
     def query_embeddings(self) -> QueryEmbeddings:
-        """The embeddings of queries."""
         if not self.settings.embeddings_model:
             return self.embeddings
         from skein.adapters.openai import embeddings
@@ -300,7 +288,6 @@ class Ports:
 
     @lazy
     def sms(self) -> Sms:
-        """The SMS provider."""
         from skein.adapters.twilio.sms import TwilioSms
 
         return TwilioSms(self.secrets, self.settings)
@@ -336,7 +323,6 @@ class Ports:
 
     @lazy
     def mobile_push(self) -> MobilePush:
-        """The push provider."""
         from skein.adapters.aws.mobile_push import SnsPush, sns_client
 
         return SnsPush(sns_client(self.aws), self.settings.push_applications)
@@ -370,7 +356,6 @@ class Ports:
 
     @lazy
     def metrics(self) -> Metrics:
-        """Counters for the operator."""
         from skein.adapters.aws.metrics import EmfMetrics
 
         return EmfMetrics(self.settings.stack_name)

@@ -55,12 +55,10 @@ def country_of(phone: str) -> str:
 
 
 def is_american(phone: str) -> bool:
-    """Tell whether a phone has a number of the US."""
     return country_of(phone) == "US"
 
 
 def is_toll_free(line: str) -> bool:
-    """Tell whether a line's number is toll-free."""
     return phonenumbers.number_type(phonenumbers.parse(line)) == PhoneNumberType.TOLL_FREE
 
 

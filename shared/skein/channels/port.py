@@ -26,9 +26,7 @@ class ChannelSettings(Protocol):
         ...
 
     @property
-    def sms_answer_segments(self) -> int:
-        """The most segments of an SMS answer."""
-        ...
+    def sms_answer_segments(self) -> int: ...
 
     @property
     def long_code_segments_per_minute(self) -> int:

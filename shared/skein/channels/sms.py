@@ -96,7 +96,6 @@ class SmsChannel(TextChannel):
     temporary_errors = TEMPORARY_ERRORS
 
     def characters(self, settings: ChannelSettings) -> int:
-        """See `Channel`."""
         return settings.sms_answer_characters
 
     def parts(self, text: str) -> tuple[str, ...]:

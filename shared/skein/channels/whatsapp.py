@@ -40,7 +40,6 @@ class WhatsappChannel(TextChannel):
     )
 
     def characters(self, settings: ChannelSettings) -> int:
-        """See `Channel`."""
         return ASKED_CHARACTERS
 
     def parts(self, text: str) -> tuple[str, ...]:

@@ -97,7 +97,6 @@ class HolderResource(Resource):
 
     @classmethod
     def of(cls, source: Holder, /) -> Self:
-        """Build the resource of a holder."""
         return cls(id=source.id, name=source.name)
 
 

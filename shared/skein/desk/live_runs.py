@@ -31,7 +31,6 @@ def slot_runs(table: Table, agents: Sequence[Membership]) -> dict[str, Run]:
 
 
 def runs_of(table: Table, tenant: str, run_ids: Iterable[str]) -> list[Run]:
-    """Read runs by their ids."""
     keys = [Run.key_of(tenant, run_id) for run_id in dict.fromkeys(run_ids)]
     return Run.read_each(read_items(table, keys))
 

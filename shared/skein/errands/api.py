@@ -18,7 +18,6 @@ class ErrandPersonResource(Resource):
 
     @classmethod
     def named(cls, member: NamedMember) -> Self:
-        """Build the resource of a person."""
         return cls(id=member.id, name=member.name)
 
 

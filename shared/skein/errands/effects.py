@@ -85,7 +85,6 @@ class OrderEffect(AnswerEffect):
     is_consent: ClassVar[bool] = True
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Store the errands."""
         if not recorded.agreed:
             return Consequence()
         order, at = OrderData.from_item(recorded.choice.data).orders, recorded.answer.at

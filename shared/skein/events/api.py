@@ -76,7 +76,6 @@ class ParkedEventResource(Resource):
 
     @classmethod
     def of(cls, source: ParkedEvent, /) -> "ParkedEventResource":
-        """Build the resource of a parked event."""
         event = source.event
         return cls(
             id=event.id,

@@ -97,12 +97,10 @@ class SectionReads:
 
     @property
     def readers(self) -> Audience:
-        """The readers of the active chat."""
         return destination_of(self.chat)
 
     @property
     def scope(self) -> str | None:
-        """The scope of the active chat."""
         return scope_of(self.chat)
 
     @property

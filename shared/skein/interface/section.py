@@ -104,15 +104,12 @@ class SectionInput:
 
     @property
     def summary_limit(self) -> int:
-        """The token limit of a summary."""
         return self.reading.config.effective.max_context_tokens // SUMMARY_SHARE
 
     def offers(self, tool: str) -> bool:
-        """Return whether the model is offered a tool."""
         return tool in self.tools
 
     def takes(self, argument: str) -> bool:
-        """Return whether a tool takes an argument."""
         return any(argument in arguments for arguments in self.tools.values())
 
 

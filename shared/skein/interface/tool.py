@@ -38,8 +38,7 @@ class OfferedTool(Protocol):
     """A tool that a model may call, built in or of the tenant."""
 
     @property
-    def name(self) -> str:
-        """The name of the tool."""
+    def name(self) -> str: ...
 
     @property
     def spec(self) -> ToolSpec:

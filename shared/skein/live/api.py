@@ -108,7 +108,6 @@ class DeviceResource(Resource):
 
     @classmethod
     def of(cls, device: Device) -> Self:
-        """Build the resource of a device."""
         return cls(id=device.id, platform=device.platform, registered_at=device.registered_at)
 
 

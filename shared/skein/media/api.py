@@ -74,7 +74,6 @@ class UploadResource(Resource):
 
     @classmethod
     def to(cls, media_id: str, signed: SignedUpload, ends_at: Instant) -> Self:
-        """Build the resource of a signed upload."""
         return cls(
             id=media_id, url=signed.url, method="PUT", headers=signed.headers, expires_at=ends_at
         )

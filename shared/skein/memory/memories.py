@@ -60,7 +60,6 @@ class Memories(OwnedStore[Memory]):
 
     @property
     def kind(self) -> type[Memory]:
-        """The class of the items."""
         return Memory
 
     def add(

@@ -279,7 +279,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
             agent_id=job.agent_id,
             scopes=scopes_at(job.scope),
             readers=entry.audience,
-            actor=Actor(chat_id=entry.home, authors=authors, outsiders=not authors.none),
+            actor=Actor(chat_id=entry.home, authors=authors, outsiders=not authors.empty),
         )
 
     def _core_of(self, memory: Memory, memory_id: str, authors: Authors) -> Memory:

@@ -79,7 +79,6 @@ class OutreachResource(OutreachFields, Resource):
 
     @classmethod
     def of(cls, outreach: Outreach) -> Self:
-        """Build the resource of an outreach."""
         return cls(**{name: getattr(outreach, name) for name in OutreachResource.model_fields})
 
 
@@ -118,7 +117,6 @@ class OutreachPersonResource(Resource):
         seq: int | None = None,
         next_at: Instant | None = None,
     ) -> Self:
-        """Build the resource of a person."""
         return cls(
             user_id=user_id,
             state=state,

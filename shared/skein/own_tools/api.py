@@ -80,7 +80,6 @@ class ToolWithSecret(ToolResource):
 
     @classmethod
     def of(cls, source: OwnTool, /) -> "ToolWithSecret":
-        """Build the resource of a tool."""
         return cls.model_validate(source, from_attributes=True)
 
 
@@ -106,7 +105,6 @@ class OfferedToolResource(Resource):
 
     @classmethod
     def of(cls, source: OfferedTool, /) -> "OfferedToolResource":
-        """Build the resource of an offered tool."""
         return cls(
             name=source.name,
             state=source.state,
@@ -154,7 +152,6 @@ class ToolVersionResource(Resource):
 
     @classmethod
     def of(cls, source: OwnToolVersion, /) -> "ToolVersionResource":
-        """Build the resource of a version."""
         return cls.model_validate(source, from_attributes=True)
 
 
@@ -187,7 +184,6 @@ class ApprovalResource(Resource):
 
     @classmethod
     def of(cls, source: ToolApproval, /) -> "ApprovalResource":
-        """Build the resource of an approval."""
         call = source.call
         shared = {
             name: getattr(source, name) for name in cls.model_fields if name in source.__dict__

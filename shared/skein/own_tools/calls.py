@@ -377,7 +377,6 @@ def _payer(run: Run) -> Payer:
 
 
 def _may_begin(record: RecordedCall, tool: CallableTool, reply: McpReply | None) -> bool:
-    """Tell whether a recorded call may be sent."""
     return may_begin(record.state, idempotent=tool.tool.repeatable, answered=reply is not None)
 
 

@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 
 def installed_functions() -> Mapping[str, Tool]:
-    """Return the installed functions, by name."""
     return MappingProxyType({**_of_entry_points(), **_LOCAL})
 
 

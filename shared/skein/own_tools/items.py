@@ -43,7 +43,6 @@ class CallableTool:
 
     @property
     def name(self) -> str:
-        """The name of the tool."""
         return self.tool.name
 
     @property
@@ -64,7 +63,6 @@ class CallableTool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments."""
         if self.tool.parameters is not None:
             return self.tool.parameters
         if self.function is not None:
@@ -184,7 +182,6 @@ class OwnToolItems(SectionItems):
 
     @property
     def by_name(self) -> Mapping[str, CallableTool]:
-        """The tools, by name."""
         return {each.name: each for each in self.tools}
 
     @property

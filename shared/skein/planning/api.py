@@ -138,7 +138,6 @@ class PlanResource(PlanFields, Resource):
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        """Build the resource of a plan."""
         made = {"meaning": meaning_of(plan.reason)}
         shared = {name: getattr(plan, name) for name in cls.model_fields if name not in made}
         return cls(**made, **shared)

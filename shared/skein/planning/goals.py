@@ -27,7 +27,6 @@ class Goals(OwnedStore[Goal]):
 
     @property
     def kind(self) -> type[Goal]:
-        """The class of the items."""
         return Goal
 
     @property

@@ -91,7 +91,6 @@ class Plans(OwnedStore[Plan]):
 
     @property
     def kind(self) -> type[Plan]:
-        """The class of the items."""
         return Plan
 
     @property

@@ -32,7 +32,6 @@ class ForgettingEffect(AnswerEffect):
                 raise AlreadyAsked(each.seq)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Store the forgetting."""
         if not recorded.agreed:
             return Consequence()
         forgets = _forgotten(recorded.choice)

@@ -116,7 +116,7 @@ class ChatEraser:
             if after is None or chat_id > after:
                 for record in self._quotes_in(sweep, chat_id):
                     self._table.write(Put(record.key, record.to_item()))
-                    sweep.quotes |= record.numbers
+                    sweep.quotes |= record.word_hashes
                 yield chat_id
 
     def _quotes_in(self, sweep: Sweep, chat_id: str) -> Iterator[Quotes]:

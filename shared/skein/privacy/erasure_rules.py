@@ -44,9 +44,9 @@ def is_from_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
     if thing.by_operator and thing.WORKED_ON:
         return False
     writers = thing.made_from.writers
-    if writers.none:
+    if writers.empty:
         set_by_them = isinstance(thing, Plan) and thing.set_by in sweep.subject.ids
-        return thing.authors.only(sweep.digests) or (set_by_them and thing.authors.none)
+        return thing.authors.only(sweep.digests) or (set_by_them and thing.authors.empty)
     return writers.only(sweep.subject.ids)
 
 

@@ -61,7 +61,6 @@ class Sweep:
 
     @property
     def tenant(self) -> str:
-        """The tenant of the person."""
         return self.erasure.tenant
 
     def is_theirs(self, member: MemberRef | None) -> bool:

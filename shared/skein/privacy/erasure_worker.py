@@ -261,7 +261,7 @@ class Eraser:
         return {erased.chat_id: erased for erased in erased_chats}
 
     def _quotes(self, erasure: Erasure) -> set[int]:
-        return {each for record in self._quote_records(erasure) for each in record.numbers}
+        return {each for record in self._quote_records(erasure) for each in record.word_hashes}
 
     def _quote_records(self, erasure: Erasure) -> Iterator[Quotes]:
         first = Quotes.prefix_of(erasure.tenant, erasure.id)

@@ -39,7 +39,6 @@ class RecalledMessage(Resource):
 
     @classmethod
     def from_parts(cls, message: Message, text: str, score: float) -> Self:
-        """Build the resource of a message with the text to show."""
         return cls(
             chat_id=message.chat_id,
             seq=message.seq,

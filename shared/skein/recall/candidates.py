@@ -162,7 +162,6 @@ class RecallRequest:
 
     @property
     def agent(self) -> MemberRef:
-        """The agent as a member."""
         return MemberRef(kind="agent", id=self.agent_id)
 
     @property
@@ -262,7 +261,6 @@ class OwnRequest(RecallRequest):
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
-        """See `RecallRequest`."""
         return self.searched
 
     @property
@@ -271,7 +269,6 @@ class OwnRequest(RecallRequest):
         return {member.id: member.name for chat in self.own.values() for member in chat.roster}
 
     def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
-        """See `RecallRequest`."""
         living = expires_at is None or expires_at > self.now.timestamp()
         return living and chat_id in self.own and 1 <= seq <= self.own[chat_id].last_seq
 
@@ -280,7 +277,6 @@ class OwnRequest(RecallRequest):
         return chat_id in self.own
 
     def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
-        """See `RecallRequest`."""
         del seq, at
         return chat.id in self.own
 
@@ -290,7 +286,6 @@ class OwnRequest(RecallRequest):
         return ()
 
     def present_for(self, chat: Chat, seq: int, memberships: Sequence[Membership]) -> bool:
-        """See `RecallRequest`."""
         del seq, memberships
         return chat.id in self.own
 

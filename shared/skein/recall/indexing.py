@@ -224,7 +224,6 @@ class RecallIndexing:
         return {each: None if each in deleted else member for each, member in agents.items()}
 
     def _deleted(self, chat: Chat, agent_ids: Iterable[str]) -> set[str]:
-        """Return the agents that were deleted."""
         found = read_items(self.table, [Agent.key_of(chat.tenant, each) for each in agent_ids])
         return {agent.id for agent in Agent.read_each(found) if agent.deleted_at}
 

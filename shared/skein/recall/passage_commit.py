@@ -37,7 +37,6 @@ class PostingKey(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The key of the item."""
         return Posting.key_of(*self)
 
 

@@ -107,7 +107,6 @@ class Line:
 
     @property
     def message(self) -> MessageRef:
-        """The message of the passage."""
         return self.chat_id, self.seq
 
 

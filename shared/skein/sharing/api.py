@@ -40,7 +40,6 @@ class NewSharingRule(SharingRuleFields, Request):
 
     @property
     def fields(self) -> SharingRuleFields:
-        """The fields of the rule."""
         return SharingRuleFields.model_validate(self.model_dump())
 
 
@@ -96,7 +95,6 @@ class RulesVersionResource(Resource):
 
     @classmethod
     def of(cls, source: RulesVersion, /) -> Self:
-        """Build the resource of a version."""
         rules = tuple(map(SharingRuleResource.of, source.rules))
         return cls(
             version=source.version,

@@ -78,7 +78,6 @@ class AskedReaders:
 
     @property
     def audience(self) -> Audience:
-        """The readers as the audience of a prompt."""
         if self.chat is not None:
             return self.chat.readers
         return Audience(open=False, people=tuple(person.id for person in self.users))

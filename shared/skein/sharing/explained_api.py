@@ -80,7 +80,6 @@ class ExplanationResource(Resource):
 
     @classmethod
     def of(cls, source: Explanation, /) -> Self:
-        """Build the resource of an explanation."""
         return cls(**explained(source))
 
 
@@ -92,7 +91,6 @@ class ExplainedMessageResource(ExplanationResource):
 
     @classmethod
     def made(cls, source: ExplainedMessage) -> Self:
-        """Build the resource of a message."""
         message = source.message
         sender = SenderResource.of(message.sender)
         return cls(seq=message.seq, sender=sender, **explained(source.explanation))

@@ -63,7 +63,7 @@ class OwnSharing:
     views: ChatViews
 
     def view(self, tenant: str, person: NamedMember) -> OwnView:
-        """Return what a person may see."""
+        """Return what `/v1/me/sharing` shows: the person's roles, rules, chats and disclosures."""
         now, user = self.clock.now(), self.users.me(tenant, person)
         standing = PersonRoles.of(user, now)
         rules = read_rules(self.table, tenant).in_force(now)

@@ -59,7 +59,7 @@ class ChatTitles(ChatSummaryTask):
         )
 
     def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
-        """Return the title and the span that it was made from."""
+        """Return the attributes of the chat that a new title changes."""
         return {
             "title": text,
             "title_authors": batch.authors,

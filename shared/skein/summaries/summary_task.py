@@ -140,7 +140,6 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     def write(
         self, claim: SummaryClaim, batch: SummaryRequest, answer: str, usage: TokenUsage
     ) -> None:
-        """Store the summary."""
         settled = claim.state.model_copy(update={"failures": 0})
         self.settle(claim, settled, self.made(claim, batch, answer))
 

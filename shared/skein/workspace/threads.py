@@ -39,7 +39,6 @@ class Threads(OwnedStore[Thread]):
 
     @property
     def kind(self) -> type[Thread]:
-        """The class of the items."""
         return Thread
 
     @property

@@ -86,7 +86,7 @@ def test_words_of_the_team_are_recalled_under_their_name() -> None:
     passages = [item for item in world.table.all_items().values() if "recall_author" in item]
     [made] = [p for p in map(RecallPassage.from_item, passages) if p.name == "Mia"]
     assert made.recall_author == "team:op_mia"
-    assert made.made_from.writers.none
+    assert made.made_from.writers.empty
 
 
 def test_erasure_of_a_person_takes_what_the_team_told_them_and_the_briefing() -> None:

@@ -44,7 +44,6 @@ class GatewaySockets:
     client: "ApiGatewayManagementApiClient | None"
 
     def push(self, connection_id: str, text: str) -> None:
-        """See `skein.ports.Sockets`."""
         if self.client is None:
             raise ConnectionGone("there is no live channel")
         try:
@@ -53,7 +52,6 @@ class GatewaySockets:
             raise _meaning(error) from error
 
     def close(self, connection_id: str) -> None:
-        """See `skein.ports.Sockets`."""
         if self.client is None:
             return
         try:

@@ -23,7 +23,6 @@ APNS = "AWS.SNS.MOBILE.APNS"  # the start of the message attributes for Apple's 
 
 
 def sns_client(aws: Aws) -> Any:
-    """Create a client for SNS."""
     return aws.client("sns", read_seconds=READ_SECONDS, tries=TRIES)
 
 
@@ -40,7 +39,6 @@ class SnsPush:
     applications: Mapping[str, str]
 
     def register(self, platform: Platform, token: str) -> str:
-        """See `skein.ports.MobilePush`."""
         address = self._endpoint(platform, token)
         enabled = {"Token": token, "Enabled": "true"}  # SNS disables what a provider refuses
         try:
@@ -63,7 +61,6 @@ class SnsPush:
         return str(made["EndpointArn"])
 
     def forget(self, address: str) -> None:
-        """See `skein.ports.MobilePush`."""
         try:
             self.client.delete_endpoint(EndpointArn=address)
         except AWS_ERRORS as error:
@@ -72,7 +69,6 @@ class SnsPush:
                 raise meaning from error
 
     def notify(self, address: str, notification: Notification) -> None:
-        """See `skein.ports.MobilePush`."""
         try:
             self.client.publish(
                 TargetArn=address,

@@ -44,7 +44,6 @@ class S3Files:
     bucket: str
 
     def put(self, name: str, content: bytes, content_type: str) -> None:
-        """See `skein.ports.Files`."""
         try:
             self.client.put_object(
                 Bucket=self.bucket,
@@ -57,7 +56,6 @@ class S3Files:
             raise meaning_of(error, writing=True) from error
 
     def get(self, name: str) -> bytes | None:
-        """See `skein.ports.Files`."""
         try:
             return self.client.get_object(Bucket=self.bucket, Key=name)["Body"].read()
         except AWS_ERRORS as error:
@@ -66,7 +64,6 @@ class S3Files:
             raise meaning_of(error, writing=False) from error
 
     def head(self, name: str) -> StoredFile | None:
-        """See `skein.ports.Files`."""
         try:
             found = self.client.head_object(Bucket=self.bucket, Key=name, ChecksumMode="ENABLED")
         except AWS_ERRORS as error:
@@ -80,14 +77,12 @@ class S3Files:
         )
 
     def delete(self, name: str) -> None:
-        """See `skein.ports.Files`."""
         try:
             self.client.delete_object(Bucket=self.bucket, Key=name)
         except AWS_ERRORS as error:
             raise meaning_of(error, writing=True) from error
 
     def copy(self, source: str, target: str) -> bool:
-        """See `skein.ports.Files`."""
         try:
             self.client.copy_object(
                 Bucket=self.bucket, Key=target, CopySource={"Bucket": self.bucket, "Key": source}
@@ -122,7 +117,6 @@ class S3Files:
         )
 
     def download_url(self, name: str, *, content_type: str, inline: bool, seconds: int) -> str:
-        """See `skein.ports.Files`."""
         url: str = self.client.generate_presigned_url(
             "get_object",
             Params={

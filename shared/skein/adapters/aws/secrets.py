@@ -28,7 +28,6 @@ ABSENT = frozenset(
 
 
 def secrets_client(aws: Aws) -> "SecretsManagerClient":
-    """Create a client for Secrets Manager."""
     client: SecretsManagerClient = aws.client(
         "secretsmanager", read_seconds=READ_SECONDS, tries=TRIES
     )
@@ -50,7 +49,6 @@ class SecretsManager:
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Mapping[str, str]:
-        """See `skein.ports.Secrets`."""
         now = self._clock.now()
         with self._lock:
             read_at, fields = self._kept.get(name, (None, {}))

@@ -36,7 +36,6 @@ class Expression:
         self._values: list[AttributeValue] = []
 
     def name(self, attribute: str) -> str:
-        """Return the placeholder of an attribute's name."""
         return self._names.setdefault(attribute, f"#n{len(self._names)}")
 
     def value(self, spelled: AttributeValue) -> str:

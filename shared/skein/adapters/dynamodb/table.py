@@ -94,7 +94,6 @@ class DynamoTable:
     clock: Clock
 
     def get(self, key: Key) -> Item | None:
-        """See `skein.ports.Table`."""
         check_key(key)
         response = self._read(
             lambda: self.client.get_item(
@@ -105,7 +104,6 @@ class DynamoTable:
         return next(iter(unexpired(found, self.clock.now())), None)
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
         check_batch(keys)
         if not keys:
             return {}
@@ -133,7 +131,6 @@ class DynamoTable:
         return found
 
     def query(self, query: Query) -> Page:
-        """See `skein.ports.Table`."""
         check_query(query)
         if is_impossible(query):
             return Page(())
@@ -152,7 +149,6 @@ class DynamoTable:
             request["ExclusiveStartKey"] = next_start
 
     def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
         check_write(write)
         request = request_for(write, self.table_name)
         match write:
@@ -166,7 +162,6 @@ class DynamoTable:
                 self.transact([write])
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`."""
         check_transaction(writes)
         if not writes:
             return

@@ -52,7 +52,6 @@ class DynamoVectorIndex:
         self._missing_until = -math.inf
 
     def nearest(self, search: VectorSearch) -> list[Item]:
-        """See `skein.ports.VectorIndex`."""
         check_search(search)
         if not self._index_name:
             raise self._no_index("the table has none")

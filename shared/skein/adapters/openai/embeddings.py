@@ -106,12 +106,10 @@ class QueryEmbeddings:
 
     @property
     def name(self) -> str:
-        """See `skein.ports.Embeddings`."""
         return self._embeddings.name
 
     @property
     def dimensions(self) -> int:
-        """See `skein.ports.Embeddings`."""
         return self._embeddings.dimensions
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:

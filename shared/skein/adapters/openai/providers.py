@@ -31,12 +31,10 @@ class ProviderModels:
         self._made: dict[str, LanguageModel] = {}
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        """See `skein.ports.LanguageModel`."""
         model, routed = self._routed(request)
         return model.complete(routed)
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
-        """See `skein.ports.LanguageModel`."""
         model, routed = self._routed(request)
         return model.stream(routed, heard)
 

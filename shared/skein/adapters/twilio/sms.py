@@ -57,7 +57,6 @@ class TwilioSms:
         self._lock = threading.Lock()
 
     def send(self, sms: OutgoingSms) -> SentSms:
-        """See `skein.ports.Sms`."""
         clients = self._clients()
         fields = _addressed(sms)
         if sms.content is None:
@@ -79,7 +78,6 @@ class TwilioSms:
             raise _meaning_of(error) from error
 
     def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
-        """See `skein.ports.Sms`."""
         clients = self._clients()
         try:
             messages = _asked(
@@ -130,7 +128,6 @@ class TwilioSms:
         return bool(reassigned == "yes")
 
     def media(self, url: str, *, max_bytes: int) -> bytes | None:
-        """See `skein.ports.Sms`."""
         from skein.adapters.twilio.media import fetch
 
         settings = self._settings

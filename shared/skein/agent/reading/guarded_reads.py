@@ -22,21 +22,16 @@ class GuardedReads:
         )
 
     def get(self, key: Key) -> Item | None:
-        """See `skein.ports.Table`."""
         return self._breaker.call(lambda: self._table.get(key))
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
         return self._breaker.call(lambda: self._table.get_many(keys, consistent=consistent))
 
     def query(self, query: Query) -> Page:
-        """See `skein.ports.Table`."""
         return self._breaker.call(lambda: self._table.query(query))
 
     def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
         self._table.write(write)
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`."""
         self._table.transact(writes)

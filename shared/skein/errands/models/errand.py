@@ -69,7 +69,6 @@ class ErrandRef(Value):
     times: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
     def key(self, tenant: str) -> Key:
-        """Return the key of the errand."""
         return Errand.key_of(tenant, self)
 
 
@@ -204,7 +203,6 @@ class Errand(Stored):
 
     @staticmethod
     def key_of(tenant: str, ref: ErrandRef) -> "Key[Errand]":
-        """Return the key of an errand."""
         return Key(errands_partition(tenant, ref), f"{Errand.PREFIX}{key_part(ref.id)}")
 
     @property
@@ -215,7 +213,6 @@ class Errand(Stored):
 
     @property
     def key(self) -> "Key[Errand]":
-        """The key of this errand."""
         return self.key_of(self.tenant, self.ref)
 
     @property
@@ -265,7 +262,6 @@ class Errand(Stored):
         return {"texts": self.texts + 1} if self.meeting is not None else {}
 
     def state(self, now: datetime) -> ErrandState:
-        """Return the state at a time."""
         if self.answer is not None:
             return "answered"
         return "no_answer" if self.over or now >= self.until else "open"
@@ -293,7 +289,6 @@ class Errand(Stored):
         return shown | {"role": role, "state": self.state(now)}
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer at `at`."""
         return due_pointer("choice", self.key, at) | {"due_tries": None}
 
     def ended(self, at: datetime) -> tuple[Write, ...]:

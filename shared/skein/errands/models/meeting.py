@@ -60,7 +60,6 @@ class Meeting(Stored):
 
     @staticmethod
     def key_of(tenant: str, ref: ErrandRef) -> "Key[Meeting]":
-        """Return the key of a meeting."""
         return Key(errands_partition(tenant, ref), f"{Meeting.PREFIX}{key_part(ref.id)}")
 
     @property
@@ -70,7 +69,6 @@ class Meeting(Stored):
 
     @property
     def key(self) -> "Key[Meeting]":
-        """The key of this meeting."""
         return self.key_of(self.tenant, self.ref)
 
     @property
@@ -80,7 +78,6 @@ class Meeting(Stored):
 
     @staticmethod
     def job_of(tenant: str, ref: ErrandRef) -> MeetingJob:
-        """Return the job of the meeting at a place."""
         return MeetingJob(tenant=tenant, agent_id=ref.agent_id, scope=ref.scope, meeting_id=ref.id)
 
     @property
@@ -89,7 +86,6 @@ class Meeting(Stored):
         return timedelta(minutes=self.minutes)
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer at `at`."""
         return due_pointer("choice", self.key, at) | {"due_tries": None}
 
     def created(self) -> Iterator[Write]:

@@ -81,12 +81,10 @@ class EventEndpoint(EndpointFields, Stored):
 
     @staticmethod
     def key_of(tenant: str, endpoint_id: str) -> "Key[EventEndpoint]":
-        """Return the key of an endpoint."""
         return Key(endpoints_partition(tenant), f"{EventEndpoint.PREFIX}{key_part(endpoint_id)}")
 
     @property
     def key(self) -> "Key[EventEndpoint]":
-        """The key of this endpoint."""
         return self.key_of(self.tenant, self.id)
 
     def secret_by(self, key: str) -> str:
@@ -94,7 +92,6 @@ class EventEndpoint(EndpointFields, Stored):
         return secret_of(self.nonce, key=key, sealed=self.sealed)
 
     def to_item(self) -> Item:
-        """Return the endpoint as table attributes."""
         return self.attributes()
 
 

@@ -77,7 +77,6 @@ class QueuedEvent(Stored):
 
     @property
     def key(self) -> Key:
-        """The key of this event in its lane."""
         lane = EventLane.key_of(self.tenant, self.endpoint_id, self.event.lane)
         return Key(lane.pk, f"{self.PREFIX}{self.event.number}")
 
@@ -119,7 +118,6 @@ class ParkedEvent(QueuedEvent):
 
     @classmethod
     def of(cls, queued: QueuedEvent, error: str, now: datetime) -> "ParkedEvent":
-        """Return an event as parked."""
         return cls(
             tenant=queued.tenant,
             endpoint_id=queued.endpoint_id,
@@ -151,12 +149,10 @@ class EventLane(LeasedItem):
 
     @staticmethod
     def key_of(tenant: str, endpoint_id: str, lane: str) -> "Key[EventLane]":
-        """Return the key of a lane."""
         return Key(f"{key_part(tenant)}#EVENTS#{key_part(endpoint_id)}#{key_part(lane)}", META)
 
     @property
     def key(self) -> "Key[EventLane]":
-        """The key of this lane."""
         return self.key_of(self.tenant, self.endpoint_id, self.lane)
 
     @property
@@ -169,5 +165,4 @@ class EventLane(LeasedItem):
         return due_pointer("event", self.key, at) | {"due_tries": None}
 
     def to_item(self) -> Item:
-        """Return the lane as table attributes."""
         return self.attributes()

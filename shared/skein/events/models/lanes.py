@@ -40,12 +40,10 @@ class EndpointLanes(Stored):
 
     @staticmethod
     def key_of(tenant: str, endpoint_id: str) -> "Key[EndpointLanes]":
-        """Return the key of the lanes of an endpoint."""
         return Key(endpoints_partition(tenant), f"{EndpointLanes.PREFIX}{key_part(endpoint_id)}")
 
     @property
     def key(self) -> "Key[EndpointLanes]":
-        """The key of these lanes."""
         return self.key_of(self.tenant, self.endpoint_id)
 
     def begun(self, lane: str, until: datetime, now: datetime) -> "EndpointLanes":
@@ -96,7 +94,6 @@ class EndpointLanes(Stored):
         return self._replaced(waiting=self.waiting[free:]), self.waiting[:free]
 
     def to_item(self) -> Item:
-        """Return the lanes as table attributes."""
         return self.attributes()
 
     def _has(self, lane: str, fence: int) -> bool:

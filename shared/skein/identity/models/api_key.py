@@ -56,12 +56,10 @@ class ApiKey(ApiKeyFields, Stored):
 
     @staticmethod
     def key_of(tenant: str, key_id: str) -> "Key[ApiKey]":
-        """Return the key of an API key's record."""
         return Key(keys_partition(tenant), f"{ApiKey.PREFIX}{key_part(key_id)}")
 
     @property
     def key(self) -> "Key[ApiKey]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -70,7 +68,6 @@ class ApiKey(ApiKeyFields, Stored):
         return self.ends_at
 
     def to_item(self) -> Item:
-        """Return the API key as table attributes."""
         return self.attributes()
 
 

@@ -29,12 +29,10 @@ class UserToken(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, token_id: str) -> "Key[UserToken]":
-        """Return the key of a token's record."""
         return Key(User.key_of(tenant, user_id).pk, f"{UserToken.PREFIX}{key_part(token_id)}")
 
     @property
     def key(self) -> "Key[UserToken]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.user_id, self.id)
 
     def to_item(self) -> Item:

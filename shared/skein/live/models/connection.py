@@ -47,11 +47,9 @@ class LiveTicket(Stored):
 
     @property
     def key(self) -> "Key[LiveTicket]":
-        """The key of this ticket."""
         return self.key_of(self.hash)
 
     def to_item(self) -> Item:
-        """Return the ticket as table attributes."""
         return self.attributes() | {"expires_at": seconds_of(self.ends_at)}
 
 
@@ -75,11 +73,9 @@ class Connection(Stored):
 
     @property
     def key(self) -> "Key[Connection]":
-        """The key of this connection."""
         return self.key_of(self.id)
 
     def to_item(self) -> Item:
-        """Return the connection as table attributes."""
         return self.attributes() | {"expires_at": seconds_of(self.ends_at)}
 
 
@@ -112,7 +108,6 @@ class PersonConnections(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str) -> "Key[PersonConnections]":
-        """Return the key of a person's connections."""
         return Key(User.key_of(tenant, user_id).pk, "LIVE")
 
     @classmethod
@@ -122,7 +117,6 @@ class PersonConnections(Stored):
 
     @property
     def key(self) -> "Key[PersonConnections]":
-        """The key of these connections."""
         return self.key_of(self.tenant, self.user_id)
 
     def open_at(self, now: datetime) -> tuple[OpenConnection, ...]:

@@ -27,7 +27,6 @@ class Device(Value):
 
     @staticmethod
     def id_of(platform: Platform, token: str) -> str:
-        """Return the id of the device with a token."""
         return f"dev_{hashlib.sha256(f'{platform} {token}'.encode()).hexdigest()[:32]}"
 
 
@@ -46,7 +45,6 @@ class PersonDevices(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str) -> "Key[PersonDevices]":
-        """Return the key of a person's devices."""
         return Key(User.key_of(tenant, user_id).pk, "DEVICES")
 
     @classmethod
@@ -56,7 +54,6 @@ class PersonDevices(Stored):
 
     @property
     def key(self) -> "Key[PersonDevices]":
-        """The key of these devices."""
         return self.key_of(self.tenant, self.user_id)
 
     def without(self, device_id: str) -> tuple[Device, ...]:
@@ -81,12 +78,10 @@ class DeviceOwner(Stored):
 
     @staticmethod
     def key_of(tenant: str, device_id: str) -> "Key[DeviceOwner]":
-        """Return the key of a device's owner."""
         return Key(f"{key_part(tenant)}#DEVICE#{key_part(device_id)}", META)
 
     @property
     def key(self) -> "Key[DeviceOwner]":
-        """The key of this owner."""
         return self.key_of(self.tenant, self.device_id)
 
 

@@ -46,7 +46,6 @@ class ConsolidationResource(Resource):
 
     @classmethod
     def of(cls, record: ConsolidationRecord) -> Self:
-        """Build the resource of a record."""
         values = dict(record) | dict(record.kept)
         return cls(**{name: values[name] for name in cls.model_fields})
 

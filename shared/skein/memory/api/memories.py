@@ -73,7 +73,6 @@ class MemoryResource(MemoryFields, Resource):
 
     @classmethod
     def of(cls, memory: Memory) -> Self:
-        """The resource of a memory."""
         apart = {"expires_at", "source", "confirmed", "deleted_at"}
         span = memory.made_from.span_in(memory.source_chat_id)
         shared = {name: getattr(memory, name) for name in cls.model_fields if name not in apart}

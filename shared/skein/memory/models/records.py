@@ -33,7 +33,6 @@ class BackgroundRecord(Stored):
 
     @property
     def expires_at(self) -> datetime:
-        """When the record expires."""
         return self.at + HISTORY
 
     def to_item(self) -> Item:
@@ -89,7 +88,6 @@ class ConsolidationRecord(BackgroundRecord):
 
     @property
     def key(self) -> "Key[ConsolidationRecord]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.chat_id, self.id)
 
 
@@ -118,5 +116,4 @@ class ReflectionRecord(BackgroundRecord):
 
     @property
     def key(self) -> "Key[ReflectionRecord]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.agent_id, self.scope, self.id)

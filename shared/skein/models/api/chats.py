@@ -248,7 +248,6 @@ class ChatMemberResource(MemberResource):
 
     @classmethod
     def of_member(cls, chat: Chat, member: NamedMember) -> Self:
-        """Build the resource of a member of a chat."""
         return cls(**member.model_dump(), state="member", role=chat.role_of(member.ref))
 
 
@@ -340,7 +339,6 @@ class AgentChatResource(ChatHeadResource):
 
     @classmethod
     def of(cls, chat: Chat) -> Self:
-        """Build the resource of a chat."""
         shared = {
             name: getattr(chat, name)
             for name in AgentChatResource.model_fields
@@ -358,7 +356,6 @@ class ListedChatResource(RosterResource):
 
     @classmethod
     def of(cls, chat: Chat) -> Self:
-        """Build the resource of a chat."""
         own = {name: getattr(chat, name) for name in cls.model_fields if name != "members"}
         return cls(members=ChatMemberResource.all_of(chat), **own)
 

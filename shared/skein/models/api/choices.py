@@ -140,7 +140,6 @@ class ConsentResource(Resource):
 
     @classmethod
     def of(cls, consent: Consent) -> Self:
-        """Build the resource of a consent."""
         posts = tuple(map(ConsentPostResource.of, consent.posts))
         shared = {name: getattr(consent, name) for name in cls.model_fields if name != "posts"}
         return cls(posts=posts, **shared)

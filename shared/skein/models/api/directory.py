@@ -199,7 +199,6 @@ class AgentVersionResource(Resource):
 
     @classmethod
     def of(cls, version: AgentVersion) -> Self:
-        """Build the resource of a version."""
         return cls(
             version=version.version,
             changed_at=version.changed_at,
@@ -316,7 +315,6 @@ class UserResource(UserFields, NamedModel, Resource):
 
     @classmethod
     def of(cls, user: User, **more: Any) -> Self:
-        """Build the resource of a user."""
         shared = {name: getattr(user, name) for name in UserResource.model_fields}
         return cls(**shared, **more)
 
@@ -515,7 +513,6 @@ class EffectiveSettingResource(Resource):
 
     @classmethod
     def from_parts(cls, name: str, value: Any, source: SettingSource) -> Self:
-        """Build the resource of a setting."""
         field = _definitions()[name]
         kind = next(part for part in field.get("anyOf", [field]) if part != NULL)
         return cls(

@@ -39,7 +39,6 @@ class EntryResource(Resource):
 
     @classmethod
     def of(cls, entry: EntryProvenance) -> Self:
-        """Build the resource of an entry."""
         own = entry.model_dump(exclude={"section", "open"})
         return cls(may_be_shown=EVERYONE if entry.open else HERE, **own)
 

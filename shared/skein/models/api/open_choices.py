@@ -24,7 +24,6 @@ class InvitationResource(Resource):
 
     @classmethod
     def to(cls, chat: Chat, invited: Invited) -> Self:
-        """Build the resource of an invitation to a chat."""
         members = ChatMemberResource.all_of(chat)
         return cls(by=MemberResource.of(invited.by), title=chat.title, members=members)
 

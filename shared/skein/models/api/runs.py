@@ -43,7 +43,6 @@ class ContextResource(Resource):
 
     @classmethod
     def of(cls, prompt: PromptRecord) -> Self:
-        """Build the resource of a prompt."""
         sections = tuple(
             SectionResource.from_parts(each, prompt.entries) for each in prompt.sections
         )
@@ -86,7 +85,6 @@ class StepResource(Resource):
 
     @classmethod
     def of(cls, step: Step, money: Money | None = None) -> Self:
-        """Build the resource of a step."""
         apart = {"results", "money"}
         shared = {name: getattr(step, name) for name in cls.model_fields if name not in apart}
         return cls(results=step.results if step.tool_calls else (), money=money, **shared)

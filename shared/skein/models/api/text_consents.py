@@ -44,7 +44,6 @@ class TextConsentResource(Resource):
 
     @classmethod
     def on_number(cls, address: Address, channel: str, consent: TextConsent) -> Self:
-        """Build the resource of a consent."""
         return cls(phone=address.address, channel=channel, **dict(consent))
 
 

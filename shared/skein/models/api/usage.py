@@ -48,7 +48,6 @@ class UsageRowResource(Resource):
 
     @classmethod
     def from_parts(cls, key: str, usage: Usage, money: Money | None) -> Self:
-        """Build the resource of a row."""
         tokens = usage.of_all_models.model_dump()
         return cls(
             key=key,
@@ -77,7 +76,6 @@ class PersonUsageResource(Resource):
 
     @classmethod
     def from_parts(cls, day: date, usage: Usage) -> Self:
-        """Build the resource of a day."""
         return cls(
             day=day,
             models=usage.models,

@@ -66,12 +66,10 @@ class BorrowedContext(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, agent_id: str) -> "Key[BorrowedContext]":
-        """Return the key of an agent's borrowed context in a chat."""
         return Key(chat_partition(tenant, chat_id), f"{BorrowedContext.PREFIX}{key_part(agent_id)}")
 
     @property
     def key(self) -> "Key[BorrowedContext]":
-        """The key of this staging."""
         return self.key_of(self.tenant, self.chat_id, self.agent_id)
 
     @property
@@ -80,5 +78,4 @@ class BorrowedContext(Stored):
         return ShownStaging(chat_id=self.chat_id, staging=self.staging)
 
     def to_item(self) -> Item:
-        """Return the staging as table attributes."""
         return self.attributes()

@@ -232,12 +232,10 @@ class Chat(ChatFields, Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str) -> "Key[Chat]":
-        """Return the key of a chat."""
         return Key(chat_partition(tenant, chat_id), META)
 
     @property
     def key(self) -> "Key[Chat]":
-        """The key of this chat."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -552,12 +550,10 @@ class Message(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, seq: int) -> "Key[Message]":
-        """Return the key of message number `seq`."""
         return Key(chat_partition(tenant, chat_id), f"{Message.PREFIX}{seq:012d}")
 
     @property
     def key(self) -> "Key[Message]":
-        """The key of this message."""
         return self.key_of(self.tenant, self.chat_id, self.seq)
 
     @property
@@ -649,7 +645,6 @@ class Message(Stored):
         return made
 
     def to_item(self) -> Item:
-        """Return the message as table attributes."""
         return self.attributes()
 
     def preview(self) -> LastMessage:

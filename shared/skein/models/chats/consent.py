@@ -103,12 +103,10 @@ class Consent(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, consent_id: str) -> "Key[Consent]":
-        """Return the key of a person's consent."""
         return Key(User.key_of(tenant, user_id).pk, f"{Consent.PREFIX}{consent_id}")
 
     @property
     def key(self) -> "Key[Consent]":
-        """The key of this consent."""
         return self.key_of(self.tenant, self.user_id, self.id)
 
     @property
@@ -144,7 +142,6 @@ class Consent(Stored):
     def with_posts(
         self, changed: Callable[[ConsentedDestination], ConsentedDestination]
     ) -> "Consent":
-        """Return the consent with changed posts."""
         return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
 
     def due(self, at: datetime) -> dict[str, Any]:

@@ -29,12 +29,10 @@ class Consolidation(LeasedItem):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str) -> "Key[Consolidation]":
-        """Return the key of a chat's consolidation."""
         return Key(chat_partition(tenant, chat_id), "META#CONSOLIDATION")
 
     @property
     def key(self) -> "Key[Consolidation]":
-        """The key of this item."""
         return self.key_of(self.tenant, self.chat_id)
 
     @classmethod

@@ -35,7 +35,6 @@ class Holder(Value):
 
     @property
     def sender(self) -> NamedMember:
-        """The holder as the sender of messages."""
         return NamedMember(kind="team", id=self.id, name=self.name)
 
 

@@ -67,12 +67,10 @@ class DeskStay(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, stay_id: str) -> "Key[DeskStay]":
-        """Return the key of a stay."""
         return Key(chat_partition(tenant, chat_id), f"{DeskStay.PREFIX}{key_part(stay_id)}")
 
     @property
     def key(self) -> "Key[DeskStay]":
-        """The key of this stay."""
         return self.key_of(self.tenant, self.chat_id, self.id)
 
     @property

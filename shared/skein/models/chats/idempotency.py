@@ -26,7 +26,6 @@ class IdempotencyRecord(Stored):
     def key_of(
         tenant: str, chat_id: str, sender: MemberRef, client_id: str
     ) -> "Key[IdempotencyRecord]":
-        """Return the key of the record of a sender's `client_id`."""
         return Key(
             chat_partition(tenant, chat_id),
             f"{IdempotencyRecord.PREFIX}{sender}#{key_part(client_id)}",
@@ -34,7 +33,6 @@ class IdempotencyRecord(Stored):
 
     @classmethod
     def of(cls, message: Message) -> Self:
-        """Build the record of a message."""
         return cls(
             tenant=message.tenant,
             chat_id=message.chat_id,
@@ -46,11 +44,9 @@ class IdempotencyRecord(Stored):
 
     @property
     def key(self) -> "Key[IdempotencyRecord]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.chat_id, self.sender, self.client_id)
 
     def to_item(self) -> Item:
-        """Return the record as table attributes."""
         return self.attributes()
 
 
@@ -68,14 +64,11 @@ class OpeningRecord(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, client_id: str) -> "Key[OpeningRecord]":
-        """Return the key of the record of a person's `client_id`."""
         return Key(User.key_of(tenant, user_id).pk, f"{OPENED}{key_part(client_id)}")
 
     @property
     def key(self) -> "Key[OpeningRecord]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.user_id, self.client_id)
 
     def to_item(self) -> Item:
-        """Return the record as table attributes."""
         return self.attributes()

@@ -87,12 +87,10 @@ class MediaFile(LeasedItem):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, media_id: str) -> "Key[MediaFile]":
-        """Return the key of a file's item."""
         return Key(chat_partition(tenant, chat_id), f"{MediaFile.PREFIX}{key_part(media_id)}")
 
     @property
     def key(self) -> "Key[MediaFile]":
-        """The key of this item."""
         return self.key_of(self.tenant, self.chat_id, self.id)
 
     @property

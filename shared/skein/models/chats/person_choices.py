@@ -130,12 +130,10 @@ class PersonChoices(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str) -> "Key[PersonChoices]":
-        """Return the key of a person's open choices."""
         return Key(User.key_of(tenant, user_id).pk, "CHOICES")
 
     @property
     def key(self) -> "Key[PersonChoices]":
-        """The key of these choices."""
         return self.key_of(self.tenant, self.user_id)
 
     @property

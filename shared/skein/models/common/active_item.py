@@ -19,7 +19,6 @@ class ActiveItem(Value):
 
     @property
     def key(self) -> Key:
-        """The key of the item."""
         return Key(self.pk, self.sk)
 
     @property

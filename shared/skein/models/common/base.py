@@ -191,7 +191,6 @@ def key_part(text: str) -> str:
 
 
 def person_key(tenant: str, user_id: str) -> Key:
-    """Return the key of a person's record."""
     return Key(f"{key_part(tenant)}#USER#{key_part(user_id)}", META)
 
 

@@ -28,5 +28,4 @@ def unit(vector: Sequence[float]) -> Vector:
 
 
 def length(vector: Sequence[float]) -> float:
-    """Return the length of a vector."""
     return math.sqrt(sum(map(mul, vector, vector)))

@@ -50,7 +50,6 @@ def split_tag(name: str) -> tuple[str, str]:
 
 
 def untagged(name: str) -> str:
-    """Return a name without its tag."""
     return split_tag(name)[0]
 
 

@@ -66,7 +66,6 @@ class SortKeyPrefix(str):
         return key_kind(self)
 
     def holds(self, item: Item) -> bool:
-        """Tell whether the sort key of an item starts with this prefix."""
         return str(item["sk"]).startswith(self)
 
 
@@ -133,7 +132,6 @@ Condition = Exists | Missing | Absent | Present | Is | Below | AllOf | AnyOf
 
 
 def all_of(*conditions: Condition) -> AllOf:
-    """Return the condition that all of `conditions` hold."""
     return AllOf(conditions)
 
 
@@ -157,7 +155,6 @@ def gone(now: datetime) -> AnyOf:
 
 
 def has_expired(item: Item, now: datetime) -> bool:
-    """Tell whether an item has expired by its attribute `expires_at`."""
     expires_at = item.get("expires_at")
     return expires_at is not None and bool(expires_at <= now.timestamp())
 

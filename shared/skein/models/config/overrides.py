@@ -494,7 +494,6 @@ class OverridesChange(PartialSettings):
     model_config = ConfigDict(extra="forbid")
 
     def applied_to(self, current: Overrides) -> Overrides:
-        """Return the overrides after this change."""
         kept = {name: value for name, value in current.items() if name not in self._removed}
         return {**kept, **self.values}
 
@@ -529,16 +528,13 @@ class TenantSettings(Stored):
 
     @staticmethod
     def key_of(tenant: str) -> "Key[TenantSettings]":
-        """Return the key of a tenant's settings."""
         return Key(f"{key_part(tenant)}#SETTINGS", META)
 
     @property
     def key(self) -> "Key[TenantSettings]":
-        """The key of these settings."""
         return self.key_of(self.tenant)
 
     def to_item(self) -> Item:
-        """Return the settings as table attributes."""
         return self.attributes()
 
     @classmethod
@@ -561,7 +557,6 @@ class StackSettings(Stored):
 
     @staticmethod
     def key_of(copy_number: int) -> "Key[StackSettings]":
-        """Return the key of one copy."""
         return Key(f"STACK#{copy_number}", "SETTINGS")
 
     @classmethod
@@ -571,7 +566,6 @@ class StackSettings(Stored):
 
     @property
     def key(self) -> "Key[StackSettings]":
-        """The key of this copy."""
         return self.key_of(self.copy_number)
 
     def to_item(self) -> Item:

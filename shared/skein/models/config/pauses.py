@@ -36,7 +36,6 @@ class Pauses(Stored):
     ended_at: Instant | None = None
 
     def pauses(self, kind: PauseKind) -> bool:
-        """Return whether a kind of work is paused."""
         return kind in self.since
 
     def with_pause(self, kind: PauseKind, *, on: bool, now: datetime) -> Self:

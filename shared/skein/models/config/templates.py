@@ -60,7 +60,6 @@ class MessageTemplate(BaseModel):
         return MAX_BODY - len(self.text) + len(VARIABLE) if VARIABLE in self.text else 0
 
     def body(self, message: str) -> str:
-        """Return the body with a message."""
         return self.text.replace(VARIABLE, message)
 
 

@@ -153,17 +153,14 @@ class Delivery(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, delivery_id: str) -> "Key[Delivery]":
-        """Return the key of a delivery."""
         return Key(chat_partition(tenant, chat_id), f"{Delivery.PREFIX}{delivery_id}")
 
     @property
     def key(self) -> "Key[Delivery]":
-        """The key of this delivery."""
         return self.key_of(self.tenant, self.chat_id, self.id)
 
     @property
     def channel(self) -> Channel:
-        """The channel of the delivery."""
         return channel_named(self.to.channel)
 
     @property

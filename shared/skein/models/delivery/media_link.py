@@ -43,9 +43,7 @@ class MediaLink(Stored):
 
     @property
     def key(self) -> "Key[MediaLink]":
-        """The key of this link."""
         return self.key_of(self.hash)
 
     def to_item(self) -> Item:
-        """Return the link as table attributes."""
         return self.attributes() | {"expires_at": int(self.ends_at.timestamp()) + 1}

@@ -152,23 +152,19 @@ class ReceivedSms(Stored):
 
     @classmethod
     def of(cls, tenant: str, sms_id: str, sender: Address, now: datetime) -> "ReceivedSms":
-        """Return the record of an SMS that is received now."""
         sender_hash = hashlib.sha256(f"{sms_id} {sender}".encode()).hexdigest()
         end = int((now + KEPT_FOR).timestamp())
         return cls(tenant=tenant, sms_id=sms_id, sender_hash=sender_hash, expires_at=end)
 
     @staticmethod
     def key_of(tenant: str, sms_id: str) -> "Key[ReceivedSms]":
-        """Return the key of an SMS."""
         return Key(f"{key_part(tenant)}#SMS#{key_part(sms_id)}", META)
 
     @property
     def key(self) -> "Key[ReceivedSms]":
-        """The key of this SMS."""
         return self.key_of(self.tenant, self.sms_id)
 
     def to_item(self) -> Item:
-        """Return the SMS as table attributes."""
         return self.attributes()
 
     def is_from_another(self, before: Item) -> bool:

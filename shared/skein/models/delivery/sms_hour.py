@@ -20,7 +20,6 @@ class SmsHourRecord(Stored):
 
     @property
     def key(self) -> "Key[SmsHourRecord]":
-        """The key of this hour."""
         return self.key_of(self.hour)
 
     def to_item(self) -> Item:

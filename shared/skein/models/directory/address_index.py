@@ -150,11 +150,9 @@ class AddressOwner(Stored):
         return Update(self.key, set=change | changed, condition=same)
 
     def with_consent(self, channel: str, consent: TextConsent) -> ChannelConsents:
-        """Return the consents with one more."""
         return {**self.consents, channel: consent}
 
     def without_consent(self, channel: str) -> ChannelConsents:
-        """Return the consents without that on one channel."""
         return {name: consent for name, consent in self.consents.items() if name != channel}
 
     def consenting(self, consents: ChannelConsents) -> Update:
@@ -197,16 +195,13 @@ class AddressOwner(Stored):
 
     @staticmethod
     def key_of(tenant: str, address: Address) -> "Key[AddressOwner]":
-        """Return the key of an address's owner."""
         return Key(address_partition(tenant, address), META)
 
     @property
     def key(self) -> "Key[AddressOwner]":
-        """The key of this owner."""
         return self.key_of(self.tenant, self.address)
 
     def to_item(self) -> Item:
-        """Return the owner as table attributes."""
         return self.attributes()
 
 
@@ -223,16 +218,13 @@ class AddressChat(Stored):
 
     @staticmethod
     def key_of(tenant: str, address: Address, line: Address) -> "Key[AddressChat]":
-        """Return the key of the chat between a person's address and a line."""
         return Key(address_partition(tenant, address), f"{AddressChat.PREFIX}{line}")
 
     @property
     def key(self) -> "Key[AddressChat]":
-        """The key of this reference."""
         return self.key_of(self.tenant, self.address, self.line)
 
     def to_item(self) -> Item:
-        """Return the reference as table attributes."""
         return self.attributes()
 
 

@@ -106,7 +106,6 @@ _BUILT_IN = frozenset(get_args(ToolName))
 
 
 def is_built_in(name: str) -> bool:
-    """Tell whether a name is that of a built-in tool."""
     return name in _BUILT_IN
 
 
@@ -224,12 +223,10 @@ class Agent(AgentFields, NamedModel, Stored):
 
     @staticmethod
     def key_of(tenant: str, agent_id: str) -> "Key[Agent]":
-        """Return the key of an agent."""
         return Key(agent_partition(tenant, agent_id), META)
 
     @property
     def key(self) -> "Key[Agent]":
-        """The key of this agent."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -300,7 +297,6 @@ class AgentVersion(Stored):
 
     @property
     def key(self) -> "Key[AgentVersion]":
-        """The key of this version."""
         return self.key_of(self.tenant, self.agent_id, self.version)
 
     @property
@@ -328,17 +324,14 @@ class DirectoryEntry(Stored):
 
     @classmethod
     def of(cls, agent: Agent) -> "DirectoryEntry":
-        """Return the entry of an agent."""
         return cls(tenant=agent.tenant, id=agent.id, name=agent.name, description=agent.description)
 
     @staticmethod
     def key_of(tenant: str, agent_id: str) -> "Key[DirectoryEntry]":
-        """Return the key of an agent's entry."""
         return Key(directory_partition(tenant), f"{DirectoryEntry.PREFIX}{key_part(agent_id)}")
 
     @property
     def key(self) -> "Key[DirectoryEntry]":
-        """The key of this entry."""
         return self.key_of(self.tenant, self.id)
 
 

@@ -21,9 +21,7 @@ class AssignedNumber(Stored):
 
     @property
     def key(self) -> "Key[AssignedNumber]":
-        """The key of this number."""
         return self.key_of(self.address)
 
     def to_item(self) -> Item:
-        """Return the number as table attributes."""
         return self.attributes()

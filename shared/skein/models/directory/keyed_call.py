@@ -33,7 +33,6 @@ class KeyedCall(Stored):
 
     @staticmethod
     def key_of(tenant: str, caller: str, call: str) -> "Key[KeyedCall]":
-        """Return the key of the record of a call."""
         return Key(User.key_of(tenant, caller).pk, f"{KeyedCall.PREFIX}{call}")
 
     @classmethod
@@ -57,11 +56,9 @@ class KeyedCall(Stored):
 
     @property
     def key(self) -> "Key[KeyedCall]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.caller, self.call)
 
     def to_item(self) -> Item:
-        """Return the record as table attributes."""
         return self.attributes()
 
 

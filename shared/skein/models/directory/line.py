@@ -52,7 +52,6 @@ class Line(LineFields, Stored):
 
     @property
     def key(self) -> "Key[Line]":
-        """The key of this line."""
         return self.key_of(self.address)
 
     @property
@@ -86,11 +85,9 @@ class ReservedNumber(Stored):
 
     @property
     def key(self) -> "Key[ReservedNumber]":
-        """The key of this reservation."""
         return self.key_of(self.address)
 
     def to_item(self) -> Item:
-        """Return the reservation as table attributes."""
         return self.attributes()
 
 

@@ -21,16 +21,13 @@ class NameWord(Stored):
 
     @staticmethod
     def key_of(tenant: str, word: str, user_id: str) -> "Key[NameWord]":
-        """Return the key of a word of a person's name."""
         return Key(names_partition(tenant), f"{NAME}{key_part(word)}#{key_part(user_id)}")
 
     @property
     def key(self) -> "Key[NameWord]":
-        """The key of this row."""
         return self.key_of(self.tenant, self.word, self.user_id)
 
     def to_item(self) -> Item:
-        """Return the row as table attributes."""
         return self.attributes()
 
 

@@ -44,16 +44,13 @@ class NumberCode(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, address: Address) -> "Key[NumberCode]":
-        """Return the key of a user's code for an address."""
         return Key(User.key_of(tenant, user_id).pk, f"{NumberCode.PREFIX}{address}")
 
     @property
     def key(self) -> "Key[NumberCode]":
-        """The key of this code."""
         return self.key_of(self.tenant, self.user_id, self.address)
 
     def to_item(self) -> Item:
-        """Return the code as table attributes."""
         return self.attributes()
 
     def open_at(self, now: datetime) -> bool:
@@ -66,5 +63,4 @@ class NumberCode(Stored):
         return hashlib.scrypt(code.encode(), salt=salt, n=HASH_COST, r=8, p=1).hex()
 
     def matches(self, code: str) -> bool:
-        """Return whether this is the code that was sent."""
         return hmac.compare_digest(self.hash_of(code), self.code_hash or "")

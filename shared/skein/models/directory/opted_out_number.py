@@ -21,16 +21,13 @@ class OptOutKey(Stored):
 
     @staticmethod
     def key_of(tenant: str) -> "Key[OptOutKey]":
-        """Return the key of a tenant's item."""
         return Key(f"{key_part(tenant)}#OPTOUTS", META)
 
     @property
     def key(self) -> "Key[OptOutKey]":
-        """The key of this item."""
         return self.key_of(self.tenant)
 
     def number(self, address: Address, channel: str, at: Instant) -> "OptedOutNumber":
-        """Return the item of a number and a channel."""
         hashed = hmac.digest(bytes.fromhex(self.secret), str(address).encode(), hashlib.sha256)
         return OptedOutNumber(tenant=self.tenant, hash=hashed.hex(), channel=channel, at=at)
 
@@ -52,11 +49,9 @@ class OptedOutNumber(Stored):
 
     @staticmethod
     def key_of(tenant: str, channel: str, hashed: str) -> "Key[OptedOutNumber]":
-        """Return the key of a number's hash on a channel."""
         pk = OptOutKey.key_of(tenant).pk
         return Key(pk, f"{OptedOutNumber.PREFIX}{key_part(channel)}#{hashed}")
 
     @property
     def key(self) -> "Key[OptedOutNumber]":
-        """The key of this number."""
         return self.key_of(self.tenant, self.channel, self.hash)

@@ -88,12 +88,10 @@ class User(UserFields, NamedModel, Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str) -> "Key[User]":
-        """Return the key of a person."""
         return person_key(tenant, user_id)
 
     @property
     def key(self) -> "Key[User]":
-        """The key of this person."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -151,7 +149,6 @@ class Merge(Stored):
 
     @property
     def key(self) -> "Key[Merge]":
-        """The key of this merge."""
         return self.key_of(self.tenant, self.id)
 
     def to_item(self, due_at: datetime) -> Item:

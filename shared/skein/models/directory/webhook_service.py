@@ -62,7 +62,6 @@ class WebhookService(NamedModel, Stored):
 
     @property
     def key(self) -> "Key[WebhookService]":
-        """The key of this source."""
         return self.key_of(self.id)
 
     def to_item(self) -> Item:

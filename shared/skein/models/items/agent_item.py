@@ -85,7 +85,6 @@ class AgentItem(OwnedItem):
         return with_changes(self, {**changes, "status": status, "ended_at": now})
 
     def restored(self) -> Self:
-        """Return the item as live again."""
         return AgentItem.model_copy(self, update={"status": self.LIVE_STATUS, "ended_at": None})
 
     def to_item(self) -> Item:

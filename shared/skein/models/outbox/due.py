@@ -77,7 +77,6 @@ class Lease(Value):
     until: Instant
 
     def held(self, now: datetime) -> bool:
-        """Tell whether the lease has not ended."""
         return now < self.until
 
 

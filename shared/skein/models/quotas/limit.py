@@ -53,7 +53,6 @@ class Rate(NamedTuple):
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit."""
         return self.size > 0
 
     def after(self, full_at: datetime | None, taken: int, now: datetime) -> datetime:
@@ -131,7 +130,6 @@ class Allowance(Stored):
 
     @staticmethod
     def key_of(tenant: str, owner: str) -> "Key[Allowance]":
-        """Return the key of an owner's buckets."""
         return Key(f"{key_part(tenant)}#LIMIT#{owner}", META)
 
     @classmethod
@@ -141,11 +139,9 @@ class Allowance(Stored):
 
     @property
     def key(self) -> "Key[Allowance]":
-        """The key of these buckets."""
         return self.key_of(self.tenant, self.owner)
 
     def to_item(self) -> Item:
-        """Return the buckets as table attributes."""
         return self.attributes() | {"expires_at": self.expiry()}
 
     def expiry(self) -> int:
@@ -170,7 +166,6 @@ class Allowance(Stored):
 
 
 def owner_of_user(user_id: str) -> str:
-    """Return the owner id of a person."""
     return f"user:{key_part(user_id)}"
 
 

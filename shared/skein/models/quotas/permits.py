@@ -73,7 +73,6 @@ class Permits(Value):
         return sum(permit.tokens for run_id, permit in self.held.items() if run_id != without)
 
     def waits(self, run_id: str) -> bool:
-        """Return whether a run is among those that wait."""
         return any(each.run_id == run_id for each in self.waiting)
 
     def take(

@@ -80,7 +80,6 @@ class Prices(BaseModel):
         return self.models.get(model) or self.models.get(VERSION.sub("", model))
 
     def money(self, usage: Usage) -> "Money":
-        """Return the money that usage costs at these prices."""
         priced = [(self.price_of(name), used) for name, used in usage.models.items()]
         unpriced = sorted(name for name in usage.models if self.price_of(name) is None)
         amounts = [_cost(price, used) for price, used in priced if price is not None]

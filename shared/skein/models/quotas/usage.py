@@ -166,7 +166,6 @@ class UsageCounter(NamedTuple):
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
-        """Read a counter from its item."""
         of = OF_AGENT if OF_AGENT.holds(item) else OF_USER
         models = {}
         for name, model in item.items():

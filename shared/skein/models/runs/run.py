@@ -94,11 +94,9 @@ class ToldBits(Value):
     positions: tuple[int, ...] = ()
 
     def counts(self, step: int, position: int) -> bool:
-        """Tell whether a call is counted."""
         return step == self.step and position in self.positions
 
     def with_call(self, step: int, position: int, millibits: int) -> "ToldBits":
-        """Return the count with one more call."""
         others = self.positions if step == self.step else ()
         return ToldBits(
             millibits=self.millibits + millibits, step=step, positions=(*others, position)
@@ -315,7 +313,6 @@ class Run(Stored):
 
     @property
     def key(self) -> "Key[Run]":
-        """The key of this run."""
         return self.key_of(self.tenant, self.id)
 
     @property

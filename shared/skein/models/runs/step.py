@@ -266,7 +266,6 @@ class Step(Stored):
 
     @staticmethod
     def key_of(tenant: str, run_id: str, n: int) -> "Key[Step]":
-        """Return the key of step number `n` of a run."""
         run = Run.key_of(tenant, run_id)
         return Key(run.pk, f"{Step.prefix_of(run)}{n:03d}")
 
@@ -282,11 +281,9 @@ class Step(Stored):
 
     @property
     def key(self) -> "Key[Step]":
-        """The key of this step."""
         return self.key_of(self.tenant, self.run_id, self.n)
 
     def to_item(self) -> Item:
-        """Return the step as table attributes."""
         item = self.model_dump(mode="json", exclude_none=True, exclude={"prompt"})
         return item if self.prompt is None else item | {"prompt": self.prompt}
 

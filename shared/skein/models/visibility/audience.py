@@ -42,7 +42,6 @@ class Audience(Value):
         return not set(self.people).isdisjoint(ids)
 
     def without(self, ids: Iterable[Identifier]) -> "Audience":
-        """Return the audience without some people."""
         left = tuple(person for person in self.people if person not in set(ids))
         return self.model_copy(update={"people": left})
 

@@ -68,11 +68,9 @@ class DisclosureRecord(Stored):
 
     @property
     def key(self) -> "Key[DisclosureRecord]":
-        """The key of this record."""
         return self.key_of(
             self.tenant, self.author_id, self.at, self.run_id, self.chat_id, self.cause
         )
 
     def to_item(self) -> Item:
-        """Return the record as table attributes."""
         return self.attributes()

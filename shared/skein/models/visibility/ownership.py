@@ -128,7 +128,7 @@ class Actor(Value):
         authored = self.authors.only(thing.authors.ids)
         if self.outsiders:
             return here and authored
-        nobodys = self.authors.none and thing.authors.none and thing.home is None
+        nobodys = self.authors.empty and thing.authors.empty and thing.home is None
         return here or authored or nobodys
 
 

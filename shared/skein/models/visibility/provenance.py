@@ -34,8 +34,8 @@ class Authors(Value):
     Attributes:
         ids: At most 20 ids or digests, sorted.
         many: Whether there may be others. Rights fail closed then.
-        by_rule: Whether there may be words among it that a sharing rule told in the chat where the
-            words of these people were used. What is made of them stays in that chat.
+        by_rule: True if a sharing rule brought some of these words into the chat where they were
+            used. Nothing made from them leaves that chat.
     """
 
     ids: tuple[Identifier, ...] = ()
@@ -68,12 +68,10 @@ class Authors(Value):
         return self.model_copy(update={"by_rule": True})
 
     @property
-    def none(self) -> bool:
-        """Whether there is nobody."""
+    def empty(self) -> bool:
         return not self.ids and not self.many
 
     def joined(self, *others: "Authors") -> "Authors":
-        """Return the people of all."""
         everyone = (self, *others)
         by_rule = any(each.by_rule for each in everyone)
         if any(each.many for each in everyone):
@@ -269,7 +267,10 @@ class MadeFrom(Value):
         return next((s for s in _widened(self.spans) if s.chat_id == chat_id), None)
 
     def reaches(self, chat_id: str, seq: int | None) -> bool:
-        """Tell whether a message of a chat from number `seq` on was material; None is no number."""
+        """Tell whether any source message of this chat has a number of at least `seq`.
+
+        Without a number, none has.
+        """
         return seq is not None and any(
             span.chat_id == chat_id and span.last_seq >= seq for span in self.spans
         )
@@ -279,7 +280,7 @@ class MadeFrom(Value):
 
         Words of agents alone may repeat those of everybody in their chat.
         """
-        return self.writers.none or self.writers.may_include(ids)
+        return self.writers.empty or self.writers.may_include(ids)
 
 
 NOTHING = MadeFrom()

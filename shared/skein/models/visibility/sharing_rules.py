@@ -35,9 +35,7 @@ RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0
 class BatchReader(Protocol):
     """What reads several items at once, strongly consistent."""
 
-    def get_many(self, keys: Sequence[Key], /) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
-        ...
+    def get_many(self, keys: Sequence[Key], /) -> dict[Key, Item]: ...
 
 
 class SharingParty(Value):
@@ -86,7 +84,6 @@ class SharingRule(SharingRuleFields):
     withdrawn_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
 
     def in_force(self, moment: datetime) -> bool:
-        """Tell whether the rule holds at a time."""
         ends = [at for at in (self.ends_at, self.withdrawn_at) if at is not None]
         return self.begins_at <= moment and all(moment < at for at in ends)
 
@@ -126,20 +123,16 @@ class SharingRules(Stored):
 
     @staticmethod
     def key_of(tenant: str) -> "Key[SharingRules]":
-        """Return the key of a tenant's rules."""
         return Key(f"{key_part(tenant)}#SHARING", "RULES")
 
     @property
     def key(self) -> "Key[SharingRules]":
-        """The key of these rules."""
         return self.key_of(self.tenant)
 
     def to_item(self) -> Item:
-        """Return the rules as table attributes."""
         return self.attributes()
 
     def in_force(self, moment: datetime) -> tuple[SharingRule, ...]:
-        """Return the rules that hold at a time."""
         return tuple(rule for rule in self.rules if rule.in_force(moment))
 
     def rule(self, rule_id: str) -> SharingRule | None:
@@ -242,9 +235,7 @@ class RulesVersion(Stored):
 
     @property
     def key(self) -> "Key[RulesVersion]":
-        """The key of this version."""
         return self.key_of(self.tenant, self.version)
 
     def to_item(self) -> Item:
-        """Return the version as table attributes."""
         return self.attributes()

@@ -81,12 +81,10 @@ class Outreach(OutreachFields, Stored):
 
     @staticmethod
     def key_of(tenant: str, outreach_id: str) -> "Key[Outreach]":
-        """Return the key of an outreach."""
         return Key(f"{key_part(tenant)}#OUTREACH#{key_part(outreach_id)}", META)
 
     @property
     def key(self) -> "Key[Outreach]":
-        """The key of this outreach."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -143,13 +141,11 @@ class OutreachPerson(Stored):
 
     @staticmethod
     def key_of(tenant: str, outreach_id: str, user_id: str) -> "Key[OutreachPerson]":
-        """Return the key of a person of an outreach."""
         partition = Outreach.key_of(tenant, outreach_id).pk
         return Key(partition, f"{OutreachPerson.PREFIX}{key_part(user_id)}")
 
     @property
     def key(self) -> "Key[OutreachPerson]":
-        """The key of this person."""
         return self.key_of(self.tenant, self.outreach_id, self.user_id)
 
     @property

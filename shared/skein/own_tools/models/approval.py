@@ -42,12 +42,10 @@ class ToolApproval(Stored):
 
     @staticmethod
     def key_of(tenant: str, approval_id: str) -> "Key[ToolApproval]":
-        """Return the key of an approval."""
         return Key(approvals_partition(tenant), f"{ToolApproval.PREFIX}{key_part(approval_id)}")
 
     @property
     def key(self) -> "Key[ToolApproval]":
-        """The key of this approval."""
         return self.key_of(self.tenant, self.id)
 
     def to_item(self) -> Item:

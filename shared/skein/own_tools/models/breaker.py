@@ -25,7 +25,6 @@ class ToolBreaker(Stored):
 
     @staticmethod
     def key_of(tenant: str, service: str) -> "Key[ToolBreaker]":
-        """Return the key of the breaker of a service."""
         return Key(tools_partition(tenant), f"{ToolBreaker.PREFIX}{key_part(service)}")
 
     @classmethod
@@ -35,9 +34,7 @@ class ToolBreaker(Stored):
 
     @property
     def key(self) -> "Key[ToolBreaker]":
-        """The key of this breaker."""
         return self.key_of(self.tenant, self.service)
 
     def to_item(self) -> Item:
-        """Return the breaker as table attributes."""
         return self.attributes()

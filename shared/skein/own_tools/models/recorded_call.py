@@ -117,7 +117,6 @@ class RecordedCall(Stored):
 
     @property
     def key(self) -> "Key[RecordedCall]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.call, self.seq)
 
     @property

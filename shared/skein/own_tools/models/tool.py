@@ -231,12 +231,10 @@ class OwnTool(ToolFields, Stored):
 
     @staticmethod
     def key_of(tenant: str, name: str) -> "Key[OwnTool]":
-        """Return the key of a tenant's tool."""
         return Key(tools_partition(tenant), f"{OwnTool.PREFIX}{key_part(name)}")
 
     @property
     def key(self) -> "Key[OwnTool]":
-        """The key of this tool."""
         return self.key_of(self.tenant, self.name)
 
     @property
@@ -325,7 +323,6 @@ class OwnToolVersion(Stored):
 
     @property
     def key(self) -> "Key[OwnToolVersion]":
-        """The key of this version."""
         return self.key_of(self.tenant, self.name, self.version)
 
 

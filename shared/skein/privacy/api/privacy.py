@@ -83,7 +83,6 @@ class NamedTextResource(Resource):
 
     @classmethod
     def from_text(cls, text: NamedText) -> Self:
-        """Build the resource of a named text."""
         return cls(**text._asdict())
 
 
@@ -189,7 +188,6 @@ class DeliveryResource(Resource):
 
     @classmethod
     def of(cls, delivery: Delivery) -> Self:
-        """Build the resource of a delivery."""
         return cls(
             id=delivery.id,
             chat_id=delivery.chat_id,
@@ -219,7 +217,6 @@ class ExportedFileResource(Resource):
 
     @classmethod
     def of(cls, exported: Any) -> Self:
-        """Build the resource of a file with its link."""
         file, link = exported
         return cls(
             id=file.id,
@@ -250,7 +247,6 @@ class ExportedInvitation(Resource):
 
     @classmethod
     def to(cls, chat: Chat, invited: Invited) -> Self:
-        """Build the resource of an invitation to a chat."""
         by = MemberResource.of(invited.by)
         return cls(chat_id=chat.id, by=by, at=invited.at, expires_at=invited.expires_at)
 

@@ -96,7 +96,6 @@ class AuditEntry(Stored):
 
     @property
     def key(self) -> "Key[AuditEntry]":
-        """The key of this entry."""
         return self.key_of(self.tenant, self.at, self.id)
 
     def to_item(self, *, days: int) -> Item:
@@ -147,7 +146,6 @@ class Access(Stored):
 
     @property
     def key(self) -> "Key[Access]":
-        """The key of this record."""
         return self.key_of(self.tenant, self.user_id, self.at, self.id)
 
     def to_item(self, *, days: int) -> Item:

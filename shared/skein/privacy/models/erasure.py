@@ -91,7 +91,6 @@ class Erasure(LeasedItem):
 
     @staticmethod
     def key_of(tenant: str, erasure_id: str) -> "Key[Erasure]":
-        """Return the key of an erasure."""
         return Key(erasures_partition(tenant), f"{ERASURE}{key_part(erasure_id)}")
 
     @staticmethod
@@ -105,7 +104,6 @@ class Erasure(LeasedItem):
 
     @property
     def key(self) -> "Key[Erasure]":
-        """The key of this erasure."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -122,7 +120,6 @@ class Erasure(LeasedItem):
         return dict(NOT_DUE) if at is None else due_pointer("erasure", self.key, at)
 
     def to_item(self, due_at: datetime | None) -> Item:
-        """Return the erasure as table attributes."""
         return self.attributes() | self.due(due_at)
 
 
@@ -143,13 +140,11 @@ class Subject(Stored):
 
     @staticmethod
     def key_of(tenant: str, erasure_id: str) -> "Key[Subject]":
-        """Return the key of an erasure's subject."""
         erasure = Erasure.key_of(tenant, erasure_id)
         return Key(erasure.pk, f"{erasure.sk}#SUBJECT")
 
     @property
     def key(self) -> "Key[Subject]":
-        """The key of this subject."""
         return self.key_of(self.tenant, self.erasure_id)
 
     @property
@@ -158,7 +153,6 @@ class Subject(Stored):
         return tuple(MemberRef(kind="user", id=user_id) for user_id in self.ids)
 
     def to_item(self) -> Item:
-        """Return the subject as table attributes."""
         return self.attributes()
 
 
@@ -189,17 +183,14 @@ class ErasedChat(Stored):
 
     @staticmethod
     def key_of(tenant: str, erasure_id: str, chat_id: str) -> "Key[ErasedChat]":
-        """Return the key of an erasure's note on a chat."""
         erasure = Erasure.key_of(tenant, erasure_id)
         return Key(erasure.pk, f"{erasure.sk}#CHAT#{key_part(chat_id)}")
 
     @property
     def key(self) -> "Key[ErasedChat]":
-        """The key of this note."""
         return self.key_of(self.tenant, self.erasure_id, self.chat_id)
 
     def to_item(self) -> Item:
-        """Return the note as table attributes."""
         return self.attributes()
 
 
@@ -222,7 +213,6 @@ class Quotes(Stored):
 
     @classmethod
     def of(cls, erasure: Erasure, chat_id: str, first_seq: int, hashes: Iterable[int]) -> "Quotes":
-        """Return the record of these hashes."""
         return cls(
             tenant=erasure.tenant,
             erasure_id=erasure.id,
@@ -239,17 +229,15 @@ class Quotes(Stored):
 
     @property
     def key(self) -> "Key[Quotes]":
-        """The key of this record."""
         prefix = self.prefix_of(self.tenant, self.erasure_id)
         return Key(prefix.pk, f"{prefix.sk}{key_part(self.chat_id)}#{self.first_seq:012d}")
 
     @property
-    def numbers(self) -> set[int]:
-        """The hashes."""
+    def word_hashes(self) -> set[int]:
+        """The hashes of the words to look for, 64 bits each."""
         return {int(self.hashes[at : at + 16], 16) for at in range(0, len(self.hashes), 16)}
 
     def to_item(self) -> Item:
-        """Return the record as table attributes."""
         return self.attributes()
 
 

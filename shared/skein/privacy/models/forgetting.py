@@ -76,12 +76,10 @@ class Forgetting(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, forgetting_id: str) -> "Key[Forgetting]":
-        """Return the key of a person's forgetting."""
         return Key(User.key_of(tenant, user_id).pk, f"{Forgetting.PREFIX}{forgetting_id}")
 
     @property
     def key(self) -> "Key[Forgetting]":
-        """The key of this forgetting."""
         return self.key_of(self.tenant, self.user_id, self.id)
 
     @property
@@ -118,12 +116,10 @@ class ForgetRequest(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, request_id: str) -> "Key[ForgetRequest]":
-        """Return the key of a person's request."""
         return Key(User.key_of(tenant, user_id).pk, f"{ForgetRequest.PREFIX}{request_id}")
 
     @property
     def key(self) -> "Key[ForgetRequest]":
-        """The key of this request."""
         return self.key_of(self.tenant, self.user_id, self.id)
 
     @property
@@ -132,5 +128,4 @@ class ForgetRequest(Stored):
         return ForgettingJob(tenant=self.tenant, user_id=self.user_id, forgetting_id=self.id)
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer at `at`."""
         return due_pointer("choice", self.key, at)

@@ -36,7 +36,6 @@ class RegisteredErasure(Stored):
 
     @classmethod
     def of(cls, erasure: Erasure, subject: Subject) -> "RegisteredErasure":
-        """Return the entry of an erasure."""
         return cls(
             tenant=erasure.tenant,
             erasure_id=erasure.id,
@@ -60,10 +59,8 @@ class RegisteredErasure(Stored):
 
     @property
     def key(self) -> "Key[RegisteredErasure]":
-        """The key of this entry."""
         shard = stable_hash(self.erasure_id) % REGISTER_SHARDS
         return self.key_of(shard, self.tenant, self.erasure_id)
 
     def to_item(self) -> Item:
-        """Return the entry as table attributes."""
         return self.attributes()

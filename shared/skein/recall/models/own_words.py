@@ -55,6 +55,5 @@ class OwnWordsMemory(AgentItem):
 
     @property
     def key(self) -> Key:
-        """The key of this memory."""
         owned = (self.tenant, self.agent_id, self.scope)
         return self.own_key(*owned, self.source_chat_id, self.last_seq, self.id)

@@ -113,7 +113,6 @@ class RecallPassage(Stored):
 
     @property
     def key(self) -> "Key[RecallPassage]":
-        """The key of this passage."""
         copied_to = f"{self.recall_scope}{self.memory_id or ''}" if self.by_rule else ""
         part = MEMORY if self.memory_id is not None else self.part
         return self.key_of(
@@ -214,18 +213,15 @@ class Posting(Stored):
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, stem: str) -> "Key[Posting]":
-        """Return the key of a stem's posting."""
         pk = Posting.partition_of(tenant, agent_id, scope)
         return Key(pk, f"{Posting.PREFIX}{key_part(stem)}")
 
     @property
     def key(self) -> "Key[Posting]":
-        """The key of this posting."""
         return self.key_of(self.tenant, self.agent_id, self.scope, self.stem)
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
-        """Build a posting from a table item."""
         return super().from_item(item | {"refs": _refs(json.loads(item["refs"]))})
 
     def to_item(self) -> Item:

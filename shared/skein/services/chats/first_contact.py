@@ -291,7 +291,6 @@ class FirstContact:
         return not owner.has_lapsed(self._now.date(), self.settings.number_silence_days, channel)
 
     def lines_of(self, agent: Agent) -> Iterator[Line]:
-        """Yield the agent's lines."""
         for rows in pages_of_relation(self.table, lines_relation(agent.tenant)):
             keys = [Key(row["pk"], row["sk"]) for row in rows]
             for line in Line.read_each(self.table.get_many(keys) if keys else {}):

@@ -41,7 +41,6 @@ def joined(
 
 
 def has_been_in(table: Table, chat: Chat, ref: MemberRef) -> bool:
-    """Return whether somebody is or was a member of a chat."""
     return _stored_membership(table, chat, ref) is not None
 
 

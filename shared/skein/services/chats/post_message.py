@@ -429,7 +429,6 @@ def _jobs_of_media(message: Message) -> list[MediaJob]:
 
 
 def _log_repeated(earlier: Message) -> None:
-    """Log that a message was posted before."""
     logger.info(
         "message was posted before",
         extra={"chat_id": earlier.chat_id, "seq": earlier.seq, "reason": Reason.REPEATED},

@@ -31,7 +31,6 @@ class ConsentEffect(AnswerEffect):
     is_consent: ClassVar[bool] = True
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Store the consent."""
         if not recorded.agreed:
             return Consequence()
         consent = Consent.of(

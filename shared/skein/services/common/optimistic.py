@@ -27,18 +27,17 @@ class VersionedRecord(Protocol):
     """A record with an optimistic lock: every change raises its version."""
 
     @property
-    def key(self) -> Key:
-        """The key of the record."""
+    def key(self) -> Key: ...
 
     @property
     def version(self) -> int:
         """The version, from 1."""
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return the record with other values."""
+    def model_copy(
+        self, *, update: Mapping[str, Any] | None = None, deep: bool = False
+    ) -> Self: ...
 
-    def attributes(self) -> dict[str, Any]:
-        """Return the record as table attributes."""
+    def attributes(self) -> dict[str, Any]: ...
 
 
 Versioned = TypeVar("Versioned", bound=VersionedRecord)

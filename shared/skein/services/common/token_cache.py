@@ -47,7 +47,6 @@ class RememberedTokens:
         return self._counter.encoding
 
     def count(self, text: str) -> int:
-        """Return the number of tokens in `text`."""
         return self._measured(text, COUNT)
 
     def cut(self, text: str, tokens: int) -> str:

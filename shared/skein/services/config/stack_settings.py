@@ -25,7 +25,6 @@ class StackSettingsService:
     clock: Clock
 
     def get(self) -> Overrides:
-        """Return the settings of the stack."""
         return StackSettings.from_optional(self.table.get(StackSettings.key_of(0)))
 
     def change(self, change: StackOverridesChange) -> Overrides:
@@ -37,7 +36,6 @@ class StackSettingsService:
         return optimistic(self.clock, lambda: self._change_once(change)).settings
 
     def pauses(self) -> Pauses:
-        """Return the pauses of the stack."""
         stack_settings = StackSettings.read(self.table, StackSettings.key_of(0))
         return stack_settings.pauses if stack_settings is not None else NO_PAUSES
 

@@ -20,7 +20,6 @@ NO_READING = "the tenant forbids operators to read chats (the setting operators_
 
 
 def reading_allowed(overrides: Overrides) -> bool:
-    """Return whether a tenant's operators may read chats."""
     return TenantOnlySettings.model_validate(overrides).operators_read_chats
 
 

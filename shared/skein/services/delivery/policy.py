@@ -69,7 +69,6 @@ def next_try(part: DeliveryPart, now: datetime) -> datetime | None:
 
 
 def tries_are_over(part: DeliveryPart) -> bool:
-    """Tell whether a part has had its last try."""
     return RETRY.is_over(tries=part.tries)
 
 

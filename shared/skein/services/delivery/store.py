@@ -135,7 +135,6 @@ class DeliveryStore:
         return tuple(other for other in found if other.id != delivery.id)
 
     def recipient_of(self, delivery: Delivery) -> Recipient:
-        """Read the recipient of a delivery."""
         found = self.table.get_many(recipient_keys(delivery))
         return self.recipient_in(found, delivery)
 

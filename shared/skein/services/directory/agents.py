@@ -58,7 +58,6 @@ class Agents:
     dispatch: Dispatch
 
     def create(self, tenant: str, new: "NewAgent") -> Agent:
-        """Create an agent."""
         agent = Agent(
             tenant=tenant,
             id=f"agt_{self.ids.ulid()}",

@@ -158,7 +158,6 @@ class Renaming:
 
 
 def record_keys(chat: Chat) -> list[Key]:
-    """Return the keys of the records of a chat's members."""
     return [_record_key(chat.tenant, member) for member in chat.roster]
 
 

@@ -30,15 +30,13 @@ class Created(Protocol):
         """Build the item from table attributes."""
 
     @property
-    def key(self) -> Key:
-        """The key of the item."""
+    def key(self) -> Key: ...
 
 
 Kind = type[Created]
 
 
 def its_id(created: Any) -> str:
-    """Return the id of a created item."""
     return str(created.id)
 
 

@@ -176,8 +176,7 @@ class OwnedStore(ABC, Generic[Kept]):
 
     @property
     @abstractmethod
-    def kind(self) -> type[Kept]:
-        """The class of the items."""
+    def kind(self) -> type[Kept]: ...
 
     @property
     def limit(self) -> int | None:

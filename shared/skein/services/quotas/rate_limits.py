@@ -146,7 +146,6 @@ class TenantRates(NamedTuple):
 
 
 def rates_of(limits: LimitSettings) -> TenantRates:
-    """Return the rates of a tenant's limits."""
     return TenantRates(
         Rates(
             Rate(limits.user_messages_per_minute, MINUTE),

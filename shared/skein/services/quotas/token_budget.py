@@ -55,7 +55,6 @@ def payer_of(run: Run) -> str | None:
 
 
 def bucket_key(tenant: str, user_id: str) -> Key:
-    """Return the key of a person's buckets."""
     return Allowance.key_of(tenant, owner_of_user(user_id))
 
 

@@ -70,7 +70,6 @@ class UsageCounters:
 
     @classmethod
     def keys_of_day(cls, tenant: str, day: date) -> list[Key]:
-        """Return the keys of all counters of a day."""
         return [usage_key(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
 
     def add(

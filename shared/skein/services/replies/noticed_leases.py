@@ -14,5 +14,4 @@ class NoticedLeases(RunLeases):
     failure_notices: FailureNotices
 
     def before_failure(self, claim: Claim) -> None:
-        """See `RunLeases.before_failure`."""
         self.failure_notices.failed(claim)

@@ -73,7 +73,6 @@ class Claim:
 
     @property
     def agent(self) -> MemberRef:
-        """The agent of the run."""
         return MemberRef(kind="agent", id=self.run.agent_id)
 
     @property

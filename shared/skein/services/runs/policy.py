@@ -53,7 +53,6 @@ def model_deadline(deadline: datetime) -> datetime:
 
 
 def attempts_are_over(run: Run) -> bool:
-    """Tell whether a run has used all of its attempts."""
     return ATTEMPTS.is_over(tries=run.attempts)
 
 

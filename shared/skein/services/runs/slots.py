@@ -211,7 +211,6 @@ def canceled_queued_run(
 
 
 def log_canceled(run_id: str, reason: Reason) -> None:
-    """Log that a queued run was canceled."""
     logger.info("run ended", extra={"run_id": run_id, "status": "canceled", "reason": reason})
 
 

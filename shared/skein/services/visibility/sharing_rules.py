@@ -41,7 +41,7 @@ class PersonRoles:
 
     @classmethod
     def of(cls, user: User, moment: datetime) -> "PersonRoles":
-        """Return a person with the roles of a time."""
+        """Return the person with the roles held at `moment`."""
         roles = roles_at(user.roles, moment)
         return cls(user.id, roles, user.refuses_shared, user.sharing_version)
 

@@ -95,7 +95,6 @@ class DocumentHead(Resource):
 
     @classmethod
     def of(cls, document: Document) -> Self:
-        """Build the resource of a document."""
         names = cls.model_fields.keys() - {"pinned", "characters"}
         values = {name: getattr(document, name) for name in names}
         return cls(**values, **{"global": document.pinned}, characters=len(document.text))
@@ -149,7 +148,6 @@ class SkillResource(SkillLine):
 
     @classmethod
     def of(cls, skill: Skill) -> Self:
-        """Build the resource of a skill."""
         return cls(
             **dict(skill.head),
             shipped=skill.tenant is None,

@@ -139,7 +139,6 @@ class AgentInChatResource(Resource):
 
     @classmethod
     def of(cls, membership: Membership) -> Self:
-        """Build the resource of an agent's membership."""
         summary = membership.summary
         return cls(
             chat_id=membership.chat_id,

@@ -159,7 +159,6 @@ class Document(DerivedItem):
 
     @property
     def key(self) -> "Key[Document]":
-        """The key of this document."""
         return self.folder.key(self.name)
 
     @property

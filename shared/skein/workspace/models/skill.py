@@ -66,7 +66,6 @@ class Skill(SkillFields, Stored):
 
     @staticmethod
     def key_of(tenant: str, name: str) -> "Key[Skill]":
-        """Return the key of a tenant's skill."""
         return Key(skills_partition(tenant), key_part(name))
 
     @property
@@ -78,7 +77,6 @@ class Skill(SkillFields, Stored):
 
     @property
     def key(self) -> "Key[Skill]":
-        """The key of this skill."""
         return self.key_of(str(self.tenant), self.name)
 
 
