@@ -1,11 +1,9 @@
 """Erase a person from errands, and from the meetings for which they were asked."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from skein.errands.models.errand import Errand, ErrandLink, ErrandRef, OpenErrand
 from skein.errands.models.meeting import Meeting
-from skein.models.common.base import with_changes
 from skein.models.common.storage import Delete, Exists, Update, Write
 from skein.models.directory.user import User
 from skein.ports import Table
@@ -49,13 +47,15 @@ def _meeting_erased(
         return
     for errand in Errand.read_each(read_items(table, keys)):
         readers, audience = errand.readers.without(ids), errand.audience.without(ids)
-        yield _changed(errand, {"readers": readers, "audience": audience})
+        changed = errand.model_copy(update={"readers": readers, "audience": audience})
+        yield _changes_of(changed, "readers", "audience")
     audience = meeting.audience.without(ids)
-    yield _changed(meeting, {"errands": others, "audience": audience})
+    left = meeting.model_copy(update={"errands": others, "audience": audience})
+    yield _changes_of(left, "errands", "audience")
 
 
-def _changed(thing: Errand | Meeting, changes: dict[str, Any]) -> Write:
+def _changes_of(changed: Errand | Meeting, *names: str) -> Write:
     """Return the write of attributes that nothing else changes; a worker's own write fails once."""
-    stored = with_changes(thing, changes).attributes()
-    change = {name: stored[name] for name in changes}
-    return Update(thing.key, set=change, add={"version": 1}, condition=Exists())
+    stored = changed.attributes()
+    change = {name: stored[name] for name in names}
+    return Update(changed.key, set=change, add={"version": 1}, condition=Exists())

@@ -6,12 +6,12 @@ lease ends with its dead worker, so its place becomes free without any cleanup.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from skein.events.models.endpoint import endpoints_partition
-from skein.models.common.base import Identifier, Stored, Tenant, key_part, with_changes
+from skein.models.common.base import Identifier, Stored, Tenant, key_part
 from skein.models.common.breaker import CLOSED, Breaker
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import Lease
@@ -59,39 +59,43 @@ class EndpointLanes(Stored):
         if state == "open" or len(live) == MAX_LANES:
             listed = lane in self.waiting
             waiting = self.waiting if listed else (*self.waiting, lane)[:MAX_WAITING]
-            return self._replaced(held=live, waiting=waiting)
-        return self._replaced(
-            held={**live, lane: Lease(fence=self.version + 1, until=until)},
-            waiting=tuple(each for each in self.waiting if each != lane),
-            breaker=self.breaker.probed(until) if state == "half_open" else self.breaker,
+            return self.model_copy(update={"held": live, "waiting": waiting})
+        return self.model_copy(
+            update={
+                "held": {**live, lane: Lease(fence=self.version + 1, until=until)},
+                "waiting": tuple(each for each in self.waiting if each != lane),
+                "breaker": self.breaker.probed(until) if state == "half_open" else self.breaker,
+            }
         )
 
     def called(self, *, failed: bool, now: datetime) -> "EndpointLanes":
         """Return the lanes after a call for one of them."""
         breaker = self.breaker.failed(now, longest=MAX_PAUSE) if failed else CLOSED
-        return self._replaced(breaker=breaker)
+        return self.model_copy(update={"breaker": breaker})
 
     def renewed(self, lane: str, fence: int, until: datetime) -> "EndpointLanes":
         """Return the lanes with a longer lease, if its worker still has the lane."""
         if not self._has(lane, fence):
             return self
-        return self._replaced(held={**self.held, lane: Lease(fence=fence, until=until)})
+        return self.model_copy(
+            update={"held": {**self.held, lane: Lease(fence=fence, until=until)}}
+        )
 
     def ended(self, lane: str, fence: int, now: datetime) -> "EndpointLanes":
         """Return the lanes after a worker has left one of them, also without a call."""
         lanes = self
         if self.breaker.probing:
-            lanes = lanes._replaced(breaker=self.breaker.unprobed(now))
+            lanes = lanes.model_copy(update={"breaker": self.breaker.unprobed(now)})
         if not self._has(lane, fence):
             return lanes
         left = {name: lease for name, lease in self.held.items() if name != lane}
-        return lanes._replaced(held=left)
+        return lanes.model_copy(update={"held": left})
 
     def wakened(self, now: datetime) -> tuple["EndpointLanes", tuple[str, ...]]:
         """Return the lanes without the first ones that need not wait any longer, and these."""
         allowed = {"closed": MAX_LANES, "half_open": 1, "open": 0}[self.breaker.state(now)]
         free = max(allowed - sum(lease.held(now) for lease in self.held.values()), 0)
-        return self._replaced(waiting=self.waiting[free:]), self.waiting[:free]
+        return self.model_copy(update={"waiting": self.waiting[free:]}), self.waiting[:free]
 
     def to_item(self) -> Item:
         return self.attributes()
@@ -99,6 +103,3 @@ class EndpointLanes(Stored):
     def _has(self, lane: str, fence: int) -> bool:
         lease = self.held.get(lane)
         return lease is not None and lease.fence == fence
-
-    def _replaced(self, **changes: Any) -> "EndpointLanes":
-        return with_changes(self, changes)
