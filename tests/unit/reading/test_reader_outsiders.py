@@ -288,7 +288,7 @@ def test_title_that_an_outsider_gave_is_left_out_if_the_agent_says_so() -> None:
 def test_title_that_its_giver_removed_holds_nobody() -> None:
     world = titled_by_ahmad()
     world.app.chat_admin.change(TENANT, "chat_2", AHMAD.ref, ChatChange(title=None))
-    assert world.stored_chat("chat_2").title_authors.none
+    assert world.stored_chat("chat_2").title_authors.empty
 
 
 def test_message_of_an_agent_holds_all_whose_words_its_run_was_shown() -> None:
