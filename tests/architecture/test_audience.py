@@ -171,17 +171,21 @@ def _is_in(name: str, *folders: str) -> bool:
     return not {part.removesuffix(".py") for part in Path(name).parts}.isdisjoint(folders)
 
 
+READS = {"from_item", "read", "read_each", "must_read", "each_of", "unpacked"}
+
+
 def _reads(tree: ast.Module) -> bool:
     """Whether it makes something telling of items, or names where it lies."""
     return any(map(_makes, ast.walk(tree))) or any(map(_names, ast.walk(tree)))
 
 
 def _makes(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr in {"from_item", "unpacked"}
-        and ast.unparse(node.value) in TELLING
-    ) or (isinstance(node, ast.Attribute) and ast.unparse(node) == "found.stored")
+    match node:
+        case ast.Attribute(attr=name) if name in READS:
+            return ast.unparse(node.value) in TELLING
+        case ast.Call(func=ast.Attribute(attr="new" | "old"), args=[kind]):
+            return ast.unparse(kind) in TELLING
+    return isinstance(node, ast.Attribute) and ast.unparse(node) == "found.stored"
 
 
 def _names(node: ast.AST) -> bool:
