@@ -72,9 +72,8 @@ def exported_errand(table: Table, link: Item, now: datetime) -> tuple[str, dict[
         link: The item that leads from the person to the errand.
     """
     leads = ErrandLink.from_item(link)
-    stored = table.get(leads.errand.key(leads.tenant))
-    if stored is None:
+    errand = Errand.read(table, leads.errand.key(leads.tenant))
+    if errand is None:
         return None
-    errand = Errand.from_item(stored)
     shown = errand.shown_to(leads.role, now)
     return (errand.agent_id, shown) if shown is not None else None

@@ -274,7 +274,7 @@ def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
         agent: The agent as just read.
     """
     run, chat, found = read.run, read.chat, read.found
-    homes = (Chat.from_item(found[key]) for key in keys_of_insiders(run, chat) if key in found)
+    homes = Chat.read_each(found, keys_of_insiders(run, chat))
     others = (own.chat for own in read.others)
     writes = OwnToolItems.found(read).write
     alone = holds_insiders_alone(run, agent, read.readers, writes=writes)
