@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bench.eval.recording import ANSWER, Exchange
 from skein.models.common.prompt_sections import SECTIONS
 from skein.models.runs.step import HISTORY
-from skein.recall.words import stems_of
+from skein.services.common.words import stems_of
 
 TELLING = (
     "CORE MEMORIES",

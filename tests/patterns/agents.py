@@ -21,8 +21,8 @@ from skein.workspace.models.document import DocumentReach, Folder
 from skein.workspace.models.skill import SkillHead
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import HUSAM, World, claimed, direct, group
-from tests.support.builders import LINE, PHONE, TENANT
+from tests.patterns.worlds import HUSAM, claimed, direct, group, threaded
+from tests.support.builders import LINE, PHONE, TENANT, World
 from tests.support.number_codes import prove
 from tests.support.routes import sms_route
 from tests.support.sms import Texting
@@ -211,7 +211,7 @@ def _directory_list(meter: Meter) -> None:
 
 @patterns.named("create an agent")
 def _make_agent(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     with meter(world):
         world.app.agents.create(TENANT, NewAgent(name="Coach"))
 
@@ -254,7 +254,7 @@ def _make_line(meter: Meter) -> None:
 
 @patterns.named("change a person, a line or a service")
 def _change_user(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name, phones=(PHONE,)))
     with meter(world):
         world.app.users.change(TENANT, HUSAM.id, UserChange(phones=()))
@@ -505,7 +505,7 @@ def _list_erasures(meter: Meter) -> None:
 
 @patterns.named("begin a thread")
 def _begin_thread(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.app.documents.write(DOCUMENTS, "plan", "One", new_in=FOLDER)
     with meter(world):
         world.app.threads.create(OWNER, {"concern": "Win", "documents": ["plan"]})
@@ -513,7 +513,7 @@ def _begin_thread(meter: Meter) -> None:
 
 @patterns.named("read a thread, or the active one")
 def _read_thread(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     thread = world.app.threads.create(OWNER, {"concern": "Win"})
     with meter(world):
         world.app.threads.get(REACH, thread.id)
@@ -521,7 +521,7 @@ def _read_thread(meter: Meter) -> None:
 
 @patterns.named("switch, update or end a thread")
 def _switch_thread(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     thread = world.app.threads.create(OWNER, {"concern": "Win"})
     with meter(world):
         world.app.threads.switch(REACH, thread.id)
@@ -529,7 +529,7 @@ def _switch_thread(meter: Meter) -> None:
 
 @patterns.named("list threads")
 def _list_threads(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.app.threads.create(OWNER, {"concern": "Win"})
     with meter(world):
         world.app.threads.list(REACH)

@@ -18,8 +18,8 @@ from skein.services.choices.answering import Answering
 from skein.services.choices.open_choices import OpenChoices
 from skein.workspace.models.document import DocumentReach, Folder
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import ANALYST, COACH, HUSAM, World, direct, group
-from tests.support.builders import LINE, NOON, PHONE, TENANT, person
+from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group, threaded
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
 from tests.support.choices import ask, given
 from tests.support.first_contact import SARAH, contact, reachable, text_in
 from tests.support.sms import Texting
@@ -35,7 +35,7 @@ def text_message(sid: str = "SM1") -> InboundSms:
 
 
 def on_a_line(*, known: bool) -> World:
-    world = World()
+    world = threaded()
     world.agent()
     world.line()
     if known:
@@ -212,7 +212,7 @@ def _receipt(meter: Meter) -> None:
 
 @patterns.named("open a chat")
 def _open_chat(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
     new = NewChat.model_validate({"kind": "group", "members": [COACH.ref.model_dump()]})
@@ -222,7 +222,7 @@ def _open_chat(meter: Meter) -> None:
 
 @patterns.named("open a chat under a `client_id`")
 def _open_chat_once(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
     new = NewChat.model_validate(

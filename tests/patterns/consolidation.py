@@ -6,8 +6,8 @@ from skein.memory.history import BackgroundRecords
 from skein.models.api.chats import ChatChange
 from skein.models.outbox.jobs import ConsolidationJob
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import COACH, HUSAM, World, direct
-from tests.support.builders import TENANT
+from tests.patterns.worlds import COACH, HUSAM, direct, threaded
+from tests.support.builders import TENANT, World
 
 patterns = Patterns()
 
@@ -16,7 +16,7 @@ JOB = ConsolidationJob(tenant=TENANT, chat_id="chat_1")
 
 def spoken(*, hours: int) -> World:
     """A group in which something was said so many hours ago, and a job for it."""
-    world = World()
+    world = threaded()
     world.agent()
     world.chat(HUSAM, COACH, respond="manual", consolidate=True)
     world.post("Hello", HUSAM)
@@ -30,7 +30,7 @@ def consolidate(world: World) -> None:
 
 @patterns.named("post the first message after a consolidation")
 def _post(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     world.chat(HUSAM, COACH, respond="manual", consolidate=True)
     with meter(world):
@@ -76,7 +76,7 @@ def _nothing_direct(meter: Meter) -> None:
 
 @patterns.named("switch consolidation on")
 def _switch_on(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     world.chat(HUSAM, COACH, respond="manual")
     world.post("Hello", HUSAM)

@@ -12,8 +12,8 @@ from skein.models.outbox.jobs import DeskJob
 from skein.services.chat_state.desk_stays import DeskRequest
 from skein.services.chats.desk_requests import DeskRequests
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import World, direct
-from tests.support.builders import TENANT
+from tests.patterns.worlds import direct
+from tests.support.builders import TENANT, World
 
 patterns = Patterns()
 

@@ -8,8 +8,8 @@ from skein.feed.events import events_of
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import EventJob
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import HUSAM, World, group
-from tests.support.builders import TENANT
+from tests.patterns.worlds import HUSAM, group
+from tests.support.builders import TENANT, World
 
 patterns = Patterns()
 

@@ -4,8 +4,8 @@ from skein.live.devices import Devices
 from skein.models.outbox.jobs import LiveEvent, PushJob, RunJob
 from skein.settings import Settings
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import COACH, HUSAM, World, group
-from tests.support.builders import LIVE_URL, TENANT, person
+from tests.patterns.worlds import COACH, HUSAM, group, threaded
+from tests.support.builders import LIVE_URL, TENANT, World, person
 from tests.support.live import connect
 
 patterns = Patterns()
@@ -16,7 +16,7 @@ LARGE = 100  # the most members of a chat
 
 def crowd(count: int) -> World:
     """A chat of connected people with an agent, in which one has written."""
-    world = World()
+    world = threaded()
     world.agent()
     people = [person(f"usr_{number}", f"P{number}") for number in range(count)]
     world.known(*people)
@@ -29,7 +29,7 @@ def crowd(count: int) -> World:
 
 def ringing() -> World:
     """A person and Coach, where phones are notified."""
-    world = World(settings=PUSH)
+    world = threaded(settings=PUSH)
     world.agent()
     world.chat(HUSAM, COACH, respond="manual")
     return world

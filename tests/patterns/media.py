@@ -11,8 +11,8 @@ from skein.services.chats.post_message import NewMessage
 from skein.services.chats.posted_media import files_of
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import HUSAM, World, direct
-from tests.support.builders import TENANT
+from tests.patterns.worlds import HUSAM, direct
+from tests.support.builders import TENANT, World
 from tests.support.pictures import picture
 
 patterns = Patterns()

@@ -25,8 +25,17 @@ from skein.services.runs.claim import Claim, membership_elsewhere, read_claim, w
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.policy import WAIT_SECONDS
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import ANALYST, COACH, HUSAM, World, claimed, direct, group, job_of
-from tests.support.builders import INVOCATION, LINE, LONG_INVOCATION, NOON, PHONE, TENANT, person
+from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of, threaded
+from tests.support.builders import (
+    INVOCATION,
+    LINE,
+    LONG_INVOCATION,
+    NOON,
+    PHONE,
+    TENANT,
+    World,
+    person,
+)
 from tests.support.own_tools import BOOK, own_tool
 from tests.support.routes import sms_route
 from tests.support.sms import Texting
@@ -222,7 +231,7 @@ def _end(meter: Meter) -> None:
 
 @patterns.named("end a run with further agents to ask")
 def _end_chain(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     world.agent("agt_b", "Analyst")
     world.chat(HUSAM, COACH, ANALYST)
@@ -399,7 +408,7 @@ def _tick(meter: Meter) -> None:
 
 @patterns.named("a tick with three runs due")
 def _busy_tick(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     for n in range(3):
         world.chat(HUSAM, COACH, chat_id=f"chat_{n}")

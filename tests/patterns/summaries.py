@@ -7,8 +7,8 @@ from skein.agent.tools import TOOLS
 from skein.interface.tool_context import Activation, ToolContext
 from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import COACH, HUSAM, World, claimed, group
-from tests.support.builders import TENANT, person
+from tests.patterns.worlds import COACH, HUSAM, claimed, group, threaded
+from tests.support.builders import TENANT, World, person
 
 patterns = Patterns()
 
@@ -19,7 +19,7 @@ RECORD = SummaryJob(tenant=TENANT, chat_id="chat_1")
 
 def spoken(count: int) -> World:
     """A group in which so much was said, and the agent was not woken."""
-    world = World()
+    world = threaded()
     world.agent(enabled_tools=tuple(TOOLS))
     world.chat(HUSAM, COACH, respond="manual")
     for n in range(count):
@@ -73,7 +73,7 @@ def _skip_agent_summary(meter: Meter) -> None:
 
 @patterns.named("make a chat's title")
 def _make_title(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     world.chat(HUSAM, COACH, title=None, respond="manual")
     world.model.titles.append('{"title": "Facts"}')

@@ -9,8 +9,8 @@ from skein.outreach.outreaches import Outreaches
 from skein.services.delivery.policy import LOOK_UP_PAUSE
 from tests.fakes.sms import Fault
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import World
-from tests.support.builders import TENANT
+from tests.patterns.worlds import threaded
+from tests.support.builders import TENANT, World
 from tests.support.first_contact import contact, reachable
 from tests.support.sms import TIME_OUT, Texting
 
@@ -84,7 +84,7 @@ def _opted_out(meter: Meter) -> None:
 
 @patterns.named("open a chat for a first contact")
 def _open_contact(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     world.line()
     reachable(world)
@@ -94,7 +94,7 @@ def _open_contact(meter: Meter) -> None:
 
 @patterns.named("write to a person of an outreach")
 def _reach_out(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.agent()
     world.line()
     sarah = reachable(world)

@@ -12,7 +12,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.services.choices.answering import Answering
 from skein.settings import Settings
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import World
+from tests.patterns.worlds import threaded
 from tests.support.agents import (
     AHMAD,
     ASK,
@@ -25,7 +25,7 @@ from tests.support.agents import (
     the_run,
     waiting_here,
 )
-from tests.support.builders import LINE, PHONE, TENANT, person
+from tests.support.builders import LINE, PHONE, TENANT, World, person
 from tests.support.choices import given
 from tests.support.fakes import Killed, Said, calls, faulty, says
 from tests.support.own_tools import BOOK, own_tool
@@ -56,7 +56,7 @@ def _turn(meter: Meter, *script: Any, **fields: Any) -> World:
 
 def _spoken(meter: Meter, *script: Any) -> World:
     """Let an agent answer a person's message in text."""
-    world = World()
+    world = threaded()
     world.model.script.extend(script)
     world.agent()
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
@@ -190,7 +190,7 @@ def _left(meter: Meter) -> None:
 
 @patterns.named("a turn that carries out a call that a person approved")
 def _agreed(meter: Meter) -> None:
-    world = World()
+    world = threaded()
     world.model.script.extend([calls(("book_table", {"day": "Tuesday"})), "Shall I?", "Booked!"])
     world.agent(enabled_tools=("book_table",))
     own_tool(world, BOOK, approval="person")
@@ -264,7 +264,7 @@ def _typed(meter: Meter) -> None:
 
 @patterns.named("receive MORE after a long answer")
 def _more(meter: Meter) -> None:
-    world = World(settings=SHORT)
+    world = threaded(settings=SHORT)
     world.model.default = MANY
     world.agent()
     world.line()
@@ -283,7 +283,7 @@ def _discarded(meter: Meter) -> None:
 
 @patterns.named("receive an SMS from a number that was silent")
 def _silent_number(meter: Meter) -> None:
-    world = World(settings=Settings(ask_after_silent_days=30))
+    world = threaded(settings=Settings(ask_after_silent_days=30))
     world.agent()
     world.line()
     world.app.users.create(TENANT, NewUser(id="usr_ann", name="Ann", phones=(PHONE,)))

@@ -6,23 +6,19 @@ from skein.adapters.parallel import map_threads
 from skein.agent.reading.reader import prefetch_keys
 from skein.models.outbox.jobs import RunJob
 from skein.services.runs.claim import Claim
-from tests.support import builders
-from tests.support.builders import INVOCATION, bot, person
+from tests.support.builders import INVOCATION, World, bot, person
 
 HUSAM = person()
 COACH, ANALYST = bot(), bot("agt_b", "Analyst")
 
 
-class World(builders.World):
+def threaded(**options: Any) -> World:
     """A world that makes calls at the same time with threads, as everywhere but in tests."""
-
-    def __post_init__(self) -> None:
-        self.overrides = {"parallel_map": map_threads} | self.overrides
-        super().__post_init__()
+    return World(overrides={"parallel_map": map_threads}, **options)
 
 
 def group(*script: Any, respond: str = "every", **fields: Any) -> World:
-    world = World()
+    world = threaded()
     world.model.script.extend(script)
     world.agent(**fields)
     world.chat(HUSAM, COACH, respond=respond)
@@ -30,7 +26,7 @@ def group(*script: Any, respond: str = "every", **fields: Any) -> World:
 
 
 def direct(*, consolidate: bool | None = False, respond: str = "every", **fields: Any) -> World:
-    world = World()
+    world = threaded()
     world.agent(**fields)
     chat: dict[str, Any] = {"consolidate": consolidate, "respond": respond}
     world.chat(HUSAM, COACH, kind="direct", visibility="private", **chat)

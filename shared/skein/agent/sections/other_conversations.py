@@ -27,7 +27,6 @@ from skein.models.visibility.provenance import Authors, Span
 from skein.prompts import render
 from skein.services.chat_state.sessions import reset_in
 from skein.services.common.quoting import quoted
-from skein.services.common.words import stems_of
 
 MAX_CONVERSATIONS = 10
 MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any age
