@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from local.day.actors import LINE, OPERATOR_NAME, REASON, Actors
 from local.day.scripted_model import Call, ScriptedModel
-from skein.agent.spoken_text import NO_REPLY
 from skein.models.directory.agent import DEFAULT_TOOLS
 
 DAYS = 3
@@ -256,7 +255,7 @@ class Story:
 
     def _ask_for_a_person(self, text: str, summary: str) -> None:
         reason = {"reason": "He asks for a person", "summary": summary}
-        self._text(LEO, text, Call("ask_a_person", reason), NO_REPLY)
+        self._text(LEO, text, Call("ask_a_person", reason))
 
     def _step_in(self, person: Person, text: str) -> None:
         """Take a chat over, answer there, and hand it back with a briefing."""

@@ -100,7 +100,7 @@ def test_commands_of_receptionist_guide_print_what_the_page_shows(
     model.call_tools(("free_times", {"day": "wednesday"}))
     model.say("On Wednesday, 10:00 and 16:30 are free. Which one suits you?")
     asked = {"reason": "A question about a bill", "summary": "The caller asks about a bill"}
-    model.call_tools(("ask_a_person", asked)).say("[silence]")
+    model.call_tools(("ask_a_person", asked))
     run_page("docs/receptionist.md", client.url)
     found = str(model.prompts())
     assert "Closed on weekends and holidays." in found

@@ -16,7 +16,6 @@ from skein.agent.spoken_text import is_silence, spoken, without_labels
 from skein.agent.tools import TOOLS
 from skein.agent.tools.profile import update_profile
 from skein.agent.tools.send_message import send_message
-from skein.desk.tools import ASKED, ask_a_person
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool
@@ -112,7 +111,7 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
         if spoken(step.text, names):
             return only_saves and len(step.text) <= MAX_ANSWER_TEXT
     home = claim.chat or reading.chat
-    if has_answered(claim.run) or _told_people(step):
+    if has_answered(claim.run) or _was_announced(step):
         return True
     if answer_expected(claim.run, home, reading):
         return False
@@ -120,13 +119,11 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     return not speaks_next or all(call.name in NOTES for call in step.tool_calls)
 
 
-def _told_people(step: Step) -> bool:
-    """Tell whether a call has put the chat on the desk, of which Skein tells the people itself."""
+def _was_announced(step: Step) -> bool:
+    """Return whether Skein told the people of the chat about a call of the step."""
     calls = zip(step.tool_calls, step.results or (), strict=False)
-    return any(
-        call.name == ask_a_person.name and result.content.startswith(ASKED)
-        for call, result in calls
-    )
+    announced = ((TOOLS[call.name].announced, result) for call, result in calls)
+    return any(begin and result.content.startswith(begin) for begin, result in announced)
 
 
 def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:

@@ -28,7 +28,7 @@ BEFORE = "a person was asked for before, and has not come yet. Answer as before"
 NOT_KEPT = "; the summary was not kept, because you were shown words from elsewhere"
 
 
-@tool(effect="save")
+@tool(effect="save", announced=ASKED)
 def ask_a_person(
     call: ToolContext,
     reason: Reason,

@@ -5,7 +5,8 @@ words and numbers. Where the messages themselves are shown, their numbers alone 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from skein.models.visibility.provenance import Span
@@ -41,14 +42,17 @@ class Telling(NamedTuple):
 class Told:
     """All that a prompt tells already, while its sections are made one after another.
 
+    Args:
+        first: Makes what the prompt tells without these sections; called at the first question.
+
     Attributes:
         relied_on: Whether a section left something out because of it.
     """
 
-    def __init__(self, tellings: Iterable[Telling]) -> None:
+    def __init__(self, first: Callable[[], Iterable[Telling]]) -> None:
         self._by_chat: dict[str, list[Telling]] = {}
+        self._first: Callable[[], Iterable[Telling]] | None = first
         self.relied_on = False
-        self.add(tellings)
 
     def add(self, tellings: Iterable[Telling]) -> None:
         """Add what a further section tells."""
@@ -58,6 +62,9 @@ class Told:
 
     def repeats(self, spans: Sequence[Span], text: str) -> bool:
         """Tell whether the prompt tells all of a text that was made from some messages."""
+        if self._first is not None:
+            self.add(self._first())
+            self._first = None
         known = self._by_chat.get(spans[0].chat_id, ()) if spans else ()
         found = any(telling.repeats(spans, text) for telling in known)
         self.relied_on |= found
@@ -71,7 +78,7 @@ def says_all(text: str, words: str) -> bool:
     """
     wanted = _stems_of(words)
     if _DATE.search(text):
-        wanted -= _DAYS
+        wanted -= _days()
     return wanted <= _stems_of(text)
 
 
@@ -80,6 +87,7 @@ def _stems_of(text: str) -> set[str]:
     return {stem_of(word) for word in words_of(text) if word not in left_out}
 
 
-_DAYS = frozenset(
-    stem_of(word) for word in ("today", "tomorrow", "yesterday", "tonight", "now", "just")
-)
+@cache
+def _days() -> frozenset[str]:
+    days = ("today", "tomorrow", "yesterday", "tonight", "now", "just")
+    return frozenset(stem_of(word) for word in days)

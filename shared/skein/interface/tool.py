@@ -51,6 +51,8 @@ class Tool:
 
     Attributes:
         groups_only: Whether it is offered in groups only.
+        announced: How its result begins if Skein itself has told the people in the chat, so that
+            the run may end without another word; "" if it never does.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Tool:
     arguments: type[BaseModel]
     function: Callable[..., str]
     groups_only: bool = False
+    announced: str = ""
 
     @cached_property  # takes a millisecond, and each request to a model has the specs of all tools
     def spec(self) -> ToolSpec:
@@ -125,7 +128,9 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def tool(*, effect: ToolEffect, groups_only: bool = False) -> Callable[[Callable[..., str]], Tool]:
+def tool(
+    *, effect: ToolEffect, groups_only: bool = False, announced: str = ""
+) -> Callable[[Callable[..., str]], Tool]:
     """Return a decorator that makes a tool of a function whose first parameter is `ToolContext`.
 
     The other parameters become the tool's arguments, with the descriptions of their `Annotated`
@@ -148,7 +153,8 @@ def tool(*, effect: ToolEffect, groups_only: bool = False) -> Callable[[Callable
         name = function.__name__
         model = create_model(name, __base__=_Arguments, **fields)
         summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
-        return Tool(name, " ".join(summary.split()), effect, model, function, groups_only)
+        described = " ".join(summary.split())
+        return Tool(name, described, effect, model, function, groups_only, announced)
 
     return decorate
 

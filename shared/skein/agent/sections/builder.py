@@ -6,6 +6,7 @@ least a quarter of all if it needs them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from skein.agent.sections.order import IN_CHAT, NEEDS, STABLE, VOLATILE
 from skein.agent.sections.participants import names_in
@@ -104,7 +105,7 @@ class PromptBuilder:
             shown=[entry.seq for entry in entries],
             saves=any(tool.saves for tool in tools),
         )
-        given = replace(given, told=Told(tellings_of(given)))
+        given = replace(given, told=Told(partial(tellings_of, given)))
         return self._fitted(given, entries, media, tools, model)
 
     def _fitted(
@@ -211,7 +212,7 @@ def _rendered(
         part = section(given)
         if part is not None:
             rendered.append(part)
-            if given.told is not None:
+            if given.told is not None and part.told:
                 given.told.add(part.told)
     if reading.prompt_mark is None:
         return rendered
