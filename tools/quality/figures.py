@@ -39,7 +39,7 @@ WAITS = re.compile(
     re.MULTILINE,
 )
 UNTYPED = re.compile(r"(?<!def )\bwith_changes\(")  # mypy checks the others: `typed_changes.py`
-RAW = re.compile(r"\.from_item\b")
+RAW = re.compile(r"(?<!\bcls)\.from_item\b")  # by callers, not by the typed reads themselves
 FENCED = re.compile(r"Is\(\s*\"fence\"")
 MOST_LINES = 40  # of a function
 
