@@ -173,7 +173,7 @@ def test_queue_has_an_alarm_on_its_dead_letters_and_its_age_is_shown(queue: Any)
     assert retention["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
-def test_work_that_is_due_raises_an_alarm_later_than_a_worker_that_died() -> None:
+def test_due_age_alarm_threshold_exceeds_the_visibility_timeout() -> None:
     """SQS hides the job of a worker that died for the visibility timeout of its queue."""
     alarm = ALARMS["DueAgeAlarm"]
     waited_for = [
@@ -236,7 +236,7 @@ def test_half_of_the_sms_with_a_wrong_signature_raise_an_alarm() -> None:
     assert value_of(alarm, refused=5, invocations=100) < alarm["Threshold"]
 
 
-def test_somebody_asks_for_the_health_each_minute() -> None:
+def test_smoke_rule_calls_healthz_each_minute() -> None:
     resources = OPS.document["Resources"]
     rule = resources["SmokeRule"]["Properties"]
     assert rule["ScheduleExpression"] == "rate(1 minute)"

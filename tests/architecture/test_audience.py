@@ -1,4 +1,4 @@
-"""Whoever reads what was said elsewhere asks `may_show`, and nobody new does without being seen.
+"""Each module that reads content of other chats filters it with `may_show`, and is listed here.
 
 A new reader of messages, runs, goals or plans fails here until it stands in the table below, with
 what keeps it from telling the wrong people (docs/security.md, "Audience").
@@ -239,7 +239,7 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
     assert all(any(_calls(_modules()[name], "may_show")) for name in showing)
 
 
-def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
+def test_agent_package_reads_the_table_only_in_listed_modules() -> None:
     """Sections and other tools are given what was let through; they do not look for themselves."""
     reading = {
         name
@@ -275,7 +275,7 @@ def test_tool_names_the_readers_of_its_reads() -> None:
         assert said.endswith("reading.destination") or said == "readers_of(call)"
 
 
-def test_who_was_there_is_asked_in_one_way() -> None:
+def test_only_disclosure_compares_people_of_audiences() -> None:
     """Nobody compares people by hand; `disclosure` alone does, for posts."""
     by_hand = {
         name
@@ -291,11 +291,11 @@ def test_who_was_there_is_asked_in_one_way() -> None:
 
 
 @pytest.mark.parametrize("thing", [Goal, Plan, OwnedItem, Origin, Document])
-def test_whatever_is_derived_must_say_for_whom(thing: type[Stored | Value]) -> None:
+def test_derived_item_without_audience_is_invalid(thing: type[Stored | Value]) -> None:
     assert thing.model_fields["audience"].is_required()
 
 
-def test_a_message_that_a_run_sent_is_nobodys_unless_it_says_whose() -> None:
+def test_sent_message_without_audience_is_visible_to_no_person() -> None:
     assert SentMessage(chat_id="chat_1", seq=1, preview="").audience.people == ()
     assert not SentMessage(chat_id="chat_1", seq=1, preview="").audience.open
     assert "audience" in Run.model_fields

@@ -1,4 +1,4 @@
-"""Every call of the API is audited as its method says, or says why it is not."""
+"""Every API route is audited according to its method, or declares why it is not."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ ROUTES = {
 }
 
 
-def test_every_call_is_audited_or_says_why_not() -> None:
+def test_every_route_is_audited_or_declares_why_not() -> None:
     """`ApiRouter` audits each route: by its method, or as the option `audit` says."""
     check_each(ROUTES, _check_audited)
 
@@ -29,7 +29,7 @@ def _check_audited(route: Any) -> None:
     assert said[0].verb in verbs.get(route.method, {"create", "change"})
 
 
-def test_operators_have_no_call_that_leaves_nothing() -> None:
+def test_every_operator_call_leaves_an_audit_entry() -> None:
     routes = admin_api.api.routes
     assert not [
         route.path

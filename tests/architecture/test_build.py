@@ -1,4 +1,4 @@
-"""What the build leaves out is not needed, and what it fetches is what was expected."""
+"""The build omits only what is not needed, and fetches only the expected files."""
 
 import contextlib
 import gzip
@@ -405,7 +405,7 @@ def test_a_later_deployment_keeps_its_url(tmp_path: Path) -> None:
     assert found["PublicBaseUrl"] == "https://texts.example"
 
 
-def test_tables_stay_unprotected_only_if_the_deployment_says_so(tmp_path: Path) -> None:
+def test_deployment_without_parameter_turns_table_protection_on_again(tmp_path: Path) -> None:
     sam = FakeSam(base_url="https://texts.example")
     deploy.deploy("sam", TARGET, ["TableDeletionProtection=off"], sam, tmp_path)
     assert sam.values[deploy.PROTECTION] == "off"

@@ -134,7 +134,7 @@ def test_modules_that_every_function_imports_load_no_service_or_adapter() -> Non
         assert not [name for name in names if ".".join(name.split(".")[:2]) in loaded], path.name
 
 
-def test_import_of_the_run_worker_loads_the_code_of_recall_but_none_of_its_libraries(
+def test_run_worker_import_loads_recall_modules_but_not_their_libraries(
     scene_path: Path,
 ) -> None:
     """The embeddings, their tokenizer and the stemmer come with the first recall."""

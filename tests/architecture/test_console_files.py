@@ -87,7 +87,7 @@ def used(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_page_is_complete(path: Path) -> None:
+def test_console_page_is_registered_with_its_words(path: Path) -> None:
     name = path.stem
     needs = "local|chat|support|privacy|owner"
     assert re.search(rf'export default {{ name: "{name}", needs: "({needs})"', text(path))

@@ -35,7 +35,7 @@ def test_skein_has_one_version_number() -> None:
     assert openapi.document()["info"]["version"] == skein.__version__
 
 
-def test_skein_ships_its_types() -> None:
+def test_package_is_marked_as_typed() -> None:
     assert (ROOT / "shared" / "skein" / "py.typed").is_file()
 
 

@@ -1,4 +1,4 @@
-"""The documents say what the code does: what stands in one stands in the other, both ways."""
+"""The docs agree with the code: names, limits, metrics and error codes, in both directions."""
 
 import ast
 import re
@@ -128,7 +128,7 @@ def first_texts(found: Iterable[ast.Call]) -> set[str]:
 # ---------------------------------------------------------------------- settings
 
 
-def test_other_variables_stand_there_too() -> None:
+def test_settings_page_lists_all_other_environment_variables() -> None:
     given = TEMPLATE.document["Globals"]["Function"]["Environment"]["Variables"]
     others = {name for name in given if not name.startswith(PREFIX)}
     documented = named(rows(part(page("settings.md"), "## Other variables")))
@@ -171,7 +171,7 @@ def test_queries_of_the_log_name_lines_and_fields_that_there_are() -> None:
         assert {field for field in told if not field.startswith("@")} <= known, query
 
 
-def test_metrics_stand_in_their_document_with_unit_and_dimensions() -> None:
+def test_metrics_are_documented_with_unit_and_dimensions() -> None:
     counted: dict[str, tuple[str, bool]] = {}
     for _, tree in trees():
         for call in calls(tree, "count"):
@@ -224,7 +224,7 @@ def test_each_section_of_a_prompt_has_a_provenance() -> None:
     )
 
 
-def test_retry_waits_of_deliveries_stand_in_operations() -> None:
+def test_delivery_retry_waits_are_documented() -> None:
     waits = " and ".join(str(wait // timedelta(minutes=1)) for wait in DELIVERY_RETRY.waits)
     told = re.findall(r"SMS again after ([0-9].*?) minutes", page("operations.md"))
     assert told == [waits]
@@ -235,7 +235,7 @@ def in_minutes(retry: Retry) -> list[int]:
     return [wait // timedelta(minutes=1) for wait in retry.waits]
 
 
-def test_backoff_of_the_tick_stands_in_operations() -> None:
+def test_tick_backoff_is_documented() -> None:
     *first, last = in_minutes(RETRY)
     assert f"after {', '.join(map(str, first))} and then every {last} minutes" in page(
         "operations.md"
@@ -247,12 +247,12 @@ def test_backoff_of_the_tick_stands_in_operations() -> None:
     )
 
 
-def test_marks_of_runs_stand_in_the_life_of_a_run() -> None:
+def test_run_marks_are_documented() -> None:
     marks = {*get_args(run.PromptMark), *get_args(run.AnswerMark), *get_args(run.CallMark)}
     assert named(rows(part(page("runs.md"), "## Marks"))) == marks
 
 
-def test_faults_of_answers_stand_in_the_life_of_a_run() -> None:
+def test_answer_faults_are_documented() -> None:
     heading = "## An answer that cannot be used"
     assert named(rows(part(page("runs.md"), heading))) == set(get_args(AnswerFault))
 
@@ -260,7 +260,7 @@ def test_faults_of_answers_stand_in_the_life_of_a_run() -> None:
 # ---------------------------------------------------------------------- deployment
 
 
-def test_limits_stand_in_their_page_with_their_defaults() -> None:
+def test_limits_are_documented_with_their_defaults() -> None:
     settings = Settings()
     defaults = (
         settings.user_messages_per_minute,
@@ -284,7 +284,7 @@ def test_pages_name_only_alarms_that_there_are(path: Path) -> None:
 # ---------------------------------------------------------------------- the API
 
 
-def test_error_codes_stand_in_the_apis_document() -> None:
+def test_error_codes_are_documented() -> None:
     kinds: list[type[errors.Rejected]] = [errors.Rejected, *errors.Rejected.__subclasses__()]
     ours = {(str(kind.status), f"`{kind.code}`") for kind in kinds}
     documented = {row[:2] for row in rows(part(page("api.md"), "## Rules"))}
@@ -299,7 +299,7 @@ def test_error_codes_stand_in_the_apis_document() -> None:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_have_existing_targets(path: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
         if re.match(r"[a-z]+:", target):
             continue
@@ -350,7 +350,7 @@ def test_tests_that_pages_name_are_there(path: Path) -> None:
         assert not function or f"def {function}(" in found, f"{path.name} names {function}"
 
 
-def test_each_threat_names_what_stops_it_and_a_test() -> None:
+def test_each_threat_names_its_defense_and_a_test() -> None:
     threats = rows(part(page("threat-model.md"), "## Attackers"))
     assert len(threats) >= 10
     for who, attack, stopped_by, shown_by in threats:

@@ -54,7 +54,7 @@ def test_imports_keep_the_contracts() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_functions_know_no_adapters_and_no_outside() -> None:
+def test_functions_import_neither_adapters_nor_external_libraries() -> None:
     for path in _files(ROOT / "functions"):
         names = list(_imports(path))
         assert not [name for name in names if name.startswith("skein.adapters")], path

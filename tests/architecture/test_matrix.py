@@ -1,4 +1,4 @@
-"""Whoever adds a route or a tool says how to call it, so that the matrix of access tries it, too.
+"""Every route and tool has sample arguments, so that the access matrix covers it.
 
 `tests/matrix` tries every one with the wrong tenant, the wrong scope, a non-member and so on.
 """
@@ -28,7 +28,7 @@ def test_the_matrix_can_call_every_tool(tool: str) -> None:
     assert values_of(tool).keys() == names_of(tool)
 
 
-def test_the_matrix_knows_nothing_that_is_not_there() -> None:
+def test_matrix_samples_name_only_existing_routes_and_arguments() -> None:
     arguments = {name: names_of(name) for name in TOOLS}
     assert SAMPLES.keys() <= {name for names in arguments.values() for name in names}
     assert all(OWN[tool].keys() <= arguments[tool] for tool in OWN)

@@ -1,4 +1,4 @@
-"""A subject can be taken out: by its lines in the lists of parts, and nothing else."""
+"""Each subject can be removed: deleting its lines from the lists of parts is enough."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ LATER = ("errands", "events", "outreach", "sharing")
 )
 def test_app_without_a_subject_answers_texts_groups_and_plans(subject: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.taken_out", subject],
+        [sys.executable, "-m", "tests.support.without_subject", subject],
         cwd=ROOT,
         env={"PYTHONPATH": PATHS, "PATH": os.environ["PATH"]},
         capture_output=True,

@@ -102,7 +102,9 @@ def denied(before: Mapping[str, Any], gone: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("procedure", PROCEDURES)
-def test_procedure_deletes_only_what_it_says_and_replaces_nothing(procedure: str) -> None:
+def test_update_procedure_deletes_only_documented_resources_and_replaces_none(
+    procedure: str,
+) -> None:
     before, after = resources(procedure, 0), resources(procedure, 1)
     lasting = {name for name, each in before.items() if each["Type"] in LASTING}
     assert lasting - after.keys() == PROCEDURES[procedure][2]
@@ -110,7 +112,7 @@ def test_procedure_deletes_only_what_it_says_and_replaces_nothing(procedure: str
 
 
 @pytest.mark.parametrize("procedure", PROCEDURES)
-def test_stack_policy_is_lifted_exactly_for_what_it_denies(procedure: str) -> None:
+def test_stack_policy_is_lifted_only_for_procedures_that_it_blocks(procedure: str) -> None:
     before, after, deletes = PROCEDURES[procedure]
     outputs = {"OwnTable": "off" if "ExistingTable" in before else "on", **PROTECTED}
     given = [f"{name}={each}" for name, each in after.items()]

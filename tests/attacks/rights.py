@@ -1,4 +1,4 @@
-"""What nobody may gain or lose in a story: a name, a role, a rank, and the words of others."""
+"""What no story may change: names, roles, ranks, and access to the words of others."""
 
 from dataclasses import dataclass, replace
 

@@ -42,7 +42,7 @@ from skein.services.choices.answering import Answering
 from skein.services.choices.effect import GivenAnswer
 from skein.services.choices.invitations import Invitations
 from skein.settings import Settings
-from tests.attacks import thief
+from tests.attacks import malicious_model
 from tests.attacks.cast import (
     AGENTS,
     ASIDES,
@@ -158,7 +158,7 @@ class Thief(ScriptedModel):
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         """See `skein.ports.LanguageModel`."""
-        seen = thief.Seen.of(request)
+        seen = malicious_model.Seen.of(request)
         said = self.stage.asked(request, seen)
         count = seen.answered
         return ModelAnswer(
@@ -791,7 +791,7 @@ class Stage(World):
 
     # ------------------------------------------------------------------ the model's part
 
-    def asked(self, request: ModelRequest, seen: thief.Seen) -> Calls:
+    def asked(self, request: ModelRequest, seen: malicious_model.Seen) -> Calls:
         """The malicious model's answer; a prompt that outsiders' places get is noted down.
 
         Raises:
@@ -809,11 +809,11 @@ class Stage(World):
         if request.answer_schema is not None:
             if "'clear'" in str(request.answer_schema):
                 check_reading(self, request)
-            return Calls((), thief.structured(seen, str(request.answer_schema)))
+            return Calls((), malicious_model.structured(seen, str(request.answer_schema)))
         check_paired(request)
         if self._drafts is not None:
             self._note_prompt(self._drafts, request, seen)
-            return thief.answer(seen, Tactic(speaks=True))
+            return malicious_model.answer(seen, Tactic(speaks=True))
         run = self._run()
         place = self._place(run, fresh=seen.answered == 0)
         self._insiders.setdefault((run.id, run.activation), self._people_in(_chats_of(run)))
@@ -829,11 +829,11 @@ class Stage(World):
             Context().run(self._happen, steps)  # not with the worker's permissions
         return self._moves(seen)
 
-    def _moves(self, seen: thief.Seen) -> Calls:
+    def _moves(self, seen: malicious_model.Seen) -> Calls:
         """What the model does in a turn."""
         if self._tactic.varies(seen.answered) and self.knowledge.tells(seen.text):
             self.knowledge.varied = True
-        return thief.answer(seen, self._tactic)
+        return malicious_model.answer(seen, self._tactic)
 
     def _is_private(self, run_id: str) -> bool:
         """Whether a run works for a private place."""
@@ -877,7 +877,9 @@ class Stage(World):
         if self._leak is not None:
             raise self._leak
 
-    def _note_prompt(self, place: Prompt, request: ModelRequest, seen: thief.Seen) -> None:
+    def _note_prompt(
+        self, place: Prompt, request: ModelRequest, seen: malicious_model.Seen
+    ) -> None:
         """Note down what the model is shown for a place.
 
         Raises:
@@ -901,7 +903,9 @@ class Stage(World):
             self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
             raise self._leak
 
-    def _check_aside(self, who: str, known: Knowledge, place: Prompt, seen: thief.Seen) -> None:
+    def _check_aside(
+        self, who: str, known: Knowledge, place: Prompt, seen: malicious_model.Seen
+    ) -> None:
         """Check that a prompt holds what a person said in private only where something lets it in.
 
         Presence lets it in, a consent to the words, an errand, and a rule of the owner.
@@ -918,7 +922,7 @@ class Stage(World):
             self._leak = Leak(f"{place} shows what {named(who)} said in private:\n{said}")
             raise self._leak
 
-    def _check_tags(self, seen: thief.Seen) -> None:
+    def _check_tags(self, seen: malicious_model.Seen) -> None:
         """Check that the model is shown a chosen name with its tag only."""
         untagged = [name for name in LOOK_ALIKE.values() if _is_untagged(name, seen.text)]
         if untagged:

@@ -286,7 +286,7 @@ def _check_work(world: Abuse, where: str) -> None:
     assert world.slow.seconds[f"/{LOOK}"] <= LOOK_SECONDS * calls, where
 
 
-def test_what_a_person_causes_to_others_stays_within_the_limits() -> None:
+def test_costs_that_a_person_causes_to_others_stay_within_the_limits() -> None:
     assert abuse(range(QUICK)) > QUICK  # or the search finds nothing
 
 
@@ -301,7 +301,9 @@ def test_service_that_fails_is_left_alone_while_a_person_writes_on() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_what_a_person_causes_to_others_stays_within_the_limits_in_hundreds_of_stories() -> None:
+def test_costs_that_a_person_causes_to_others_stay_within_the_limits_in_hundreds_of_stories() -> (
+    None
+):
     assert abuse(range(QUICK, WHOLE)) > WHOLE
 
 
@@ -331,7 +333,7 @@ LIMITS: dict[str, tuple[Any, str, Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS)
-def test_search_without_limit_finds_what_exceeds_it(
+def test_abuse_search_without_a_limit_finds_a_violation(
     limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, name, without = LIMITS[limit]

@@ -25,11 +25,11 @@ QUICK = ("time_that_suits_all", "topic_after_someone_joined")
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ERRANDS],
 )
-def test_known_story_of_errands_tells_outsiders_nothing(name: str) -> None:
+def test_known_errand_story_leaks_nothing_to_outsiders(name: str) -> None:
     search(ERRANDS[name])
 
 
-def test_group_of_the_story_learns_a_time() -> None:
+def test_errand_story_proposes_a_time_to_the_group() -> None:
     stage = Stage(words=words())
     stage.play(ERRANDS["time_that_suits_all"])
     proposal, end = (each.text for each in stage.messages(PAIR.id) if each.report_of)
@@ -41,7 +41,7 @@ def test_group_of_the_story_learns_a_time() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(4))
-def test_new_stories_of_errands_tell_outsiders_nothing(part: int, new_stories: str) -> None:
+def test_new_errand_stories_leak_nothing_to_outsiders(part: int, new_stories: str) -> None:
     @seed(f"{new_stories} {part}")
     @settings(SEARCH, max_examples=200)
     @given(errand_stories)

@@ -119,7 +119,7 @@ def _open_scope(*_: Any) -> None:
 _find = ListenerFinder.find
 
 
-def _to_everybody(finder: ListenerFinder, *, with_words: bool) -> Any:
+def _to_all_people(finder: ListenerFinder, *, with_words: bool) -> Any:
     found = _find(finder, with_words=with_words)
     keys = [PersonConnections.key_of(TENANT, each.id) for each in PEOPLE]
     items = finder.table.get_many(keys).values()
@@ -141,7 +141,7 @@ def _of_another_chat(table: Table, chat: Chat) -> list[Message]:
     return [*own, *others]
 
 
-def _for_anybody(
+def _without_member_check(
     uploads: MediaUploads, tenant: str, _: str, chat_id: str, media_id: str
 ) -> FileLink:
     return uploads.link_in(tenant, chat_id, media_id)
@@ -206,7 +206,7 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
     "a link to a file is for members of its chat": (
         MediaUploads,
         "link",
-        _for_anybody,
+        _without_member_check,
         "picture_of_a_private_chat",
     ),
     "notifications hold no words": (
@@ -284,7 +284,7 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
     "words go to those who are in the chat now": (
         ListenerFinder,
         "find",
-        _to_everybody,
+        _to_all_people,
         "last_words_in_private",
     ),
     "a run's id is shown in its home only": (Run, "lives_in", _yes, "id_of_a_private_chat"),
@@ -303,7 +303,7 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
 }
 
 
-def _nobody(*_: Any) -> tuple[Authors, ...]:
+def _no_authors(*_: Any) -> tuple[Authors, ...]:
     return ()
 
 
@@ -325,7 +325,7 @@ ORDERS: dict[str, tuple[Any, str, Any, str]] = {
     "a title holds the words of its giver": (
         YourChats,
         "authors",
-        _nobody,
+        _no_authors,
         "title_of_a_strangers_group",
     ),
     "an agent's message holds the words of others": (
@@ -379,7 +379,7 @@ ORDERS: dict[str, tuple[Any, str, Any, str]] = {
     "strangers are invited": (
         opening,
         "strangers_among",
-        _nobody,
+        _no_authors,
         "group_that_nobody_accepted",
     ),
     "a chat that awaits a reader is hidden": (
@@ -571,7 +571,7 @@ def test_search_without_fix_finds_a_breach_in_generated_stories(
 
 
 @pytest.mark.parametrize("fix", RIGHTS)
-def test_search_without_fix_finds_the_known_wrong(
+def test_search_without_fix_finds_the_known_rights_violation(
     fix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, name, without, story = RIGHTS[fix]
@@ -582,7 +582,7 @@ def test_search_without_fix_finds_the_known_wrong(
 
 
 @pytest.mark.parametrize("fix", RIGHTS)
-def test_search_without_fix_finds_a_wrong_in_generated_stories(
+def test_search_without_fix_finds_a_rights_violation_in_generated_stories(
     fix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, name, without, story = RIGHTS[fix]

@@ -17,7 +17,7 @@ from tests.support.examples import examples
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))]
 )
-def test_seeded_stories_obey_no_outsider(part: int) -> None:
+def test_seeded_stories_follow_no_orders_of_outsiders(part: int) -> None:
     @seed(part)
     @settings(SEARCH, max_examples=examples(25))
     @given(ordered_stories())
@@ -30,7 +30,9 @@ def test_seeded_stories_obey_no_outsider(part: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(5))
-def test_thousands_of_new_stories_obey_no_outsider(part: int, new_stories: str) -> None:
+def test_thousands_of_new_stories_follow_no_orders_of_outsiders(
+    part: int, new_stories: str
+) -> None:
     @seed(f"{new_stories} {part}")
     @settings(SEARCH, max_examples=300)
     @given(ordered_stories())
@@ -41,12 +43,12 @@ def test_thousands_of_new_stories_obey_no_outsider(part: int, new_stories: str) 
 
 
 @pytest.mark.parametrize("name", ORDERED)
-def test_known_story_obeys_no_outsider(name: str) -> None:
+def test_known_story_follows_no_orders_of_outsiders(name: str) -> None:
     tell_shortest("breach", ORDERED[name], breach_in)
 
 
 @pytest.mark.timeout(0)
-def test_seeded_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> None:
+def test_seeded_identity_claims_grant_no_name_role_or_access() -> None:
     @seed(0)
     @settings(SEARCH, max_examples=examples(25))
     @given(contested_stories())
@@ -58,7 +60,7 @@ def test_seeded_claims_give_nobody_a_name_a_role_or_the_words_of_others() -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_hundreds_of_new_claims_give_nobody_a_name_a_role_or_the_words_of_others(
+def test_hundreds_of_new_identity_claims_grant_no_name_role_or_access(
     new_stories: str,
 ) -> None:
     @seed(new_stories)
@@ -71,5 +73,5 @@ def test_hundreds_of_new_claims_give_nobody_a_name_a_role_or_the_words_of_others
 
 
 @pytest.mark.parametrize("name", CONTESTED)
-def test_known_story_gives_nobody_a_name_a_role_or_the_words_of_others(name: str) -> None:
+def test_known_story_grants_no_name_role_or_access(name: str) -> None:
     tell_shortest("wrong", CONTESTED[name], breach_in)

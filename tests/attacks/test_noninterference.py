@@ -54,7 +54,7 @@ def _a_sixth_of(known: Iterable[str]) -> list[Any]:
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))]
 )
-def test_seeded_stories_tell_outsiders_nothing(part: int) -> None:
+def test_seeded_stories_leak_nothing_to_outsiders(part: int) -> None:
     @seed(part)
     @settings(SEARCH, max_examples=examples(25))
     @given(stories)
@@ -67,7 +67,7 @@ def test_seeded_stories_tell_outsiders_nothing(part: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(10))
-def test_thousands_of_new_stories_tell_outsiders_nothing(part: int, new_stories: str) -> None:
+def test_thousands_of_new_stories_leak_nothing_to_outsiders(part: int, new_stories: str) -> None:
     @seed(f"{new_stories} {part}")
     @settings(SEARCH, max_examples=300)
     @given(stories)
@@ -94,16 +94,16 @@ def test_same_seed_draws_the_same_new_stories(new_stories: str) -> None:
 
 
 @pytest.mark.parametrize("name", _a_sixth_of(KNOWN))
-def test_known_story_tells_outsiders_nothing(name: str) -> None:
+def test_known_story_leaks_nothing_to_outsiders(name: str) -> None:
     search(KNOWN[name])
 
 
 @pytest.mark.parametrize("name", _a_sixth_of(ENCODED))
-def test_known_story_of_codes_tells_outsiders_nothing(name: str) -> None:
+def test_known_encoding_story_leaks_nothing_to_outsiders(name: str) -> None:
     search(ENCODED[name])
 
 
-def test_questions_elsewhere_hinder_no_question() -> None:
+def test_open_questions_in_other_chats_do_not_block_a_question() -> None:
     stage = Stage(words=words())
     stage.play((*FULL, Say(who=ALICE.id, chat=ALICES.id, tactic=does("choice"))))
     assert [each.kind for each in stage.messages(ALICES.id)] == ["text", "choice"]
@@ -116,7 +116,9 @@ def test_services_get_the_calls_to_which_people_agreed() -> None:
     assert is_told(stage.secret, stage.services.heard[0])
 
 
-def test_private_run_that_spells_tells_a_shared_service_counted_bits() -> None:
+def test_private_run_that_encodes_a_secret_leaks_only_the_metered_bits_to_a_shared_service() -> (
+    None
+):
     stage = Stage(words=words())
     stage.play(ENCODED["spelled_in_enums"])
     assert [call.arguments.get("letter", "") for call in stage.services.calls][:3] == ["s", "t", ""]
@@ -136,7 +138,7 @@ def test_private_run_that_spells_tells_a_shared_service_counted_bits() -> None:
         ("Look up? q: tea", False),
     ],
 )
-def test_question_shows_what_stands_in_it_as_json(question: str, *, is_shown: bool) -> None:
+def test_question_shows_arguments_only_as_exact_json(question: str, *, is_shown: bool) -> None:
     assert shows(question, {"q": "tea", "tags": []}) == is_shown
 
 
@@ -149,7 +151,7 @@ def test_secrets_have_one_length_in_each_code(code: Code) -> None:
         assert not is_told(pair[1], f"Hello {one}")
 
 
-def test_secrets_decide_differently() -> None:
+def test_two_secrets_lead_to_opposite_decisions() -> None:
     assert [is_odd(word) for word in SECRETS] == [False, True]
 
 

@@ -41,7 +41,7 @@ TELLING = 0.25  # of the stories, at least, in which a rule tells words
 @pytest.mark.slow  # the check plays them
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(3))
-def test_seeded_stories_tell_by_rule_only_what_they_may(part: int) -> None:
+def test_seeded_sharing_stories_share_only_what_the_rules_permit(part: int) -> None:
     @seed(part)
     @settings(SEARCH, max_examples=examples(25))
     @given(sharing_stories)
@@ -54,7 +54,7 @@ def test_seeded_stories_tell_by_rule_only_what_they_may(part: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(4))
-def test_hundreds_of_new_stories_tell_by_rule_only_what_they_may(
+def test_hundreds_of_new_sharing_stories_share_only_what_the_rules_permit(
     part: int, new_stories: str
 ) -> None:
     @seed(f"{new_stories} {part}")
@@ -68,7 +68,7 @@ def test_hundreds_of_new_stories_tell_by_rule_only_what_they_may(
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_seeded_stories_tell_words_by_rule_in_a_quarter_of_them_or_more() -> None:
+def test_at_least_a_quarter_of_seeded_sharing_stories_share_words_by_rule() -> None:
     telling: list[bool] = []
 
     @seed(0)
@@ -88,11 +88,11 @@ def test_seeded_stories_tell_words_by_rule_in_a_quarter_of_them_or_more() -> Non
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SHARED],
 )
-def test_known_story_tells_by_rule_only_what_it_may(name: str) -> None:
+def test_known_sharing_story_shares_only_what_the_rules_permit(name: str) -> None:
     search(SHARED[name])
 
 
-def test_story_of_sharing_tells_by_rule() -> None:
+def test_sharing_story_shares_the_secret_by_rule() -> None:
     stage = Stage(words=words())
     stage.play(SHARED["told_by_a_rule"])
     assert stage.secret in stage.texts(BOBS.id)[-1]

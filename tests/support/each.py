@@ -1,4 +1,4 @@
-"""One test of many cases, where a test of each case would take longer than the case itself."""
+"""Checks many cases in one test, where one test for each case would take longer than the case."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
