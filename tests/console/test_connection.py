@@ -17,7 +17,7 @@ def open_app(driver: Driver) -> str:
     return chat_id
 
 
-def test_lost_connection_is_told_and_missed_messages_are_read(driver: Driver) -> None:
+def test_lost_connection_is_reported_and_missed_messages_are_loaded(driver: Driver) -> None:
     page, client = driver.page, driver.client
     sockets: list[WebSocketRoute] = []
 

@@ -1,4 +1,4 @@
-"""The frame: focus, title, theme, and addresses that lead nowhere."""
+"""The frame of the console: focus, title, theme, and unknown addresses."""
 
 from playwright.sync_api import expect
 
@@ -46,7 +46,7 @@ def test_theme_follows_the_system_until_the_person_chooses(driver: Driver) -> No
     assert page.evaluate(ground) == dark
 
 
-def test_address_of_no_page_says_so(driver: Driver) -> None:
+def test_unknown_address_shows_page_not_found(driver: Driver) -> None:
     driver.open("#/nowhere")
     expect(driver.page.get_by_role("alert")).to_contain_text("Page not found.")
 

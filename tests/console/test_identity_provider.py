@@ -88,7 +88,7 @@ def test_code_that_another_page_has_got_is_refused_without_its_verifier(
     assert provider.codes
 
 
-def test_sign_in_that_the_person_cancels_is_told(driver: Driver, provider: Provider) -> None:
+def test_canceled_sign_in_shows_an_error(driver: Driver, provider: Provider) -> None:
     driver.open("#/home")
     sign_in(driver.page, "Cancel")
     expect(driver.page.get_by_role("alert")).to_contain_text(

@@ -47,7 +47,7 @@ def test_part_of_an_agent_is_accessible_and_shows_markup_as_text(driver: Driver,
     driver.check_looks()
 
 
-def test_warning_about_the_model_stands_above_the_agent(driver: Driver) -> None:
+def test_agent_with_unlisted_model_shows_a_warning(driver: Driver) -> None:
     driver.sign_in(f"#/agent/{make_agent(driver)}")
     expect(driver.page.locator(".notice")).to_contain_text("does not list the model no-such-model")
 
@@ -117,7 +117,7 @@ def test_goal_is_added_and_completed(driver: Driver) -> None:
     expect(goal.get_by_role("button", name="Completed")).to_be_visible()
 
 
-def test_plan_stands_on_the_timeline_until_it_is_canceled(driver: Driver) -> None:
+def test_plan_is_on_the_timeline_until_it_is_canceled(driver: Driver) -> None:
     driver.sign_in(f"#/agent/{make_agent(driver)}/plans")
     page = driver.page
     expect(items(driver, "Upcoming").locator(".timeline li")).to_contain_text([HOSTILE])
@@ -213,7 +213,7 @@ def test_skill_is_created_replaced_and_deleted(driver: Driver) -> None:
     expect(skill).to_have_count(0)
 
 
-def test_document_is_edited_and_a_conflict_is_told(driver: Driver) -> None:
+def test_document_edit_after_another_change_reports_the_conflict(driver: Driver) -> None:
     agent = make_agent(driver)
     driver.sign_in(f"#/agent/{agent}/documents")
     page = driver.page
@@ -287,7 +287,7 @@ def test_new_agent_needs_three_fields_and_answers_its_line(driver: Driver) -> No
     expect(page.locator(".bubble.theirs")).to_contain_text("plank", timeout=20_000)
 
 
-def test_line_that_is_taken_leaves_the_agent_and_tells_the_reason(driver: Driver) -> None:
+def test_agent_with_invalid_or_taken_number_reports_the_error(driver: Driver) -> None:
     driver.sign_in("#/agent")
     page = driver.page
     page.get_by_label("Name", exact=True).fill("Second")
@@ -302,7 +302,7 @@ def test_line_that_is_taken_leaves_the_agent_and_tells_the_reason(driver: Driver
     expect(page.locator("h1")).to_have_text("Second")
 
 
-def test_head_renames_gives_a_line_and_access_and_deletes(driver: Driver) -> None:
+def test_overview_renames_assigns_number_sets_access_and_deletes(driver: Driver) -> None:
     agent = make_agent(driver)
     driver.sign_in(f"#/agent/{agent}")
     page, head = driver.page, driver.page.get_by_role("region", name="Overview", exact=True)
@@ -347,7 +347,7 @@ def test_words_that_are_not_saved_are_guarded(driver: Driver) -> None:
     driver.errors.clear()
 
 
-def test_plan_says_where_it_speaks_and_reaches_a_person(driver: Driver) -> None:
+def test_new_plan_for_a_person_shows_its_target(driver: Driver) -> None:
     client, operator = driver.client, driver.operator()
     client.ok("POST", "/v1/users", {"id": "usr_planned", "name": "Zoe Planned"}, token=operator)
     _, agent = answered_chat(client, ["Hello"], person="usr_planned")

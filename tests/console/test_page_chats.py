@@ -158,7 +158,7 @@ def test_title_of_the_open_chat_and_its_entry_follow_the_live_channel(driver: Dr
     expect(driver.page.locator(".links a[aria-current]")).to_contain_text("After")
 
 
-def test_text_that_reaches_nobody_in_a_group_is_told_with_a_reason(driver: Driver) -> None:
+def test_group_message_that_no_agent_can_answer_shows_the_reason(driver: Driver) -> None:
     client, token = driver.client, driver.operator()
     agent = client.ok("POST", "/v1/agents", {"name": "Tools"}, token=token)["id"]
     group = {"kind": "group", "members": [{"kind": "agent", "id": agent}]}

@@ -227,7 +227,7 @@ def test_case_is_read_before_it_is_taken_over_and_the_reading_is_audited(driver:
     assert entry["reason"] == "Case at the desk: Added by an operator"
 
 
-def test_people_of_a_case_stand_beside_it(driver: Driver) -> None:
+def test_desk_case_shows_its_people_with_numbers_and_links(driver: Driver) -> None:
     person = {"id": "parcel-kim", "name": "Kim Lee", "phones": ["+15005550177"]}
     driver.client.ok("POST", "/v1/users", person, token=driver.operator())
     chat = case(driver, "parcel-kim")

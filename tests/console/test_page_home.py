@@ -59,7 +59,7 @@ def test_home_shows_waiting_work_and_the_queues_of_the_machine(driver: Driver) -
         client.ok("DELETE", f"{path}/{made['id']}", token=token)
 
 
-def test_home_begins_with_what_needs_the_team(driver: Driver) -> None:
+def test_home_lists_open_work_for_the_team_first(driver: Driver) -> None:
     client, token, page = driver.client, driver.operator(), driver.page
     chat, agent = answered_chat(client, ["Hello"], person="parcel-ann")
     path = f"/v1/chats/{chat}/desk?reason=The+complaint+4711"

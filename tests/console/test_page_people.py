@@ -224,13 +224,13 @@ def test_preview_of_an_erasure_shows_named_texts_and_asks_what_happens_to_them(
     driver.check_inert()
 
 
-def test_erasure_that_does_not_exist_is_told(driver: Driver) -> None:
+def test_unknown_erasure_shows_an_error(driver: Driver) -> None:
     driver.sign_in("#/people/usr_x/erasure/era_none")
     expect(driver.page.get_by_role("alert")).to_be_visible()
     driver.errors.clear()  # the console logs the error itself
 
 
-def test_page_of_a_person_that_does_not_exist_is_told(driver: Driver) -> None:
+def test_unknown_person_shows_an_error(driver: Driver) -> None:
     driver.sign_in("#/people/usr_nobody")
     expect(driver.page.get_by_role("alert")).to_be_visible()
     driver.errors.clear()  # the console logs the error itself
@@ -249,7 +249,7 @@ def test_record_says_whether_the_name_was_given_or_chosen(driver: Driver) -> Non
     driver.check_looks()
 
 
-def test_people_of_one_name_are_told_apart_where_one_is_chosen(driver: Driver) -> None:
+def test_choosing_among_people_with_the_same_name_shows_their_ids(driver: Driver) -> None:
     for user_id in ("usr_twin_a", "usr_twin_b"):
         person(driver, user_id, name="Rina Cho")
     driver.sign_in("#/people/usr_twin_a")

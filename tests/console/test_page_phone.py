@@ -144,7 +144,7 @@ def test_composer_counts_segments_as_carriers_do(driver: Driver) -> None:
         expect(count).to_have_text(expected)
 
 
-def test_number_that_is_none_is_refused_with_a_reason(driver: Driver) -> None:
+def test_invalid_phone_number_shows_an_error(driver: Driver) -> None:
     driver.open("#/phone")
     driver.page.get_by_label("Your number").fill("12")
     driver.page.get_by_label("Your number").press("Tab")
@@ -257,7 +257,7 @@ def test_two_phones_beside_each_other_show_a_group_from_both_sides(driver: Drive
     assert first.locator(".composer").bounding_box() == top, "a draft moves nothing"
 
 
-def test_sms_leads_to_what_followed_it_and_an_answer_to_its_reasons(driver: Driver) -> None:
+def test_sms_answer_links_to_the_page_that_explains_it(driver: Driver) -> None:
     driver.open("#/phone")
     driver.page.get_by_label("Your number").fill("+15005550188")
     driver.page.get_by_label("Your number").press("Tab")

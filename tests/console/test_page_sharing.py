@@ -20,7 +20,7 @@ def _url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> It
         yield url
 
 
-def test_rules_are_made_changed_and_deleted_and_stand_in_a_table(driver: Driver) -> None:
+def test_sharing_rules_are_created_changed_deleted_and_listed(driver: Driver) -> None:
     client, token, page = driver.client, driver.operator(), driver.page
     earlier = len(client.ok("GET", f"{RULES}/versions", token=token)["items"])  # of the other test
     driver.sign_in("#/sharing")
@@ -68,7 +68,7 @@ def test_rules_are_made_changed_and_deleted_and_stand_in_a_table(driver: Driver)
     driver.check_inert()
 
 
-def test_person_keeps_a_talk_private_and_withdraws_what_was_told(
+def test_person_keeps_a_conversation_private_and_withdraws_shared_words(
     driver: Driver, idle_model: ScriptedOpenAI
 ) -> None:
     client, token, page = driver.client, driver.operator(), driver.page

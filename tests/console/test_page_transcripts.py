@@ -63,7 +63,7 @@ def test_silence_has_a_link_to_its_reason(driver: Driver, model: ScriptedOpenAI)
     expect(driver.page.get_by_label("Why do you need to read this chat?")).to_be_visible()
 
 
-def test_reason_that_is_too_short_reads_nothing(driver: Driver) -> None:
+def test_transcript_with_too_short_reason_is_not_loaded(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/transcripts/{chat}")
     asked: list[str] = []
@@ -124,7 +124,7 @@ def test_open_and_private_chats_of_an_agent_are_listed(driver: Driver) -> None:
     expect(page.get_by_label("Why do you need to read this chat?")).to_be_visible()
 
 
-def test_error_while_reading_is_told_as_text(driver: Driver) -> None:
+def test_transcript_error_is_shown_as_plain_text(driver: Driver) -> None:
     error = {"code": "unavailable", "detail": HOSTILE, "details": {}}
 
     def fail(route: Route) -> None:

@@ -41,7 +41,7 @@ def test_usage_of_other_days_is_reached_by_their_dates(driver: Driver) -> None:
     assert driver.page.url.endswith("#/usage/day/2026-01-01/2026-01-03")
 
 
-def test_usage_of_too_many_days_tells_the_limit(driver: Driver) -> None:
+def test_usage_over_too_many_days_shows_the_limit(driver: Driver) -> None:
     driver.sign_in("#/usage/day/2026-01-01/2026-06-01")
     expect(driver.page.get_by_role("alert")).to_contain_text("31 days")
     driver.errors.clear()  # the console logs the error itself

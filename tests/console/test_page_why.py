@@ -155,7 +155,7 @@ def test_silence_of_an_earlier_time_leads_to_its_reason(
     expect(driver.page.locator("main")).to_contain_text("The model answered `[silence]`.")
 
 
-def test_run_that_asked_the_team_says_so_in_the_list(driver: Driver, model: ScriptedOpenAI) -> None:
+def test_run_that_escalated_is_marked_in_the_list(driver: Driver, model: ScriptedOpenAI) -> None:
     asked = {"reason": "She wants one", "summary": "Maya wants to talk to a person"}
     model.call_tools(("ask_a_person", asked)).say("[silence]")
     _, agent = answered_chat(driver.client, ["I want to talk to a human"])
@@ -175,7 +175,7 @@ def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
     driver.check_looks()
 
 
-def test_runs_show_who_asked_what_came_of_it_and_what_it_cost(driver: Driver) -> None:
+def test_run_list_shows_sender_outcome_and_cost(driver: Driver) -> None:
     client, token = driver.client, driver.operator()
     price = {"input": 2, "output": 8}
     prices = {"currency": "USD", "models": {"gpt-4.1-mini": price}}

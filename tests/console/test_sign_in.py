@@ -60,7 +60,7 @@ def test_token_that_the_api_refuses_asks_to_sign_in_and_keeps_the_place(driver: 
     expect(driver.page.locator("h1")).to_have_text("Home")
 
 
-def test_token_that_is_about_to_expire_is_told_on_the_page(driver: Driver) -> None:
+def test_token_about_to_expire_shows_a_warning(driver: Driver) -> None:
     def shorten(route: object) -> None:
         answer = route.fetch()  # type: ignore[attr-defined]
         route.fulfill(json={**answer.json(), "expires_in": 127})  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What a person sees when something is wrong: the token, the API, the network, or their rights."""
+"""What the console shows for errors: expired tokens, API and network failures, missing rights."""
 
 import pytest
 from playwright.sync_api import Route, expect
@@ -70,7 +70,7 @@ def test_back_and_forward_show_each_page_again(driver: Driver) -> None:
         (200, "<html>A proxy's page</html>", "can't read"),
     ],
 )
-def test_answer_of_a_gateway_is_told_and_can_be_tried_again(
+def test_gateway_error_is_shown_and_can_be_retried(
     driver: Driver, status: int, body: str, told: str
 ) -> None:
     driver.sign_in("#/home")
@@ -95,7 +95,7 @@ def test_answer_of_a_gateway_is_told_and_can_be_tried_again(
         ("#/%", "Page not found."),
     ],
 )
-def test_address_of_nothing_is_told_in_words(driver: Driver, address: str, told: str) -> None:
+def test_invalid_address_shows_a_readable_error(driver: Driver, address: str, told: str) -> None:
     driver.sign_in("#/home")
     driver.page.evaluate(f"location.hash = '{address}'")
     expect(driver.page.get_by_role("alert")).to_contain_text(told)
@@ -135,7 +135,7 @@ def test_reader_without_a_role_gets_links_to_the_other_pages_only(driver: Driver
 
 
 @signed_in_page
-def test_operator_who_has_lost_the_right_is_told_so(driver: Driver, place: Place) -> None:
+def test_page_without_the_required_scope_shows_the_error(driver: Driver, place: Place) -> None:
     driver.sign_in(SIGNED_IN[0].address)
     error = {"code": "forbidden", "detail": "the token lacks the scope", "details": {}}
     driver.page.route(API, lambda route: route.fulfill(status=403, json=error))
