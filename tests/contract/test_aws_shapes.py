@@ -1,4 +1,4 @@
-"""The check of calls and answers of AWS clients finds what AWS would not accept or return."""
+"""The check of AWS calls reports requests and responses that AWS would not accept or return."""
 
 from typing import Any
 

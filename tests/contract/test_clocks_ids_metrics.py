@@ -1,4 +1,4 @@
-"""Time, ids and metrics: what stands in for them in tests keeps the same promises."""
+"""Clocks, ids and metrics: the fakes keep the same promises as the adapters."""
 
 import json
 import threading
@@ -33,11 +33,11 @@ def test_a_clock_is_in_utc_and_never_goes_back(any_clock: Clock) -> None:
     assert any_clock.now() - before >= timedelta(milliseconds=1)
 
 
-def test_within_quick_work_returns_its_result(any_clock: Clock) -> None:
+def test_within_returns_the_result_of_quick_work(any_clock: Clock) -> None:
     assert any_clock.within(20, lambda: "done") == "done"
 
 
-def test_within_failed_work_raises_its_error(any_clock: Clock) -> None:
+def test_within_raises_the_error_of_failed_work(any_clock: Clock) -> None:
     def fail() -> str:
         raise Unavailable("down")
 
@@ -45,7 +45,7 @@ def test_within_failed_work_raises_its_error(any_clock: Clock) -> None:
         any_clock.within(20, fail)
 
 
-def test_within_slow_work_raises_timeout() -> None:
+def test_within_raises_timeout_for_slow_work() -> None:
     """The one thing that only real time can show; it takes as long as the machine likes."""
     end = threading.Event()
     try:
@@ -112,7 +112,7 @@ def test_sequential_ids_skip_forward_only() -> None:
         ids.skip_to(1_000)
 
 
-def test_metrics_add_up() -> None:
+def test_metric_counts_accumulate() -> None:
     metrics = MemoryMetrics()
     metrics.count("Runs")
     metrics.count("Runs", 2)

@@ -1,4 +1,4 @@
-"""What no test engine ever does: conflicts, throttles, lost answers. The adapter must know them."""
+"""Failures that no test engine produces: conflicts, throttling and lost responses."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -127,7 +127,7 @@ CONFLICTS = [canceled("None", "TransactionConflict"), answer("TransactionInProgr
 
 
 @pytest.mark.parametrize("conflict", CONFLICTS, ids=["conflict", "in progress"])
-def test_a_transaction_that_meets_another_is_tried_again(
+def test_conflicting_transaction_is_retried(
     table: DynamoTable, client: FailingClient, clock: FixedClock, conflict: ClientError
 ) -> None:
     client.before = [conflict] * (CONFLICT_RETRY.max_tries - 1)
@@ -139,7 +139,7 @@ def test_a_transaction_that_meets_another_is_tried_again(
     assert sum(clock.slept) < 10
 
 
-def test_a_transaction_that_always_meets_another_is_given_up(
+def test_transaction_that_always_conflicts_raises_contention(
     table: DynamoTable, client: FailingClient
 ) -> None:
     client.before = [canceled("TransactionConflict")] * 99
@@ -148,7 +148,7 @@ def test_a_transaction_that_always_meets_another_is_given_up(
     assert len(client.requests) == CONFLICT_RETRY.max_tries
 
 
-def test_a_transaction_that_may_still_happen_is_no_clear_failure(
+def test_transaction_still_in_progress_raises_ambiguous(
     table: DynamoTable, client: FailingClient
 ) -> None:
     client.before = [answer("TransactionInProgressException")] * 99
@@ -158,7 +158,7 @@ def test_a_transaction_that_may_still_happen_is_no_clear_failure(
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_single_write_that_meets_a_transaction_is_tried_again(
+def test_write_that_conflicts_with_a_transaction_is_retried(
     table: DynamoTable, client: FailingClient, write: Write
 ) -> None:
     client.before = [answer("TransactionConflictException")] * (CONFLICT_RETRY.max_tries - 1)

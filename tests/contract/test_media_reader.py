@@ -51,7 +51,7 @@ def test_picture_keeps_its_format_and_size_whatever_is_claimed(kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
-def test_picture_is_upright_and_says_nothing_of_its_place(kind: str) -> None:
+def test_picture_is_rotated_upright_and_loses_its_location(kind: str) -> None:
     original = with_place(kind)
     assert PLACE in original
     checked = READER.check(original, "image/jpeg")
@@ -62,7 +62,7 @@ def test_picture_is_upright_and_says_nothing_of_its_place(kind: str) -> None:
     assert not {"exif", "xmp", "comment", "icc_profile", "dpi"} & image.info.keys()
 
 
-def test_comment_of_a_picture_and_what_was_appended_to_it_are_gone() -> None:
+def test_picture_loses_its_comment_and_appended_bytes() -> None:
     hostile = picture("JPEG", comment=b"call me") + HTML
     checked = READER.check(hostile, "image/jpeg")
     assert b"call me" not in checked.content
@@ -141,7 +141,7 @@ def test_huge_document_is_read_up_to_the_limit() -> None:
     assert len(checked.text) == MAX_TEXT_CHARACTERS
 
 
-def test_contact_and_text_are_told_apart() -> None:
+def test_contact_card_and_plain_text_get_their_content_types() -> None:
     card = "BEGIN:VCARD\r\nFN:Zoë\r\nEND:VCARD"
     assert READER.check(card.encode(), "text/x-vcard").content_type == "text/vcard"
     checked = READER.check(b"\xef\xbb\xbfHello\n", "text/plain")
@@ -152,7 +152,7 @@ def test_contact_and_text_are_told_apart() -> None:
     )
 
 
-def test_picture_is_shrunk_to_a_length_or_not_at_all() -> None:
+def test_picture_is_shrunk_to_the_limit_or_not_returned() -> None:
     noise = io.BytesIO()
     Image.effect_noise((1_200, 900), 90).convert("RGB").save(noise, "PNG")
     small = READER.shrunk(noise.getvalue(), 200_000)

@@ -1,4 +1,4 @@
-"""The table in memory keeps account of what was asked of it, for tests of what things cost."""
+"""The in-memory table logs each call, so that tests can check costs."""
 
 import pytest
 

@@ -98,18 +98,20 @@ def test_notification_has_no_more_than_a_text_a_chat_and_a_collapse_key(
         ("InvalidParameter", 400, PushRefused),
     ],
 )
-def test_errors_of_a_notification(sns: Any, code: str, status: int, error: type[Exception]) -> None:
+def test_notification_error_is_mapped_to_the_error_of_the_port(
+    sns: Any, code: str, status: int, error: type[Exception]
+) -> None:
     sns.add_client_error("publish", code, "no", status)
     with pytest.raises(error):
         push(sns).notify(IPHONE, RING)
 
 
-def test_device_that_sns_does_not_know_is_forgotten(sns: Any) -> None:
+def test_forgetting_a_device_that_sns_does_not_have_succeeds(sns: Any) -> None:
     sns.add_client_error("delete_endpoint", "NotFound", "no", 404)
     push(sns).forget(IPHONE)
 
 
-def test_refused_token(sns: Any) -> None:
+def test_registering_an_invalid_token_raises_push_refused(sns: Any) -> None:
     sns.add_client_error("create_platform_endpoint", "InvalidParameter", "Invalid token", 400)
     with pytest.raises(PushRefused):
         push(sns).register("apns", "t")

@@ -189,7 +189,9 @@ def test_tokens_of_the_role_go_to_bedrock_alone(url: str | None, region: str | N
     assert bedrock_region(url) == region
 
 
-def test_function_without_a_role_or_a_key_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provider_call_without_credentials_raises_key_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ports = Ports(Settings(openai_base_url=BEDROCK), secrets=MemorySecrets({}))
     monkeypatch.setattr(ports.aws, "credentials", lambda: None)
     with pytest.raises(KeyRefused, match="no credentials"):

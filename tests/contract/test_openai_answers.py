@@ -66,7 +66,9 @@ def test_an_answer_by_a_schema_is_asked_for_strictly(
     assert "tools" not in call.body
 
 
-def test_without_a_schema_an_answer_has_no_form(server: ScriptedOpenAI, model: OpenAIModel) -> None:
+def test_request_without_schema_sends_no_response_format(
+    server: ScriptedOpenAI, model: OpenAIModel
+) -> None:
     assert model.complete(_request(None)).text == "Hello!"
     assert "response_format" not in server.calls[0].body
 
@@ -103,7 +105,7 @@ def test_pictures_are_parts_of_their_message_and_their_bytes_are_sent_as_data_ur
     assert plain == {"role": "user", "content": "What is new?"}
 
 
-def test_a_provider_that_knows_no_schemas_refuses_the_request(
+def test_schema_request_to_provider_without_support_is_rejected(
     server: ScriptedOpenAI, model: OpenAIModel
 ) -> None:
     server.summaries.append(Answer("unknown parameter: response_format", status=400))
@@ -208,7 +210,7 @@ def test_message_about_another_fault_rejects_the_request(
         {"code": 403, "metadata": {"error_type": "content_policy_violation"}},
     ],
 )
-def test_request_that_a_content_filter_refuses_is_told_apart(
+def test_content_filter_error_raises_its_own_error(
     server: ScriptedOpenAI, model: OpenAIModel, fields: dict[str, object], status: int
 ) -> None:
     body = json.dumps({"error": {"message": "The prompt triggered the filter", **fields}})
@@ -271,7 +273,7 @@ def test_models_are_listed_by_name(server: ScriptedOpenAI, model: OpenAIModel) -
     assert not server.calls
 
 
-def test_provider_without_list_of_models_is_told_apart(
+def test_provider_without_model_list_raises_model_unknown(
     server: ScriptedOpenAI, model: OpenAIModel
 ) -> None:
     server.models = None
@@ -359,7 +361,7 @@ def test_unreadable_answer_is_an_outage(
         '{"prompt_tokens_details": {"cached_tokens": null}}',
     ],
 )
-def test_an_answer_whose_tokens_nobody_counted_is_an_answer(
+def test_answer_without_valid_usage_counts_zero_tokens(
     server: ScriptedOpenAI, model: OpenAIModel, usage: str
 ) -> None:
     said = '{"choices": [{"message": {"content": "Hello!"}}], "usage": ' + usage + "}"
@@ -368,7 +370,7 @@ def test_an_answer_whose_tokens_nobody_counted_is_an_answer(
     assert (answer.text, answer.usage) == ("Hello!", TokenUsage(input_tokens=0, output_tokens=0))
 
 
-def test_a_model_that_nobody_has_any_more_closes_its_connection(server: ScriptedOpenAI) -> None:
+def test_garbage_collected_model_closes_its_connection(server: ScriptedOpenAI) -> None:
     model = OpenAIModel(api_key=lambda: "key", base_url=server.base_url)
     model.complete(_request(None))
     assert model._connection is not None

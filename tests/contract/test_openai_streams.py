@@ -53,7 +53,7 @@ def test_words_are_reported_while_they_come(server: ScriptedOpenAI, model: OpenA
 
 
 @pytest.mark.parametrize("streams", [True, False])
-def test_nul_characters_of_a_model_reach_nobody(
+def test_nul_characters_in_answer_are_removed(
     server: ScriptedOpenAI, model: OpenAIModel, streams: bool
 ) -> None:
     heard: list[str] = []

@@ -71,7 +71,7 @@ def test_answer_that_drips_ends_with_the_time_out(place: str) -> None:
         fails_by_time_out(f"http://127.0.0.1:{port}/", Ambiguous, OutboundHttpClient(loopback=True))
 
 
-def test_handshake_that_drips_has_sent_nothing_when_the_time_is_over() -> None:
+def test_slow_tls_handshake_past_the_deadline_raises_unavailable() -> None:
     with dripping(TLS_RECORD, b"\0") as port:
         fails_by_time_out(
             f"https://127.0.0.1:{port}/", Unavailable, OutboundHttpClient(loopback=True)

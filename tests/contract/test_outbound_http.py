@@ -128,7 +128,9 @@ def test_body_and_headers_arrive_also_after_a_redirect_that_keeps_the_method(
     ("path", "error"),
     [("/loop", Redirected), ("/away", Redirected), ("/large", Ambiguous), ("/slow", Ambiguous)],
 )
-def test_limits_are_kept(url: str, path: str, error: type[SkeinError]) -> None:
+def test_outbound_request_beyond_a_limit_raises_its_error(
+    url: str, path: str, error: type[SkeinError]
+) -> None:
     with pytest.raises(error):
         LOCAL.send(get(url + path), seconds=0.3 if path == "/slow" else 5)
 

@@ -204,7 +204,7 @@ def test_the_same_job_can_be_sent_twice(receiving: Receiving) -> None:
     assert receiving.received("turns") == [run_job()] * 3
 
 
-def test_a_delayed_job_waits(receiving: Receiving) -> None:
+def test_delayed_job_is_not_received_before_its_delay(receiving: Receiving) -> None:
     receiving.queues.send([run_job()], delay_seconds=60)
     receiving.queues.send([run_job(2)])
     assert receiving.received("turns") == [run_job(2)]

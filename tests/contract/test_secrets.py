@@ -50,7 +50,7 @@ def secrets(request: pytest.FixtureRequest, clock: FixedClock) -> Secrets:
     return SecretsManager(request.getfixturevalue("client"), clock)
 
 
-def test_a_secret_is_its_fields(secrets: Secrets) -> None:
+def test_secret_is_returned_with_its_fields(secrets: Secrets) -> None:
     assert secrets.get("twilio") == FIELDS
 
 

@@ -118,7 +118,7 @@ def test_a_text_is_found_by_its_numbers_words_and_time(provider: Providing) -> N
     assert found == (second, first)
 
 
-def test_where_nothing_was_sent_nothing_is_found(provider: Providing) -> None:
+def test_look_up_without_sent_messages_returns_none(provider: Providing) -> None:
     assert provider.sms.find(HELLO, since=NOW) == ()
 
 
@@ -131,7 +131,7 @@ def test_a_refused_text_is_not_taken(provider: Providing, error: type[SkeinError
 
 
 @pytest.mark.parametrize("after_effect", [True, False])
-def test_a_lost_answer_is_ambiguous_and_a_look_up_tells(
+def test_send_without_response_is_ambiguous_and_look_up_resolves_it(
     provider: Providing, after_effect: bool
 ) -> None:
     provider.fail(Ambiguous, after_effect=after_effect)
@@ -287,7 +287,7 @@ def test_a_silent_twilio_is_ambiguous(
         real(twilio).send(HELLO)
 
 
-def test_where_nobody_listens_nothing_was_sent() -> None:
+def test_send_to_closed_port_raises_unavailable() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"

@@ -136,7 +136,9 @@ def test_values_of_two_types_are_neither_equal_nor_below_each_other(
 
 
 @pytest.mark.parametrize("value", [True, {"a": 1}, [1], None])
-def test_nothing_is_below_a_value_without_an_order(table: Table, pk: str, value: Any) -> None:
+def test_below_condition_on_unordered_value_raises_value_error(
+    table: Table, pk: str, value: Any
+) -> None:
     with pytest.raises(ValueError, match="order"):
         table.write(Delete(Key(pk, "META"), condition=Below("count", value)))
 
@@ -159,7 +161,7 @@ def test_an_item_that_is_not_there_has_no_attributes(
     [Exists(), Present("name"), Is("name", "bee"), Below("count", 9), any_of()],
     ids=repr,
 )
-def test_nothing_else_holds_of_an_item_that_is_not_there(
+def test_condition_on_missing_item_fails_unless_it_requires_absence(
     table: Table, pk: str, condition: Condition
 ) -> None:
     key = Key(pk, "META")

@@ -35,7 +35,7 @@ def test_batch_read_omits_missing_items(table: Table, pk: str) -> None:
     }
 
 
-def test_a_batch_of_nothing_is_empty(table: Table) -> None:
+def test_empty_batch_get_returns_no_items(table: Table) -> None:
     assert table.get_many([]) == {}
 
 
@@ -92,7 +92,7 @@ def test_a_query_stays_within_its_partition(table: Table, pk: str) -> None:
         ("", "", ""),
     ],
 )
-def test_bounds_include_themselves(
+def test_query_bounds_are_inclusive(
     table: Table, pk: str, first: str, last: str, expected: str
 ) -> None:
     fill(table, pk, *"abcde")
@@ -115,7 +115,7 @@ def test_pages_join_without_gap_or_repeat(
     assert found == [list(order[:2]), list(order[2:4]), list(order[4:])]
 
 
-def test_a_full_page_does_not_know_that_it_is_the_last(exact_table: Table, pk: str) -> None:
+def test_full_last_page_still_returns_a_next_start(exact_table: Table, pk: str) -> None:
     fill(exact_table, pk, *"ab")
     page = exact_table.query(Query(pk, limit=2))
     assert sort_keys(page) == ["a", "b"]
@@ -123,7 +123,7 @@ def test_a_full_page_does_not_know_that_it_is_the_last(exact_table: Table, pk: s
     assert exact_table.query(Query(pk, limit=2, start=page.next_start)) == Page(())
 
 
-def test_a_page_can_start_where_nothing_stands_any_more(table: Table, pk: str) -> None:
+def test_query_page_starts_after_a_deleted_key(table: Table, pk: str) -> None:
     fill(table, pk, *"abd")
     start = table.query(Query(pk, limit=2)).next_start
     table.write(Delete(Key(pk, "b")))
@@ -141,7 +141,7 @@ def test_a_query_without_limit_reads_beyond_a_megabyte(table: Table, pk: str) ->
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_a_page_of_nothing_is_refused(table: Table, pk: str, limit: int) -> None:
+def test_query_with_limit_below_one_raises_value_error(table: Table, pk: str, limit: int) -> None:
     with pytest.raises(ValueError, match="limit"):
         table.query(Query(pk, limit=limit))
     with pytest.raises(ValueError, match="limit"):
@@ -198,7 +198,7 @@ def test_an_index_follows_its_items(table: Table, pk: str, index: IndexName) -> 
     assert seen(pk) == []
 
 
-def test_an_item_can_stand_in_both_indexes(table: Table, pk: str) -> None:
+def test_item_with_both_index_keys_is_in_both_indexes(table: Table, pk: str) -> None:
     keys = {"gsi1pk": f"{pk}1", "gsi1sk": "a", "gsi2pk": f"{pk}2", "gsi2sk": "b"}
     table.write(Put(Key(pk, "META"), {**keys, "text": "long"}))
     (first,) = table.query(Query(f"{pk}1", index="gsi1", limit=1)).items

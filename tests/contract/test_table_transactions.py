@@ -95,7 +95,7 @@ def test_a_hundred_writes_fit_and_one_more_does_not(table: Table, pk: str) -> No
     assert [item["n"] for item in table.query(Query(pk)).items] == list(range(100))
 
 
-def test_a_transaction_of_nothing_is_done_at_once(table: Table) -> None:
+def test_empty_transaction_succeeds(table: Table) -> None:
     table.transact([])
 
 

@@ -100,7 +100,9 @@ def test_a_value_comes_back_as_it_went_in(table: Table, pk: str, value: Any) -> 
 @pytest.mark.parametrize(
     ("value", "stored"), [(2.0, 2), (1e20, 10**20), (-0.0, 0), ((1, 2), [1, 2])], ids=repr
 )
-def test_equal_values_are_stored_alike(table: Table, pk: str, value: Any, stored: Any) -> None:
+def test_equal_values_are_stored_with_the_same_type(
+    table: Table, pk: str, value: Any, stored: Any
+) -> None:
     key = Key(pk, "META")
     table.write(Put(key, {"v": value}))
     item = table.get(key)
@@ -109,7 +111,7 @@ def test_equal_values_are_stored_alike(table: Table, pk: str, value: Any, stored
     assert type(item["v"]) is type(stored)
 
 
-def test_an_attribute_that_is_none_is_left_out(table: Table, pk: str) -> None:
+def test_top_level_none_attribute_is_not_stored(table: Table, pk: str) -> None:
     key = Key(pk, "META")
     table.write(Put(key, {"a": None, "b": {"c": None}}))
     assert table.get(key) == {"pk": pk, "sk": "META", "b": {"c": None}}
@@ -124,7 +126,7 @@ def test_a_value_that_no_table_can_hold_is_refused(table: Table, pk: str, value:
 
 
 @pytest.mark.parametrize("value", [{1, 2}, datetime(2026, 1, 1, tzinfo=UTC), object()])
-def test_a_type_that_no_table_knows_is_refused(table: Table, pk: str, value: Any) -> None:
+def test_value_of_unsupported_type_raises_type_error(table: Table, pk: str, value: Any) -> None:
     with pytest.raises(TypeError):
         table.write(Put(Key(pk, "META"), {"v": value}))
 

@@ -68,7 +68,7 @@ def test_credentials_go_to_the_api_only(asked: Any, place: str) -> None:
         "file:///etc/passwd",
     ],
 )
-def test_no_other_host_is_asked_not_even_by_a_redirect(asked: Any, url: str) -> None:
+def test_media_url_on_another_host_is_never_requested(asked: Any, url: str) -> None:
     requests = asked(to(url), FOUND)
     for start in (url, URL):
         with pytest.raises(MediaRefused):
@@ -113,7 +113,7 @@ def test_file_that_twilio_has_deleted_is_gone(asked: Any, status: int) -> None:
     assert fetched() is None
 
 
-def test_redirects_end(asked: Any) -> None:
+def test_endless_redirects_raise_unavailable(asked: Any) -> None:
     asked(*[to(CDN)] * 9)
     with pytest.raises(Unavailable, match="too often"):
         fetched()

@@ -98,7 +98,9 @@ def test_the_port_in_the_url_does_not_matter_to_twilio() -> None:
 @pytest.mark.parametrize(
     "secrets", [{}, {"twilio": {}}, {"twilio": {"auth_token": ""}}, {"twilio": {"auth_token": " "}}]
 )
-def test_without_a_token_nothing_passes(secrets: Mapping[str, Mapping[str, str]]) -> None:
+def test_verifier_without_auth_token_rejects_every_signature(
+    secrets: Mapping[str, Mapping[str, str]],
+) -> None:
     forged = RequestValidator("").compute_signature(URL, dict(FIELDS))
     assert not twilios(secrets).verify(url=URL, parameters=FIELDS, signature=forged)
 
@@ -115,7 +117,7 @@ def test_either_token_of_a_rotation_passes(token: str) -> None:
     )
 
 
-def test_a_token_that_cannot_be_read_now_is_no_forgery() -> None:
+def test_unreadable_auth_token_raises_unavailable() -> None:
     class Down:
         def get(self, name: str) -> Mapping[str, str]:
             raise Unavailable(name)
