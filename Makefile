@@ -118,7 +118,7 @@ figures: $(DEVELOPMENT) $(FILES) ## Print figures of the structure beside their 
 
 .PHONY: test-model
 test-model: $(DEVELOPMENT) $(SMALL_MODEL) $(FILES) ## Run the tests of the local model (two minutes)
-	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
+	@$(BIN)/python -m pytest -m slow tests/e2e/test_local_model.py $(ARGS)
 
 # Benchmarks with a module of their own, by the value of ONLY.
 BENCH_recall = bench.recall.generated "$(DATA)" "$(SIZE)"

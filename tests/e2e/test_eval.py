@@ -58,13 +58,13 @@ def check_scripts(situation: Situation) -> None:
 
 
 @pytest.mark.parametrize("situation", SAMPLE, ids=by_name)
-def test_eval_of_a_sample_tells_a_right_model_from_a_wrong_one(situation: Situation) -> None:
+def test_eval_sample_passes_correct_model_and_fails_wrong_one(situation: Situation) -> None:
     check_scripts(situation)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("situation", SITUATIONS, ids=by_name)
-def test_eval_tells_a_right_model_from_a_wrong_one(situation: Situation) -> None:
+def test_eval_passes_correct_model_and_fails_wrong_one(situation: Situation) -> None:
     check_scripts(situation)
 
 

@@ -63,7 +63,7 @@ def service() -> Iterator[Service]:
     thread.join()
 
 
-def test_service_is_told_of_a_chat_in_order_by_signed_events_without_words(
+def test_service_receives_signed_chat_events_in_order_without_message_text(
     start: StartStack, model: ScriptedOpenAI, service: Service
 ) -> None:
     client = start()  # the shared stack's clock may be ahead, and signatures get old

@@ -144,7 +144,7 @@ def test_openapi_typescript_holds_a_conversation(
     assert compile_and_run(tmp_path, "converse_types", converse) == CONVERSATION
 
 
-def test_hey_api_holds_a_conversation(
+def test_hey_api_client_completes_the_conversation(
     described: Path, tmp_path: Path, converse: Callable[[list[str]], list[str]]
 ) -> None:
     generators.generate_hey_client(described, tmp_path / "hey")

@@ -38,7 +38,7 @@ KILLS = int(os.environ.get("SKEIN_KILLS", "200"))
 
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.slow)])
-def test_killed_stack_loses_and_doubles_nothing(tmp_path: Path, kills: int) -> None:
+def test_killed_stack_loses_and_duplicates_no_message(tmp_path: Path, kills: int) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     drawn = random.Random(seed)
     data, ledger = tmp_path / "data", tmp_path / "ledger.jsonl"

@@ -30,7 +30,7 @@ def load(module: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
+def test_load_with_failing_dependencies_loses_and_duplicates_no_message() -> None:
     done = load("bench.load", "--seed", "7")
     told = done.stdout
     assert done.returncode == 0, told + done.stderr

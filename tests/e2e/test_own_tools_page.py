@@ -53,13 +53,13 @@ def _my_tools(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_my_tools")
-def test_function_of_the_page_answers_each_person_what_is_theirs() -> None:
+def test_documented_function_tool_returns_only_the_callers_orders() -> None:
     tool = LOOK_UP | {"http": None, "python": {"function": "order_status"}, "parameters": None}
     assert told(tool, HUSAM) == ("done", "| It is on its way.")
     assert told(tool, ANN) == ("done", "| There is no such order of this person.")
 
 
-def test_service_of_the_page_answers_each_person_what_is_theirs() -> None:
+def test_documented_http_service_returns_only_the_callers_orders() -> None:
     page: dict[str, Any] = {"__name__": "orders"}
     exec(SERVICE, page)
     page["Orders"].log_message = lambda *_: None
@@ -80,7 +80,7 @@ def test_service_of_the_page_answers_each_person_what_is_theirs() -> None:
         server.shutdown()
 
 
-def test_mcp_server_of_the_page_answers_each_person_what_is_theirs() -> None:
+def test_documented_mcp_server_returns_only_the_callers_orders() -> None:
     page: dict[str, Any] = {"__name__": "orders"}
     exec(BY_MCP, page)
     page["verify_call"] = _at_noon(page["verify_call"])

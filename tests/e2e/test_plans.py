@@ -31,7 +31,7 @@ def know_dana(client: Client, admin: str) -> str:
     return user_id
 
 
-def test_reminder_set_by_sms_knows_its_person_and_arrives_by_sms(
+def test_reminder_set_by_sms_is_sent_to_its_person_by_sms(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
     client = start(quiet_hours=NO_QUIET_HOURS)

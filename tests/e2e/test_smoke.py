@@ -68,7 +68,7 @@ def test_smoke_token_without_admin_fails_at_the_tenant(
     assert lines(capsys)["Tenant"] == "FAILED"
 
 
-def test_call_nobody_listens_raises_smoke_error() -> None:
+def test_call_to_closed_port_raises_smoke_error() -> None:
     with pytest.raises(SmokeError):
         call("GET", "http://127.0.0.1:1/healthz")
 

@@ -1,4 +1,4 @@
-"""What another machine on the same network can do with a local stack."""
+"""What another machine on the same network can access on a local stack."""
 
 import http.client
 import json

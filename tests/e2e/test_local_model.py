@@ -96,7 +96,7 @@ def test_five_people_at_once_get_short_whole_answers(stack: Stack) -> None:
         assert sms["body"][-1] in ".!?"
 
 
-def test_person_who_asks_for_a_human_by_sms_is_told_that_one_comes(stack: Stack) -> None:
+def test_sms_that_asks_for_a_human_receives_the_desk_notice(stack: Stack) -> None:
     told = text(stack.url, "+15005552009", "I want to talk to a human")
     assert told["body"] == DeskSettings().desk_notice
 

@@ -1,4 +1,4 @@
-"""A stop of the local stack while the model thinks: the next start answers at once."""
+"""A run that is interrupted by a stop of the local stack is answered after the next start."""
 
 import signal
 import time

@@ -1,4 +1,4 @@
-"""The stack's own finder, queue and worker: time passes, and agents remember."""
+"""Consolidation on the local stack: its own finder, queue and worker make memories over time."""
 
 import json
 from urllib.parse import quote
