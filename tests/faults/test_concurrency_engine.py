@@ -86,7 +86,7 @@ def test_first_texts_of_one_phone_at_once_make_one_person_and_one_chat(world: Ri
     assert pointer["chat_id"] == chats[0]
 
 
-def test_of_many_workers_that_claim_a_run_one_gets_it(world: Rivals) -> None:
+def test_concurrent_claims_of_a_run_grant_one_lease(world: Rivals) -> None:
     world.say("Hello")
     [run] = world.runs(world.here)
     claims = at_once(*[lambda: world.claim(run)] * 20)
@@ -95,7 +95,7 @@ def test_of_many_workers_that_claim_a_run_one_gets_it(world: Rivals) -> None:
     assert (stored.fence, stored.attempts, claim.run.fence) == (1, 1, 1)
 
 
-def test_whatever_messages_claims_and_endings_meet_one_runs_and_one_is_queued(
+def test_concurrent_messages_claims_and_ends_leave_at_most_one_running_and_one_queued_run(
     world: Rivals,
 ) -> None:
     chance, held = random.Random(0), list[Claim]()
@@ -197,7 +197,7 @@ def test_ticks_at_once_fire_a_plan_once(world: Rivals) -> None:
     assert live(world.app.plans, owner.reach) == ()
 
 
-def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(
+def test_concurrent_messages_upkeep_and_summaries_lose_no_write(
     world: Rivals,
 ) -> None:
     of = {"tenant": TENANT, "chat_id": world.here}
@@ -233,7 +233,7 @@ def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(
     assert (chat.upkeep_at, chat.listed_hour) == (None, chat.activity_hour)
 
 
-def test_of_many_messages_at_once_as_many_are_let_in_as_the_limit_says(world: Rivals) -> None:
+def test_concurrent_messages_are_admitted_up_to_the_rate_limit(world: Rivals) -> None:
     user_id = f"usr_{uuid4().hex}"
 
     def let_in() -> bool:

@@ -72,7 +72,7 @@ def test_workers_at_once_remember_everything_once(world: Rivals) -> None:
     assert world.stored_chat(world.here).consolidation_at is None
 
 
-def test_whatever_is_said_and_asked_for_meanwhile_is_remembered_once(world: Rivals) -> None:
+def test_messages_during_concurrent_consolidations_are_remembered_once(world: Rivals) -> None:
     def request() -> None:
         world.app.consolidation_requests.request(TENANT, world.here)
 

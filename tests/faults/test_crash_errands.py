@@ -72,5 +72,7 @@ STORIES = [Sweep(story, play=story.play, check=story.check_told) for story in (S
 
 
 @pytest.mark.parametrize("sweep", STORIES, ids=["answered", "silent"])
-def test_errand_death_asks_once_and_tells_once(sweep: Sweep[Any], share: FaultShare) -> None:
+def test_errand_death_sends_one_question_and_one_report(
+    sweep: Sweep[Any], share: FaultShare
+) -> None:
     sweep.one_death(share, of=every_death)

@@ -130,7 +130,7 @@ def test_when_the_context_cannot_be_read_the_current_message_is_answered(error: 
     assert "back" not in f"{head}{tail}"
 
 
-def test_of_a_burst_all_messages_are_answered_and_seen() -> None:
+def test_burst_without_context_is_answered_whole() -> None:
     world = direct()
     world.fall_sick(Unavailable("down"))
     for text in ("I can't eat nuts.", "And no milk.", "What should I eat?"):
@@ -145,7 +145,7 @@ def test_of_a_burst_all_messages_are_answered_and_seen() -> None:
     assert world.membership(COACH).seen_seq == 7
 
 
-def test_of_a_long_burst_the_newest_twenty_are_answered() -> None:
+def test_long_burst_without_context_answers_the_newest_twenty_messages() -> None:
     world = direct()
     world.fall_sick(Unavailable("down"))
     for number in range(1, 26):
@@ -156,7 +156,7 @@ def test_of_a_long_burst_the_newest_twenty_are_answered() -> None:
     assert world.membership(COACH).seen_seq == 3, "the first five stay new"
 
 
-def test_the_run_says_so_and_a_metric_counts_it() -> None:
+def test_run_without_context_is_marked_and_counted() -> None:
     world = direct()
     world.fall_sick(Unavailable("down"))
     world.post("What should I do?", HUSAM)
@@ -174,9 +174,7 @@ def test_the_run_says_so_and_a_metric_counts_it() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "marks"), [(1.5, ()), (1.6, ("context_unavailable",))])
-def test_a_context_that_takes_too_long_is_done_without(
-    seconds: float, marks: tuple[str, ...]
-) -> None:
+def test_run_with_slow_context_answers_without_it(seconds: float, marks: tuple[str, ...]) -> None:
     world = direct("a", "b", "Try a walk.")
     looks = iter([seconds])  # the first of two, which are parallel
     world.sick_table.sick = lambda: world.clock.advance(next(looks, 0))
@@ -242,7 +240,7 @@ def test_plan_in_a_degraded_prompt_has_its_instruction() -> None:
 # ---------------------------------------------------------------------- what is not answered so
 
 
-def test_where_there_is_no_message_to_answer_the_run_waits_for_its_context() -> None:
+def test_run_without_message_and_context_is_retried_until_context_is_available() -> None:
     world = direct()
     asked = len(world.model.requests)
     world.fall_sick(Unavailable("down"))
@@ -257,7 +255,7 @@ def test_where_there_is_no_message_to_answer_the_run_waits_for_its_context() -> 
     assert "My back hurts" in str(words(world))
 
 
-def test_where_not_even_the_message_can_be_read_the_run_is_tried_again() -> None:
+def test_run_whose_message_cannot_be_read_is_retried() -> None:
     world = direct()
     asked = len(world.model.requests)
     batches = iter([None, Unavailable("down"), None])
@@ -280,7 +278,7 @@ def test_where_not_even_the_message_can_be_read_the_run_is_tried_again() -> None
     assert world.runs()[-1].status == "done"
 
 
-def test_an_agent_that_is_gone_is_gone_all_the_same() -> None:
+def test_run_of_deleted_agent_without_context_is_canceled() -> None:
     world = direct()
     world.post("Hello?", HUSAM)
     world.app.agents.delete(TENANT, "agt_a")

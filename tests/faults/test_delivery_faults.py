@@ -141,7 +141,7 @@ def test_the_same_words_sent_before_are_not_taken_for_the_lost_ones() -> None:
     assert world.delivery(job).parts[0].sid == world.sms.taken[1][1].sid
 
 
-def test_of_two_unclear_posts_of_the_same_words_each_gets_its_own(
+def test_ambiguous_posts_with_equal_text_are_matched_to_their_own_sms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(policy, "ORDER_WAIT", timedelta(0))

@@ -68,7 +68,7 @@ def test_a_retry_that_succeeds_settles_the_delivery() -> None:
     assert world.sms.bodies == ["Hello!"]
 
 
-def test_a_phone_that_was_off_is_tried_again_when_a_callback_says_so() -> None:
+def test_undelivered_callback_for_unreachable_phone_retries_delivery() -> None:
     world = Texting()
     job = world.say()
     world.deliver(job)

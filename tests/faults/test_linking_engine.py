@@ -87,7 +87,7 @@ def test_texts_and_the_link_of_their_number_at_once_lose_and_double_nothing(worl
     assert [plan.audience for plan in live(world.app.plans, hers.reach)] == [hers.audience]
 
 
-def test_texts_while_a_number_is_taken_away_are_anns_or_a_strangers(world: Texters) -> None:
+def test_sms_during_unlink_belongs_to_the_person_or_a_new_caller(world: Texters) -> None:
     world.link()
     hers = world.text("first").message.chat_id
     posted, _ = at_once(partial(world.text, "then"), world.unlink)

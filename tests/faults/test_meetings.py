@@ -30,7 +30,7 @@ def test_small_groups_find_their_time() -> None:
         assert story.right, (story.told, gathering.told)
 
 
-def test_generated_people_combine_what_costs_texts() -> None:
+def test_generated_meetings_include_a_guest_who_is_unclear_late_and_answers_twice() -> None:
     """Somebody is asked back, answers twice, and does so late."""
     guests = [guest for gathering in MEETINGS for guest in gathering.guests]
     assert any(g.late and g.twice and g.words[0] == UNCLEAR for g in guests if g.words)
@@ -72,6 +72,6 @@ SWEEPS = {people: _sweep(people) for people in range(2, MAX_ASKED + 1)}
 @pytest.mark.parametrize(
     "people", [2, *(pytest.param(size, marks=pytest.mark.slow) for size in SWEEPS if size > 2)]
 )
-def test_meeting_death_tells_and_asks_once(people: int, share: FaultShare) -> None:
+def test_meeting_death_sends_each_question_and_report_once(people: int, share: FaultShare) -> None:
     """A death in groups of 2 to 10 people, 225 times in `make test-slow`."""
     SWEEPS[people].one_death(share, of=_spread)

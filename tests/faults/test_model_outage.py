@@ -108,7 +108,7 @@ def test_model_outage_defers_every_run_and_loses_no_attempt() -> None:
 # ---------------------------------------------------------------------- the apology
 
 
-def test_a_person_on_sms_hears_of_an_outage_once_however_much_they_write() -> None:
+def test_outage_sends_one_apology_per_sms_person() -> None:
     world = texting()
     say(world, "Hello?")
     minutes_pass(world)
@@ -160,7 +160,7 @@ def test_reset_during_an_outage_is_answered_without_the_model() -> None:
     assert world.sms.bodies == [SORRY, render("session_reset")]
 
 
-def test_in_a_group_too_one_answer_follows_to_all_that_was_said_meanwhile() -> None:
+def test_group_after_outage_gets_one_answer_to_all_messages() -> None:
     world = World(model=ScriptedModel.saying(default=DOWN))
     world.agent(reply_mode="text", history_format="roles")
     ann = person("usr_ann", "Ann")
@@ -212,7 +212,7 @@ def test_late_message_of_an_outage_does_not_expire_with_the_first_one(
     assert world.sms.bodies == [SORRY, "Here I am."]
 
 
-def test_a_passing_fault_is_no_reason_to_apologise() -> None:
+def test_transient_model_fault_sends_no_apology() -> None:
     world = texting(DOWN, Throttled("slow down"), "Good morning!")
     say(world, "Hello?")
     minutes_pass(world)
@@ -341,14 +341,14 @@ def test_model_retry_setting_bounds_the_pause_between_tries() -> None:
     assert world.sms.bodies == [SORRY, "Here I am."]
 
 
-def test_the_setting_of_the_deployment_silences_it() -> None:
+def test_outage_apology_is_off_if_the_deployment_setting_is_off() -> None:
     world = texting(settings=Settings(apology=False))
     say(world, "Hello?")
     minutes_pass(world)
     assert world.sms.bodies == []
 
 
-def test_a_chat_whose_line_or_agent_says_no_is_spared_and_the_words_can_be_ones_own() -> None:
+def test_outage_apology_uses_configured_text_and_can_be_turned_off() -> None:
     world = texting(settings=Settings(apology_text="Einen Moment, bitte."))
     world.chat(HUSAM, COACH, chat_id="chat_2", kind="direct", visibility="private", route=SMS)
     quiet = {"apology": False}
@@ -358,7 +358,7 @@ def test_a_chat_whose_line_or_agent_says_no_is_spared_and_the_words_can_be_ones_
     assert world.sms.bodies == ["Einen Moment, bitte."]
 
 
-def test_an_apology_that_cannot_be_said_holds_no_run_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_apology_does_not_block_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     world = texting()
     say(world, "Hello?")
 
@@ -399,7 +399,7 @@ class Outage(SmsLine):
         assert self.at_rest
 
 
-def test_wherever_a_function_dies_the_person_hears_of_it_once(share: FaultShare) -> None:
+def test_outage_death_sends_one_apology(share: FaultShare) -> None:
     text = Webhook.recorded("sms_webhook")
     world = Outage()
     world.tell(text)

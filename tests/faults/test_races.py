@@ -130,7 +130,7 @@ def test_a_worker_whose_successor_is_at_work_can_neither_end_nor_postpone_the_ru
 
 
 @pytest.mark.parametrize("of", ["a chat", "no chat"])
-def test_of_two_that_take_over_from_a_dead_worker_one_gets_the_run(of: str) -> None:
+def test_concurrent_takeovers_of_a_dead_workers_run_grant_one_lease(of: str) -> None:
     world = asked()
     run = the_run(world) if of == "a chat" else asked_by_service(world)
     assert claim(world, run) is not None
@@ -144,7 +144,7 @@ def test_of_two_that_take_over_from_a_dead_worker_one_gets_the_run(of: str) -> N
 # ---------------------------------------------------------------------- chats that change
 
 
-def test_a_message_that_meets_the_end_of_its_chat_is_refused() -> None:
+def test_message_posted_while_its_chat_is_discarded_is_refused() -> None:
     world = asked()
     discard = world.app.chat_admin.discard
     rival(world).before = ("MSG#", lambda: discard(TENANT, "chat_1", HUSAM.ref))
@@ -153,7 +153,7 @@ def test_a_message_that_meets_the_end_of_its_chat_is_refused() -> None:
     assert world.texts() == ["Hello"]
 
 
-def test_a_message_that_meets_a_newcomer_wakes_the_newcomer_too() -> None:
+def test_message_posted_while_an_agent_joins_triggers_that_agent() -> None:
     world = asked()
     world.agent(DESIGNER.id, DESIGNER.name)
     add = world.app.chat_admin.add_member
