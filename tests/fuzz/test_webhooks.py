@@ -67,7 +67,7 @@ def _assert_refused(world: World, function: Any, event: dict[str, Any]) -> None:
 
 @FUZZED
 @given(door=doors, changed=changes, more=extras, query=queries)
-def test_a_signed_form_is_taken_or_refused_whatever_stands_in_it(
+def test_signed_form_with_any_fields_is_accepted_or_rejected_cleanly(
     door: str, changed: dict[str, str | None], more: list[tuple[str, str]], query: str | None
 ) -> None:
     world = signed_world()
@@ -104,7 +104,7 @@ def test_a_form_that_was_not_signed_leaves_no_trace(
     kind=odd_sms,
     query=odd_sms,
 )
-def test_no_body_whatever_leaves_a_trace(
+def test_body_with_foreign_signature_is_rejected_without_a_trace(
     door: str, body: str | bytes, *, encoded: bool, kind: str, query: str
 ) -> None:
     """A good signature of another body is no signature of this one."""
@@ -115,7 +115,7 @@ def test_no_body_whatever_leaves_a_trace(
     _assert_refused(signed_world(), DOORS[door], event)
 
 
-def test_these_worlds_do_ask_for_signatures() -> None:
+def test_fuzzed_worlds_verify_signatures() -> None:
     """And let through what has one; otherwise the tests above would prove nothing."""
     world = signed_world()
     assert isinstance(world.app.ports.verifier, TwilioSignature)
@@ -143,7 +143,7 @@ def _delivery(body: bytes, header: str, *, encoded: bool) -> dict[str, Any]:
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(odd_sms, inner, max_size=3),
     ).map(lambda value: json.dumps(value).encode())
 )
-def test_a_signed_delivery_is_taken_whatever_stands_in_it(body: bytes) -> None:
+def test_signed_delivery_with_any_body_is_accepted_or_rejected_cleanly(body: bytes) -> None:
     world = listening()
     header = f"t={SENT_AT},v1={sign(SECRET, SENT_AT, body)}"
     for _ in range(2):
