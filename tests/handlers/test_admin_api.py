@@ -36,7 +36,7 @@ def test_a_deleted_agent_is_deleted_again_and_null_resets_a_field(admin: Client)
 # ---------------------------------------------------------------------- people and lines
 
 
-def test_a_person_from_their_beginning(admin: Client) -> None:
+def test_user_is_created_read_changed_and_listed(admin: Client) -> None:
     given_ = {"id": "auth0|42", "name": "Ann", "phones": ["+1 500 555 0101"], "profile": {"a": 1}}
     made = admin.post("/v1/users", given_)
     assert (made.status, made.body) == (
@@ -228,9 +228,7 @@ def test_a_profile_is_changed_field_by_field(admin: Client) -> None:
     assert admin.get(path, reason=WHY).body["profile"] == {"goals": "10k", "skill_level": 3}
 
 
-def test_a_caller_turns_out_to_be_ann_and_her_number_is_taken_away_again(
-    world: World, admin: Client
-) -> None:
+def test_phone_is_linked_by_code_and_unlinked(world: World, admin: Client) -> None:
     world.agent()
     world.line()
     world.app.sms_receiver.receive(
@@ -398,7 +396,7 @@ def test_odd_run_ids_are_not_there(admin: Client, run_id: str) -> None:
 # ---------------------------------------------------------------------- who may
 
 
-def test_another_tenants_cursor_shows_only_ones_own(world: World, admin: Client) -> None:
+def test_cursor_of_another_tenant_lists_only_own_items(world: World, admin: Client) -> None:
     for n in range(4):
         admin.post("/v1/agents", {"name": f"Ours {n}"})
     cursor = admin.get("/v1/agents", limit=2).body["next_cursor"]

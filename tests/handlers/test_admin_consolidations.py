@@ -23,7 +23,7 @@ def world() -> World:
     return world
 
 
-def test_a_chat_is_consolidated_on_request_and_its_history_says_so(
+def test_consolidation_request_is_carried_out_and_listed_in_history(
     world: World, admin: Client
 ) -> None:
     world.model.memories.append(json.dumps({"journal": ["Late"], "core": ["Husam leads sales."]}))
@@ -95,7 +95,7 @@ def test_consolidate_request_that_is_not_allowed_is_refused(world: World, admin:
     assert admin.post(NOW, {}).status == 409
 
 
-def test_people_have_no_such_call(world: World) -> None:
+def test_consolidation_routes_do_not_exist_in_the_mobile_api(world: World) -> None:
     person_with_app = Client(world)
     assert person_with_app.post(NOW, {}).status == 404
     assert person_with_app.get(HISTORY).status == 404

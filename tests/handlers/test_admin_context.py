@@ -64,7 +64,7 @@ def test_preview_equals_the_prompt_of_a_run_started_now(world: World, admin: Cli
     assert "asked you to respond now" in shown["TRIGGER"]
 
 
-def test_without_a_chat_it_shows_a_run_without_one(admin: Client) -> None:
+def test_context_preview_without_chat_shows_a_run_without_chat(admin: Client) -> None:
     shown = _texts(admin.get(CONTEXT))
     assert "CHAT HISTORY" not in shown
     assert shown["ACTIVE CHAT"] == "ACTIVE CHAT: none"
@@ -77,7 +77,9 @@ def test_context_with_a_history_of_roles_shows_the_messages(world: World, admin:
     assert shown["CHAT HISTORY"] == "user: [Husam (human)] How far today?"
 
 
-def test_looking_changes_nothing_and_asks_no_model(world: World, admin: Client) -> None:
+def test_context_preview_only_writes_an_audit_entry_and_asks_no_model(
+    world: World, admin: Client
+) -> None:
     before = everything(world)
     world.table.log.clear()
     _texts(admin.get(CONTEXT, chat_id="chat_1"))

@@ -70,7 +70,7 @@ def test_plans_are_listed_by_their_status(admin: Client) -> None:
         ({"cron": "0  14 * * *", "time_zone": "UTC"}, {"cron": "0 14 * * *"}),
     ],
 )
-def test_a_plan_says_its_time_in_its_own_way(
+def test_plan_is_shown_with_the_kind_of_time_it_was_given(
     admin: Client, given_: dict[str, str], shown: dict[str, str]
 ) -> None:
     body = admin.post(PLANS, {"name": "Follow up", "instruction": "Ask", **given_}).body
@@ -219,7 +219,7 @@ def test_a_plan_that_came_due_is_done_and_its_run_is_listed(world: World, admin:
 # ---------------------------------------------------------------------- audiences
 
 
-def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin: Client) -> None:
+def test_private_items_are_listed_only_by_their_person_or_chat(world: World, admin: Client) -> None:
     for owner, text in ((ANN, "Ann's"), (TEAM, "The team's")):
         world.app.goals.set(owner, text)
         world.app.plans.set(owner, text, "Do it", run_after="1 day")

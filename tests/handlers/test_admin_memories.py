@@ -128,7 +128,7 @@ def test_operators_memory_takes_the_place_of_the_same_words_of_a_person(
     assert admin.post(MEMORIES, {"kind": "core", "text": "Refunds need approval"}).status == 200
 
 
-def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin: Client) -> None:
+def test_private_items_are_listed_only_by_their_person_or_chat(world: World, admin: Client) -> None:
     for owner, text in ((ANN, "Ann's"), (TEAM, "The team's")):
         made_from = MadeFrom.messages(owner.source_chat_id or "", 3, 9, ["usr_ann"])
         told = owner.model_copy(update={"made_from": made_from})

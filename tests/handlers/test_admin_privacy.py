@@ -140,7 +140,7 @@ def test_erase_or_export_unknown_user_is_404(planted: World) -> None:
     assert admin.patch(PATH, {"name": "Zed"}).status == 404
 
 
-def test_an_export_holds_all_that_is_theirs_and_nothing_that_is_not(planted: World) -> None:
+def test_export_contains_all_data_of_the_person_and_of_no_other(planted: World) -> None:
     [page] = pages_of(operator(planted))
     assert page["user"]["phones"] == [NUMBER]  # type: ignore[index]
     whole = json.dumps(page)
@@ -161,7 +161,7 @@ def test_an_export_holds_all_that_is_theirs_and_nothing_that_is_not(planted: Wor
     assert {delivery["phone"] for delivery in page["deliveries"]} == {NUMBER}  # type: ignore[attr-defined]
 
 
-def test_export_holds_what_was_made_from_their_words_alone_wherever_they_may_see_it() -> None:
+def test_export_contains_visible_items_made_only_from_the_persons_messages() -> None:
     world = world_of()
     group(world, OPEN, ZOE, BEN)
     group(world, ELSEWHERE, BEN)
@@ -229,7 +229,7 @@ def test_a_forged_cursor_leads_into_no_chat_that_the_person_was_never_in(planted
     assert "For the agent alone" not in str(operator(planted).get(EXPORT, cursor=forged).body)
 
 
-def test_a_message_carries_an_erasure_on_and_one_of_nobody_changes_nothing() -> None:
+def test_erasure_job_continues_the_erasure_and_unknown_erasure_is_ignored() -> None:
     world = world_of()
     text(world, f"I love {MARK}")
     settle(world)

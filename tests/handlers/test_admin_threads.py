@@ -201,7 +201,7 @@ def test_watermark_and_summary_of_an_agent_in_a_chat_are_readable(
     }
 
 
-def test_a_place_is_there_as_long_as_the_agent_is_and_on_record_when_it_is_looked_at(
+def test_agent_membership_is_readable_until_it_leaves_and_reads_are_audited(
     world: World, admin: Client
 ) -> None:
     absent = ("/v1/chats/chat_1/agents/agt_b", "/v1/chats/chat_9/agents/agt_a")

@@ -84,7 +84,7 @@ def test_report_by_agent_adds_up_each_agents_calls_and_tokens() -> None:
     assert report["total"]["money"] is None
 
 
-def test_report_by_user_leaves_out_work_that_traces_back_to_nobody() -> None:
+def test_usage_report_by_user_omits_work_without_a_user() -> None:
     world = World()
     used(world, "gpt-test", Payer("agt_a", "usr_1"), input_tokens=10)
     used(world, "gpt-test", Payer("agt_a"), input_tokens=7)

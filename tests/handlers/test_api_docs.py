@@ -227,7 +227,7 @@ def test_every_tag_is_described() -> None:
     assert {tag["name"] for tag in document()["tags"]} == used == TAGS.keys()
 
 
-def test_lists_have_an_etag() -> None:
+def test_list_operations_document_etag_and_304() -> None:
     responses = operations()["get", "/v1/chats"]["responses"]
     assert responses["200"]["headers"].keys() == {"ETag"}
     assert "304" in responses

@@ -59,9 +59,7 @@ def test_operator_access_is_in_the_audit_log(world: World, admin: Client) -> Non
     ]
 
 
-def test_an_entry_says_when_by_which_call_and_leads_to_the_logs(
-    world: World, admin: Client
-) -> None:
+def test_audit_entry_has_time_scope_route_and_request_id(world: World, admin: Client) -> None:
     admin.get("/v1/agents/agt_a")
     [entry] = entries(world)
     assert entry.at == NOON
@@ -139,7 +137,7 @@ def test_adding_a_member_is_in_the_audit_log(world: World) -> None:
     assert entries(world)[0].scope == "chat"
 
 
-def test_talking_leaves_no_entry(world: World) -> None:
+def test_member_calls_leave_no_audit_entry(world: World) -> None:
     husam = Client(world)
     husam.post("/v1/chats/chat_1/messages", {"text": "Hi", "client_id": "1"})
     husam.get("/v1/chats/chat_1/messages")
@@ -225,7 +223,7 @@ def test_an_entry_is_never_written_over(
     assert all(isinstance(one, Put) and one.condition == Missing() for one in written)
 
 
-def test_entries_expire_as_the_setting_says() -> None:
+def test_audit_entries_expire_after_the_configured_days() -> None:
     world = World(Settings(audit_days=30))
     world.agent()
     operator(world).get("/v1/agents/agt_a")

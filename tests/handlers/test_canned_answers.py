@@ -38,7 +38,7 @@ def test_support_creates_lists_changes_and_deletes_an_answer(support: Client) ->
     assert support.call("DELETE", f"{PATH}/hours").status == 404
 
 
-def test_name_is_used_once(support: Client) -> None:
+def test_canned_answer_with_used_name_is_409(support: Client) -> None:
     assert support.post(PATH, HOURS).status == 201
     again = support.post(PATH, HOURS | {"text": "Other"})
     assert (again.status, again.code) == (409, "conflict")

@@ -35,7 +35,7 @@ def test_the_hourly_event_sends_a_job_and_the_recorded_one_makes_memories(world:
     assert [memory.text for memory in world.memories()] == ["Husam said hello."]
 
 
-def test_with_nothing_due_the_finder_sends_nothing(world: World) -> None:
+def test_finder_without_due_work_sends_no_jobs(world: World) -> None:
     invoke(background_finder, world, HOURLY)
     assert invoke(background_finder, world, HOURLY) == {"sent": 0}
 

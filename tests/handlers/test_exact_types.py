@@ -17,7 +17,7 @@ def world() -> World:
 
 
 @pytest.mark.parametrize("given", [False, True, "5", "0", 5.5])
-def test_only_a_number_is_a_number(world: World, given: Any) -> None:
+def test_value_of_another_type_for_a_number_is_422(world: World, given: Any) -> None:
     admin = operator(world)
     for method, path, body in (
         ("PATCH", "/v1/settings", {"message_days": given}),
@@ -44,7 +44,7 @@ def test_number_with_as_many_digits_as_the_table_holds_is_kept_and_used(world: W
 
 
 @pytest.mark.parametrize("given", [0, 1, "true", "no", 1.0])
-def test_only_a_truth_value_is_one(world: World, given: Any) -> None:
+def test_value_of_another_type_for_a_boolean_is_422(world: World, given: Any) -> None:
     admin = operator(world)
     for method, path, body in (
         ("PATCH", "/v1/settings", {"apology": given}),
@@ -63,7 +63,7 @@ def test_only_a_truth_value_is_one(world: World, given: Any) -> None:
 
 
 @pytest.mark.parametrize("given", [False, True, "5", -0.5, 100.5])
-def test_only_a_share_is_a_share(world: World, given: Any) -> None:
+def test_percentage_of_wrong_type_or_range_is_422(world: World, given: Any) -> None:
     answer = operator(world).patch("/v1/settings", {"context_rollout_percent": given})
     assert answer.status == 422
 
@@ -89,7 +89,7 @@ def test_value_of_the_right_type_is_accepted(world: World) -> None:
 
 
 @pytest.mark.parametrize("day", ["0", "1750000000", "2026-02-18T00:00:00", "2026-2-18", "today"])
-def test_a_day_is_written_in_one_way(world: World, day: str) -> None:
+def test_day_parameter_requires_iso_date(world: World, day: str) -> None:
     admin = operator(world)
     assert admin.get("/v1/audit", day=day).status == 422
     assert admin.get("/v1/agents/agt_a/runs", day=day).status == 422

@@ -83,7 +83,7 @@ def test_person_who_has_left_a_chat_is_not_pulled_back(husam: Client, ahmad: Cli
     assert ahmad.get(CHAT).status == 404
 
 
-def test_invitation_makes_nobody_known(husam: Client, ahmad: Client) -> None:
+def test_pending_invitation_does_not_make_people_contacts(husam: Client, ahmad: Client) -> None:
     adding(husam, "add")
     assert state_of(adding(husam, "group").body) == "invited"
     added = ahmad.post(
@@ -92,7 +92,7 @@ def test_invitation_makes_nobody_known(husam: Client, ahmad: Client) -> None:
     assert state_of(added.body, HUSAM.id) == "invited"
 
 
-def test_index_row_without_a_place_in_the_roster_makes_nobody_known(
+def test_membership_row_without_roster_entry_does_not_make_people_contacts(
     world: World, husam: Client
 ) -> None:
     world.chat(HUSAM, AHMAD, chat_id="chat_2")

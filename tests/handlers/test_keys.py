@@ -77,7 +77,7 @@ def test_key_has_no_role_that_it_was_not_given(
     assert answer.status == 403
 
 
-def test_key_is_no_person(world: World) -> None:
+def test_server_key_on_person_routes_is_403(world: World) -> None:
     client = server(world, "support", "privacy", "owner", "tokens")
     assert replace(client, api=mobile_api).get("/v1/me").status == 403
 

@@ -180,7 +180,7 @@ def test_correlation_id_is_the_same_from_webhook_to_delivery_status(
     ]
 
 
-def test_a_message_that_joins_a_run_says_which(stage: Stage) -> None:
+def test_log_of_message_that_joins_a_run_names_the_run(stage: Stage) -> None:
     world = stage.world
     world.text("One", n=1)
     world.text("Two", n=2)
@@ -341,7 +341,7 @@ def test_status_of_a_missing_delivery_names_the_sms_and_its_line(stage: Stage) -
     assert (line["sid"], line["line"]) == (sid_of(1), masked(LINE))
 
 
-def test_the_operator_still_learns_why(stage: Stage) -> None:
+def test_run_error_shows_the_operator_the_providers_status(stage: Stage) -> None:
     stage.openai.then(Answer(f"Invalid prompt: '{WORD}'", status=400))
     stage.world.text("Hello")
     stage.world.drain()
@@ -349,7 +349,7 @@ def test_the_operator_still_learns_why(stage: Stage) -> None:
     assert (run.error or "").startswith("BadRequestError status_code=400")
 
 
-def test_the_libraries_hold_their_tongues(stage: Stage) -> None:
+def test_libraries_log_nothing_at_info_level(stage: Stage) -> None:
     """At INFO Twilio's would tell every request, with the numbers that it looks texts up by."""
     stage.twilio.then(Misbehaviour(0))
     stage.world.text("Hello")

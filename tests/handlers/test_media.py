@@ -136,7 +136,7 @@ def test_message_has_at_most_ten_files_each_once(world: World, husam: Client) ->
     assert post(husam, ids[0], ids[0]).status == 422
 
 
-def test_outsider_gets_no_link_and_neither_does_anybody_after_the_deletion(
+def test_media_link_is_not_found_for_outsiders_and_after_deletion(
     world: World, husam: Client, ahmad: Client
 ) -> None:
     media_id = uploaded(world, husam)

@@ -162,7 +162,7 @@ def test_a_repeated_client_id_answers_200_with_the_same_body(husam: Client) -> N
     assert [item["text"] for item in husam.get(MESSAGES).body["items"]] == ["Hello", "More"]
 
 
-def test_many_at_once_are_answered_each_with_its_own(world: World) -> None:
+def test_concurrent_posts_each_get_their_own_message(world: World) -> None:
     people = [Client(world), Client(world, sub=AHMAD.id, claims={})]
 
     def post(number: int) -> Any:
@@ -244,7 +244,7 @@ def test_list_of_chats_has_unread_counts_and_last_senders(husam: Client, ahmad: 
     assert [chat["unread"] for chat in husam.get("/v1/chats").body["items"]] == [0]
 
 
-def test_messages_page_both_ways(husam: Client) -> None:
+def test_messages_are_paged_forward_and_backward(husam: Client) -> None:
     for number in range(1, 8):
         husam.post(MESSAGES, {"text": "Hi", "client_id": str(number)})
     newer = [item["seq"] for item in husam.all_pages(MESSAGES, after=2, limit=2)]
@@ -331,7 +331,9 @@ def test_unexpected_error_is_500_and_logged_without_message_texts(
     assert secret not in logged + json.dumps(answer.body)
 
 
-def test_one_caller_is_forgotten_before_the_next(world: World, husam: Client) -> None:
+def test_request_identity_does_not_carry_over_to_the_next_request(
+    world: World, husam: Client
+) -> None:
     assert husam.get("/v1/me").body["id"] == "usr_husam"
     assert Client(world, sub="").get("/v1/me").status == 401
     assert Client(world, sub="usr_ahmad").get("/v1/me").body["id"] == "usr_ahmad"

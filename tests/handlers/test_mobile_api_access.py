@@ -50,7 +50,7 @@ def test_scopes_come_in_several_spellings(world: World, scope: Any) -> None:
         {"tenant": ["acme"]},
     ],
 )
-def test_odd_claims_are_no_sign_in(world: World, claims: dict[str, Any]) -> None:
+def test_invalid_claims_are_401(world: World, claims: dict[str, Any]) -> None:
     answer = Client(world, claims=claims).get("/v1/chats")
     assert (answer.status, answer.code) == (401, "unauthenticated")
 

@@ -67,7 +67,7 @@ def test_reason_of_a_value_that_is_no_list_names_a_list(husam: Client) -> None:
     assert {"where": ["body", "members"], "why": "Input should be a valid list"} in reasons
 
 
-def test_the_reasons_say_where_and_why_but_not_what(husam: Client) -> None:
+def test_validation_error_names_field_and_cause_but_not_the_value(husam: Client) -> None:
     answer = husam.post(MESSAGES, {"text": "secret" * 5_000, "client_id": "1"})
     [reason] = answer.body["details"]["reasons"]
     assert reason["where"] == ["body", "text"]
@@ -246,9 +246,7 @@ def test_malformed_input_is_refused_without_words_of_the_library(
     ("method", "path"),
     [("GET", "/v1/unknown"), ("GET", "/"), ("PUT", "/v1/chats"), ("DELETE", "/v1/me")],
 )
-def test_calls_that_there_are_not_answer_404_in_the_envelope(
-    husam: Client, method: str, path: str
-) -> None:
+def test_unknown_route_is_404_with_an_error_body(husam: Client, method: str, path: str) -> None:
     answer = husam.call(method, path)
     assert (answer.status, answer.code) == (404, "not_found")
     # Behind the gateway, what no route of people's matches reaches the operators' function.
@@ -283,7 +281,7 @@ JSON = st.recursive(
         st.sampled_from(["limit", "cursor", "after", "before"]), st.text(max_size=10), max_size=2
     ),
 )
-def test_no_input_is_our_own_fault(
+def test_random_input_never_causes_a_server_error(
     world: World,
     route: tuple[str, str, Any],
     body: Any,

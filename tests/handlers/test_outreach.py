@@ -130,7 +130,7 @@ def test_answer_finds_the_outreach_in_the_prompt_of_its_chat_alone(club: Club) -
 
 
 @pytest.mark.parametrize("when", ["writing", "answering"])
-def test_model_that_wants_to_tell_others_of_the_outreach_cannot(when: str) -> None:
+def test_model_cannot_post_outreach_content_to_other_chats(when: str) -> None:
     tells = says(QUESTION, chat_id="chat_1")
     script = (tells,) if when == "writing" else ("Which evenings suit you?", tells)
     club = Club(model=ScriptedModel.saying(*script, default="Done."))
@@ -167,7 +167,7 @@ def test_outreach_that_does_not_fit_is_refused(
     assert club.admin.get("/v1/outreach").body["items"] == []
 
 
-def test_people_without_consent_are_named_and_nobody_is_written_to(club: Club) -> None:
+def test_outreach_with_person_without_consent_is_rejected_and_sends_nothing(club: Club) -> None:
     text_in(club, "STOP", phone=PHONES["ben"])
     refused = club.begin()
     assert refused.status == 409
@@ -354,7 +354,7 @@ def test_number_that_opted_out_before_an_erasure_is_not_written_to_until_it_cons
     assert states(club.report(outreach_id)) == {"new": "sent"}
 
 
-def test_report_tells_of_silent_agents_and_failed_texts() -> None:
+def test_outreach_report_shows_an_agents_silence_with_its_reason() -> None:
     club = Club(model=ScriptedModel.saying("[silence]", default="Hi"))
     outreach_id = club.begin(people=PEOPLE[:1]).body["id"]
     club.minutes_pass(2)
@@ -384,7 +384,7 @@ def test_calls_are_audited(club: Club) -> None:
     assert entry.ids == {"outreach_id": outreach_id}
 
 
-def test_team_name_is_who_asks_if_nobody_is_named(club: Club) -> None:
+def test_outreach_without_asker_uses_the_team_name(club: Club) -> None:
     change = TenantOverridesChange(team_name="Acme")
     TenantSettingsService(table=club.table, clock=club.clock).change(TENANT, change)
     assert club.begin(asked_by=None).body["asked_by"] == "Acme"

@@ -141,7 +141,7 @@ def test_operator_cannot_give_an_unfit_name(world: World, name: str) -> None:
     assert operator(world).post("/v1/users", {"name": name}).status == 422
 
 
-def test_chosen_name_stays_chosen_whatever_the_token_says(world: World, husam: Client) -> None:
+def test_chosen_name_is_kept_when_the_token_has_the_same_name(world: World, husam: Client) -> None:
     husam.patch("/v1/me", {"name": "Sam"})
     again = Client(world, sub=HUSAM.id, claims={"name": "Sam"})
     assert again.get("/v1/me").body["name_source"] == "chosen"

@@ -307,7 +307,7 @@ def test_message_in_a_large_group_stores_a_common_reason_once() -> None:
     assert world.messages()[-1] == message
 
 
-def test_run_after_a_deferral_keeps_the_reason_with_its_time_and_has_none_now() -> None:
+def test_finished_run_keeps_its_deferral_reason_in_history_only() -> None:
     world = group(DOWN, "Here I am.")
     world.post("Hello", HUSAM)
     deferred_at = world.clock.now()

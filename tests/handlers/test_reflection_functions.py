@@ -49,7 +49,7 @@ def test_hourly_event_sends_a_job_and_the_recorded_job_promotes_entries(
     assert kept(world) == ["Husam is allergic to nuts."]
 
 
-def test_with_nothing_due_the_finder_sends_nothing(world: World) -> None:
+def test_finder_without_due_work_sends_no_jobs(world: World) -> None:
     invoke(background_finder, world, HOURLY)
     assert invoke(background_finder, world, HOURLY) == {"sent": 0}
 

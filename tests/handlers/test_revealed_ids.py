@@ -55,9 +55,7 @@ def newest(answer: Answer) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("wait", [False, True])
-def test_message_said_by_run_of_private_chat_names_neither_run_nor_chat(
-    world: World, wait: bool
-) -> None:
+def test_message_sent_from_private_chat_hides_run_and_chat_ids(world: World, wait: bool) -> None:
     told_in_private(world, wait=wait)
     stored = world.messages(GROUP)[-1]
     assert stored.run_id is not None
@@ -72,7 +70,7 @@ def test_message_said_by_run_of_private_chat_names_neither_run_nor_chat(
     assert stored.run_id.split("_")[1] not in json.dumps(first)
 
 
-def test_no_call_of_a_member_tells_the_id_of_anothers_private_chat(world: World) -> None:
+def test_member_calls_never_reveal_the_id_of_anothers_private_chat(world: World) -> None:
     told_in_private(world, wait=True)
     world.app.chat_admin.set_role(TENANT, GROUP, HUSAM.ref, AHMAD.ref, "owner")
     world.post("@Coach, and?", AHMAD, chat_id=GROUP)
@@ -156,7 +154,7 @@ def test_export_of_a_person_names_no_run_of_another_chat(world: World) -> None:
     assert run.id not in json.dumps(exported["messages"])
 
 
-def test_agent_elsewhere_is_told_of_a_wait_in_a_group_but_not_of_the_direct_chat(
+def test_prompt_in_another_chat_shows_a_group_wait_without_the_direct_chats_id(
     world: World,
 ) -> None:
     told_in_private(world, wait=True)

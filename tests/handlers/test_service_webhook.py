@@ -54,7 +54,7 @@ def send(world: World, event: dict[str, Any]) -> Any:
     return invoke(service_webhook, world, event)
 
 
-def woken(world: World) -> list[Run]:
+def started_runs(world: World) -> list[Run]:
     page = world.table.query(Query.under(f"{TENANT}#AGENT#agt_a", "RUN#"))
     return [Run.from_item(item) for item in page.items]
 
@@ -76,7 +76,7 @@ def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
 
 def test_the_recorded_delivery_wakes_the_agent(world: World) -> None:
     answer = send(world, RECORDED)
-    [run] = woken(world)
+    [run] = started_runs(world)
     assert (answer["statusCode"], json.loads(answer["body"])) == (202, {"runs": [run.id]})
     assert run.trigger.service is not None
     assert run.trigger.service.model_dump() == {
@@ -92,13 +92,13 @@ def test_a_body_that_the_gateway_encodes_is_verified_over_its_bytes(world: World
     body = '{"wer": "Jürgen 🎉"}'.encode()
     assert send(world, delivery(body, encoded=True))["statusCode"] == 202
     assert send(world, delivery(body))["statusCode"] == 202
-    assert len(woken(world)) == 1
+    assert len(started_runs(world)) == 1
 
 
-def test_the_same_delivery_again_is_answered_alike_and_wakes_nobody(world: World) -> None:
+def test_repeated_service_delivery_gets_the_same_answer_and_starts_no_run(world: World) -> None:
     first, second = send(world, RECORDED), send(world, RECORDED)
     assert first == second
-    assert len(woken(world)) == 1
+    assert len(started_runs(world)) == 1
     assert len(world.queues.sent) == 1
 
 
@@ -106,7 +106,7 @@ def test_the_same_delivery_many_times_at_once_wakes_once(world: World) -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: send(world, RECORDED), range(8)))
     assert {answer["statusCode"] for answer in answers} == {202}
-    assert len(woken(world)) == 1
+    assert len(started_runs(world)) == 1
 
 
 def test_a_payload_may_hold_64_kib(world: World) -> None:
@@ -120,7 +120,7 @@ def test_a_signature_in_capitals_is_the_same_delivery(world: World) -> None:
     time, _, value = delivery()["headers"]["x-skein-signature"].partition(",v1=")
     answer = send(world, delivery(header=f"{time}, v1={value.upper()}"))
     assert answer["statusCode"] == 202
-    assert len(woken(world)) == 1
+    assert len(started_runs(world)) == 1
 
 
 # ---------------------------------------------------------------------- what does not
@@ -193,7 +193,7 @@ def test_service_webhook_without_json_is_400(world: World, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", ["no base64!", "é", "AAA"])
-def test_a_body_that_is_not_as_encoded_as_it_says_is_400(world: World, body: str) -> None:
+def test_body_with_invalid_base64_is_400(world: World, body: str) -> None:
     event = delivery(encoded=True)
     event["body"] = body
     assert refused(world, event) == (400, "invalid")
@@ -205,7 +205,7 @@ def test_an_event_without_a_body_is_400(world: World) -> None:
     assert refused(world, event) == (400, "invalid")
 
 
-def test_while_the_table_is_down_the_service_is_asked_to_come_back(
+def test_service_delivery_while_the_table_is_down_is_503(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(*_: object) -> None:
@@ -217,7 +217,7 @@ def test_while_the_table_is_down_the_service_is_asked_to_come_back(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.binary(max_size=80), header=st.text(max_size=120), encoded=st.booleans())
-def test_whatever_comes_without_the_secret_is_403(
+def test_delivery_without_valid_signature_is_403(
     world: World, body: bytes, header: str, encoded: bool
 ) -> None:
     event = delivery(header=header)

@@ -20,7 +20,7 @@ def family() -> Family:
     return Family.made()
 
 
-def test_rule_tells_the_father_what_the_daughter_said_and_nobody_else(family: Family) -> None:
+def test_rule_shares_the_daughters_words_with_the_father_only(family: Family) -> None:
     family.rule()
     family.says(EMMA, "Hello there, how are you?")
     [notice] = [m for m in family.messages(chat_of(EMMA)) if m.kind == "notice"]
@@ -50,7 +50,7 @@ def test_notice_names_its_rules_so_that_apps_can_show_a_button(family: Family) -
     assert SECRET not in family.prompt_of(TOM, ASKED)
 
 
-def test_words_before_the_notice_are_told_to_nobody(family: Family) -> None:
+def test_words_before_the_notice_are_not_shared(family: Family) -> None:
     family.says(EMMA, SECRET)
     family.rule()
     family.says(EMMA, "Hello again, what a day it was")
@@ -58,7 +58,7 @@ def test_words_before_the_notice_are_told_to_nobody(family: Family) -> None:
     assert SECRET not in family.prompt_of(TOM, ASKED)
 
 
-def test_talk_that_a_person_keeps_is_told_to_nobody(family: Family) -> None:
+def test_conversation_kept_private_is_not_shared(family: Family) -> None:
     family.rule()
     family.says(EMMA, "Hello there, how are you?")
     family.quiet()
@@ -79,9 +79,7 @@ def test_talk_that_a_person_keeps_is_told_to_nobody(family: Family) -> None:
 
 
 @pytest.mark.parametrize("written", ["PRIVATE", " keep Private. ", "by the API"])
-def test_talk_that_is_kept_late_is_told_to_nobody_from_then_on(
-    family: Family, written: str
-) -> None:
+def test_conversation_kept_private_later_is_no_longer_shared(family: Family, written: str) -> None:
     family.attach_feed()
     family.rule()
     family.says(EMMA, "Hello there, how are you?")
@@ -110,7 +108,7 @@ def test_word_private_is_an_ordinary_message_where_no_rule_covers_the_person(
     assert family.texts(chat_of(RINA))[-1] == "Fine."
 
 
-def test_words_are_told_only_after_the_talk_is_quiet(family: Family) -> None:
+def test_words_are_not_shared_while_the_conversation_continues(family: Family) -> None:
     family.rule()
     family.says(EMMA, "Hello there, how are you?")
     family.says(EMMA, SECRET)
@@ -128,7 +126,7 @@ def test_index_of_a_quiet_talk_needs_no_further_message(family: Family) -> None:
 
 
 @pytest.mark.parametrize("what", ["rule", "role of the reader", "words"])
-def test_nothing_is_told_after_a_withdrawal(family: Family, what: str) -> None:
+def test_words_are_not_shared_after_withdrawal(family: Family, what: str) -> None:
     rule = family.rule()
     family.says(EMMA, "Hello there, how are you?")
     family.says(EMMA, SECRET)
@@ -147,7 +145,7 @@ def test_nothing_is_told_after_a_withdrawal(family: Family, what: str) -> None:
     assert Client(family, sub=EMMA.id).get("/v1/me/sharing").body["disclosures"]
 
 
-def test_role_of_the_author_counts_as_of_when_it_was_said(family: Family) -> None:
+def test_sharing_uses_the_authors_role_at_the_time_of_the_message(family: Family) -> None:
     family.rule()
     family.says(EMMA, "Hello there, how are you?")
     family.says(EMMA, SECRET)
@@ -173,7 +171,7 @@ def test_rule_for_the_same_subject_needs_one_subject_of_both(family: Family) -> 
     assert SECRET in family.prompt_of(TOM, ASKED)
 
 
-def test_rules_carry_words_no_further_than_the_chat_where_they_were_told(family: Family) -> None:
+def test_shared_words_are_not_shared_again_by_another_rule(family: Family) -> None:
     family.give(RINA, "neighbour")
     family.rule()
     family.rule("father", "neighbour")
@@ -188,7 +186,7 @@ def test_rules_carry_words_no_further_than_the_chat_where_they_were_told(family:
     assert ASKED in prompt.replace("may be told", "")  # what Tom himself said is told
 
 
-def test_run_that_was_told_words_posts_only_while_the_rules_hold(family: Family) -> None:
+def test_run_with_shared_words_is_rebuilt_when_the_rule_is_deleted(family: Family) -> None:
     rule = family.rule()
     family.says(EMMA, "Hello there, how are you?")
     family.says(EMMA, SECRET)
@@ -209,7 +207,7 @@ def test_run_that_was_told_words_posts_only_while_the_rules_hold(family: Family)
     assert family.texts(chat_of(TOM))[-1] == "answer 2"
 
 
-def test_rule_that_has_ended_covers_nothing_that_was_said_since(family: Family) -> None:
+def test_ended_rule_cannot_be_extended(family: Family) -> None:
     ends = (family.clock.now() + timedelta(hours=1)).isoformat()
     rule = family.rule(ends_at=ends)
     family.clock.advance(3_600)
@@ -261,7 +259,7 @@ def test_stored_rule_that_names_a_person_has_no_effect(family: Family, kind: str
     assert listed["id"] == kept
 
 
-def test_person_sees_by_which_rules_they_are_told_words(family: Family) -> None:
+def test_person_sees_the_rules_that_share_words_with_them(family: Family) -> None:
     family.rule()
     family.rule(same_subject=True)  # Tom's role has no subject
     family.rule("neighbour", "tutor")
@@ -272,7 +270,7 @@ def test_person_sees_by_which_rules_they_are_told_words(family: Family) -> None:
     assert (len(emma["rules"]), emma["told_by"]) == (1, [])
 
 
-def test_person_who_turned_it_off_is_told_nothing(family: Family) -> None:
+def test_person_who_turned_sharing_off_receives_no_shared_words(family: Family) -> None:
     family.rule()
     family.says(EMMA, "Hello there, how are you?")
     family.says(EMMA, SECRET)
@@ -285,7 +283,7 @@ def test_person_who_turned_it_off_is_told_nothing(family: Family) -> None:
     assert SECRET in family.prompt_of(TOM, f"{ASKED} Please tell me")
 
 
-def test_run_that_was_told_words_posts_nothing_once_its_reader_turned_it_off(
+def test_run_with_shared_words_posts_none_after_the_reader_turns_sharing_off(
     family: Family,
 ) -> None:
     family.rule()

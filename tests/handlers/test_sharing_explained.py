@@ -113,7 +113,7 @@ def test_open_messages_need_no_reason_and_late_members_read_in_the_chat_only(
     assert why(family, RINA.id, **group, in_chat_id=chat_of(RINA))["decided_by"] != "membership"
 
 
-def test_words_are_not_told_by_an_agent_with_a_tool_that_writes(family: Family) -> None:
+def test_agent_with_writing_tool_shares_no_words(family: Family) -> None:
     family.quiet()
     assert why(family, TOM.id)["decided_by"] == "rule"
     assert operator(family).post("/v1/tools", BOOK).status == 201
@@ -146,7 +146,7 @@ def test_agents_items_are_explained_by_presence_alone(family: Family) -> None:
         assert operator(family).get(path, **asked).status == 403
 
 
-def test_words_that_are_gone_or_belong_to_an_earlier_time_are_explained(family: Family) -> None:
+def test_explanation_covers_deleted_words_and_words_before_a_reset(family: Family) -> None:
     family.quiet()
     seq = seq_of(family)
     assert why(family, TOM.id, from_seq=seq)["decided_by"] == "rule"
@@ -160,7 +160,7 @@ def test_words_that_are_gone_or_belong_to_an_earlier_time_are_explained(family: 
     assert why(family, EMMA.id, from_seq=seq)["decided_by"] == "gone"
 
 
-def test_words_of_an_agent_that_is_not_in_the_readers_chat_are_not_told_there(
+def test_words_from_another_agents_chat_are_not_shared(
     family: Family,
 ) -> None:
     family.quiet()

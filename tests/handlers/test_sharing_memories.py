@@ -48,7 +48,7 @@ def indexed_memories(family: Family) -> list[RecallPassage]:
     return [each for each in found if each.memory_id]
 
 
-def test_memory_is_told_with_its_source_and_listed(family: Family) -> None:
+def test_memory_is_shared_with_its_source_and_listed_as_disclosure(family: Family) -> None:
     family.quiet()
     assert LINE in family.prompt_of(TOM, ASKED)
     [told] = Client(family, sub=EMMA.id).get("/v1/me/sharing").body["disclosures"]
@@ -63,7 +63,7 @@ def test_tool_recall_finds_a_memory(family: Family) -> None:
     assert LINE in family.prompt_of(TOM, ASKED)
 
 
-def test_memory_is_told_to_nobody_without_the_role_and_not_to_its_person(family: Family) -> None:
+def test_memory_is_not_shared_without_the_role_nor_with_its_author(family: Family) -> None:
     family.quiet()
     for one in (RINA, EMMA):
         assert "as noted" not in family.prompt_of(one, ASKED)
@@ -107,7 +107,7 @@ def own(family: Family) -> Client:
 @pytest.mark.parametrize(
     "change", [withdrawn, kept, deleted, rule_ended, reader_lost_the_role, erased]
 )
-def test_memory_is_no_longer_told_after_a_change_of_one_message(
+def test_memory_is_no_longer_shared_after_change_of_one_source_message(
     family: Family, change: Callable[[Family], None]
 ) -> None:
     family.quiet()
@@ -118,7 +118,7 @@ def test_memory_is_no_longer_told_after_a_change_of_one_message(
     assert "as noted" not in family.prompt_of(TOM, f"{ASKED} Please tell me")
 
 
-def test_memory_is_told_only_once_the_talk_is_over(family: Family) -> None:
+def test_memory_is_not_shared_while_the_conversation_continues(family: Family) -> None:
     family.drain()
     assert "as noted" not in family.prompt_of(TOM, ASKED)
 
@@ -188,7 +188,9 @@ def memories_of(family: Family) -> list[OwnWordsMemory]:
     return [OwnWordsMemory.from_item(item) for item in found]
 
 
-def test_facts_that_the_daughter_told_alone_reach_the_father(consolidating: Family) -> None:
+def test_consolidated_memory_of_the_daughter_is_shared_with_the_father(
+    consolidating: Family,
+) -> None:
     consolidated(consolidating, NOTED)
     [memory] = memories_of(consolidating)
     assert memory.seqs == tuple(own_seqs(consolidating)[1:])
@@ -197,7 +199,7 @@ def test_facts_that_the_daughter_told_alone_reach_the_father(consolidating: Fami
     assert "as noted" not in consolidating.prompt_of(TOM, f"{ASKED} Please tell me")
 
 
-def test_call_is_given_only_the_words_that_rules_tell(consolidating: Family) -> None:
+def test_consolidation_request_contains_only_words_that_rules_share(consolidating: Family) -> None:
     consolidating.says(EMMA, "This is only between us")
     consolidating.says(EMMA, "PRIVATE")
     consolidating.clock.advance(3_600)
@@ -270,7 +272,7 @@ def test_memories_go_with_their_person(consolidating: Family) -> None:
     assert memories_of(consolidating) == []
 
 
-def test_explanation_says_for_each_source_whether_the_memory_may_be_told(family: Family) -> None:
+def test_explanation_shows_for_each_source_whether_the_memory_is_shared(family: Family) -> None:
     memory = family.noted(EMMA, "Emma is well", *own_seqs(family)[1:2])
     operator = Client(family, api=admin_api, sub="usr_op", scope="admin privacy")
     path = f"/v1/sharing/why/own_words/{memory.id}"

@@ -170,7 +170,7 @@ def family() -> Family:
 
 @pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("by_tool", [False, True], ids=["in the prompt", "by the tool"])
-def test_answer_with_told_words_is_not_posted_after_a_change_while_the_model_thinks(
+def test_answer_with_shared_words_is_not_posted_after_a_rule_change_during_the_model_call(
     family: Family, meanwhile: Meanwhile, by_tool: bool
 ) -> None:
     shown = []
@@ -191,7 +191,7 @@ def test_answer_with_told_words_is_not_posted_after_a_change_while_the_model_thi
 
 
 @pytest.mark.parametrize("meanwhile", WITHOUT_EFFECT, ids=lambda change: change.__name__)
-def test_answer_with_told_words_is_posted_after_a_change_that_it_does_not_rest_on(
+def test_answer_with_shared_words_is_posted_after_an_unrelated_change(
     family: Family, meanwhile: Meanwhile
 ) -> None:
     family.give(RINA, "daughter", subject=RINA.id)
@@ -216,7 +216,7 @@ def test_answer_with_told_words_is_posted_after_a_change_that_it_does_not_rest_o
     assert (told, run.rebuilds, run.sharing) == ([{EMMA.id, TOM.id}], 0, None)
 
 
-def test_words_of_few_people_are_told_to_one_run(
+def test_run_receives_shared_words_of_a_limited_number_of_people(
     family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "MAX_PEOPLE", 1)  # Tom, who reads, is the first
@@ -225,7 +225,7 @@ def test_words_of_few_people_are_told_to_one_run(
     assert SECRET in family.prompt_of(TOM, ASKED)
 
 
-def test_run_that_release_0_3_0_told_words_is_built_again(family: Family) -> None:
+def test_stored_run_of_release_0_3_0_with_shared_words_is_rebuilt(family: Family) -> None:
     family.says(TOM, ASKED)
     item = family.runs(chat_of(TOM))[-1].attributes()
     assert item["held"]["sharing_epoch"] == -1  # no epoch, so that release builds it again, too
@@ -274,7 +274,7 @@ def test_seven_rules_and_more_leave_answers_as_they_are(rules: int) -> None:
     assert notice.text.count("They live together.") == rules
 
 
-def test_stream_of_an_answer_sends_no_told_words_once_the_rule_is_withdrawn(
+def test_answer_stream_sends_no_shared_words_after_the_rule_is_deleted(
     family: Family,
 ) -> None:
     [rule] = family.operator.get("/v1/sharing-rules").body["items"]
@@ -296,7 +296,7 @@ def test_stream_of_an_answer_sends_no_told_words_once_the_rule_is_withdrawn(
     assert "<retract>" in sent
 
 
-def test_tools_save_no_told_words_once_the_rule_is_withdrawn(family: Family) -> None:
+def test_tools_save_no_shared_words_after_the_rule_is_deleted(family: Family) -> None:
     [rule] = family.operator.get("/v1/sharing-rules").body["items"]
     saves = calls(("save_memory", {"text": ANSWER, "kind": "core"}))
 
@@ -309,7 +309,7 @@ def test_tools_save_no_told_words_once_the_rule_is_withdrawn(family: Family) -> 
     assert ANSWER not in family.prompt_of(TOM, "What do you know of the lesson?")
 
 
-def test_run_whose_rules_keep_changing_answers_without_told_words(family: Family) -> None:
+def test_run_whose_rules_keep_changing_answers_without_shared_words(family: Family) -> None:
     shown = []
     emma = Client(family, sub=EMMA.id)
 

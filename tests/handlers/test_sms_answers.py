@@ -360,7 +360,7 @@ def test_number_of_expired_question_gets_expiry_notice(phone: Phone) -> None:
     assert phone.choices.wrong_codes == 0
 
 
-def test_number_of_an_answered_question_is_told_so(phone: Phone) -> None:
+def test_code_of_an_answered_question_gets_a_notice(phone: Phone) -> None:
     codes = phone.ask()
     phone.text(codes["Yes"])
     seq = len(phone.messages)
@@ -456,7 +456,7 @@ def test_number_on_another_line_answers_in_the_chat_of_the_question(
         assert len(phone.world.messages(phone.chat_on(SECOND_LINE))) == there
 
 
-def test_late_number_on_another_line_is_told_so_there_once(phone: Phone) -> None:
+def test_late_code_on_another_line_gets_one_notice_there(phone: Phone) -> None:
     other_line(phone)
     codes = phone.ask()
     phone.text(codes["Yes"])
@@ -477,7 +477,7 @@ def test_number_for_a_discarded_chat_is_over(phone: Phone) -> None:
     assert phone.world.texts(phone.chat_on(SECOND_LINE)) == [codes["Yes"], OVER]
 
 
-def test_number_from_a_phone_of_somebody_else_is_theirs(phone: Phone) -> None:
+def test_code_from_another_persons_phone_answers_no_question(phone: Phone) -> None:
     codes = phone.ask()
     key = AddressOwner.key_of(TENANT, phone_address(PHONE))
     phone.text(codes["Yes"], From="+15005550111")

@@ -53,7 +53,7 @@ def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
     return answer["statusCode"], json.loads(answer["body"])["code"]
 
 
-def test_the_callback_that_was_asked_for_leads_back_to_its_part(world: World) -> None:
+def test_status_callback_updates_its_delivery(world: World) -> None:
     assert send(world, callback(world).signed()) == {"statusCode": 204}
     assert delivery(world).status == "delivered"
 
@@ -66,7 +66,7 @@ def test_recorded_event_has_the_shape_of_a_request(world: World) -> None:
     assert asked.startswith(f"{world.settings.public_base_url}{STATUS_PATH}?")
 
 
-def test_the_callbacks_path_is_the_routes() -> None:
+def test_status_callback_path_is_a_deployed_route() -> None:
     routes = {route.path for f in deployed_template().functions for route in f.routes}
     assert STATUS_PATH in routes
 
@@ -86,14 +86,14 @@ def test_unknown_status_changes_nothing(world: World, status: str) -> None:
     assert delivery(world) == before
 
 
-def test_another_part_cannot_be_meant_by_a_forged_query(world: World) -> None:
+def test_status_callback_with_forged_part_is_403(world: World) -> None:
     signed = callback(world)
     event = signed.signed() | {"rawQueryString": f"{signed.query}&part=1"}
     assert refused(world, event) == (403, "forbidden")
 
 
 @pytest.mark.parametrize("signature", [None, "", "0" * 28])
-def test_without_the_right_signature_nothing_passes(world: World, signature: str | None) -> None:
+def test_request_with_wrong_signature_is_403(world: World, signature: str | None) -> None:
     event = callback(world).signed(x_twilio_signature=signature)
     assert refused(world, event) == (403, "forbidden")
 
@@ -134,7 +134,7 @@ def test_a_part_that_does_not_exist_is_not_found(world: World) -> None:
     assert refused(world, callback(world).asking(query).signed()) == (404, "not_found")
 
 
-def test_the_text_was_a_real_one(world: World) -> None:
+def test_delivery_job_of_the_recorded_text_was_queued(world: World) -> None:
     job = DeliveryJob(tenant=TENANT, chat_id="chat_1", delivery_id=delivery(world).id)
     assert [waiting.job for waiting in world.queues.sent if waiting.job == job] == [job]
 

@@ -228,7 +228,7 @@ def test_twilios_own_judgement_of_a_keyword_is_honoured(world: World) -> None:
 
 
 @pytest.mark.parametrize("signature", [None, "", "0" * 28, "x"])
-def test_without_the_right_signature_nothing_passes(world: World, signature: str | None) -> None:
+def test_request_with_wrong_signature_is_403(world: World, signature: str | None) -> None:
     event = SMS.signed(x_twilio_signature=signature)
     assert refused(world, event) == (403, "forbidden")
 
@@ -306,7 +306,7 @@ def test_a_huge_body_is_too_large(world: World) -> None:
     assert refused(world, SMS.but(Body="x" * 100_000).signed()) == (413, "too_large")
 
 
-def test_no_body_at_all_is_a_wrong_signature(world: World) -> None:
+def test_request_without_body_is_403(world: World) -> None:
     event = SMS.signed()
     del event["body"]
     assert refused(world, event) == (403, "forbidden")
@@ -314,9 +314,7 @@ def test_no_body_at_all_is_a_wrong_signature(world: World) -> None:
 
 @given(body=st.binary(max_size=300), encoded=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_body_whatever_passes_without_its_signature(
-    world: World, body: bytes, encoded: bool
-) -> None:
+def test_body_with_foreign_signature_is_rejected(world: World, body: bytes, encoded: bool) -> None:
     event = SMS.signed() | {"isBase64Encoded": encoded}
     event["body"] = base64.b64encode(body).decode() if encoded else body.decode("latin-1")
     assert refused(world, event)[0] in {400, 403}

@@ -65,7 +65,7 @@ def test_new_secret_takes_the_old_ones_place(admin: Client) -> None:
     assert renewed.body["secret"] != made["secret"]
 
 
-def test_name_is_taken_once(admin: Client) -> None:
+def test_tool_with_used_name_is_409(admin: Client) -> None:
     assert admin.post(TOOLS, LOOK_UP).status == 201
     assert admin.post(TOOLS, LOOK_UP).status == 409
 

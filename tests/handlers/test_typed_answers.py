@@ -83,7 +83,9 @@ def test_typed_answer_after_another_persons_message_is_ordinary(
     assert [each.kind for each in world.messages("chat_1")] == ["choice", "text", "text"]
 
 
-def test_typed_answer_of_somebody_else_is_ordinary(world: World, ahmad: Client) -> None:
+def test_typed_answer_of_another_person_does_not_answer_the_question(
+    world: World, ahmad: Client
+) -> None:
     ask(world)
     seen(ahmad, 1)
     typed(ahmad)

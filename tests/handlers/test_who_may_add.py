@@ -37,7 +37,7 @@ WAYS = pytest.mark.parametrize("way", ["add", "group", "direct"])
         (False, "anyone", True),
     ],
 )
-def test_person_adds_an_agent_as_its_field_says(
+def test_agent_can_be_added_according_to_who_may_add(
     world: World, husam: Client, way: str, listed: bool, who: str | None, added: bool
 ) -> None:
     world.agent(listed=listed, who_may_add=who)

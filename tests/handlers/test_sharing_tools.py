@@ -1,4 +1,4 @@
-"""Words told by sharing rules: what the tool finds, and that they stay in their chat."""
+"""Words shared by sharing rules: tools find them, and they stay in the chat that shows them."""
 
 import json
 import re
@@ -43,7 +43,9 @@ def without_recalled(family: Family) -> None:
     family.agent(COACH.id, enabled_tools=("recall", "end_run"), settings={"recall_tokens": 0})
 
 
-def test_tool_recall_finds_what_may_be_told_with_its_source_and_lists_it(family: Family) -> None:
+def test_recall_tool_finds_shared_words_with_source_and_lists_the_disclosure(
+    family: Family,
+) -> None:
     without_recalled(family)
     family.model.script.extend([ASKS, ANSWER])
     family.says(TOM, ASKED)
@@ -68,7 +70,7 @@ def test_answer_after_the_tool_is_posted_only_while_the_rule_holds(family: Famil
     assert SECRET not in words_of(family.model.requests[-1])
 
 
-def test_preview_of_recall_and_of_a_prompt_know_the_rules(family: Family) -> None:
+def test_recall_and_context_previews_apply_sharing_rules(family: Family) -> None:
     path = f"/v1/agents/{COACH.id}"
     operator = Client(family, api=admin_api, sub="usr_op", scope="admin privacy")
     private: dict[str, str] = {"chat_id": chat_of(TOM), "reason": "Test of the preview"}
@@ -143,7 +145,7 @@ SAVED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("tool", SAVED)
-def test_what_tools_save_of_told_words_is_shown_in_their_chat_alone(
+def test_items_saved_from_shared_words_are_shown_only_in_their_chat(
     family: Family, tool: str
 ) -> None:
     family.agent(COACH.id, enabled_tools=(*SAVED, "end_run"))
@@ -159,7 +161,7 @@ def test_what_tools_save_of_told_words_is_shown_in_their_chat_alone(
     assert "Room Nine" not in elsewhere
 
 
-def test_told_words_change_nothing_that_was_made_elsewhere(family: Family) -> None:
+def test_run_with_shared_words_changes_no_item_of_another_chat(family: Family) -> None:
     tools = ("set_goal", "end_goal", "update_profile", "end_run")
     family.agent(COACH.id, enabled_tools=tools, profile_fields=("music",))
     family.model.script.extend([calls(("set_goal", {"text": "Walk daily"})), "Fine."])
