@@ -132,13 +132,13 @@ def test_run_with_data_of_another_format_says_in_one_sentence_how_to_start(tmp_p
 
 
 @pytest.mark.parametrize("name", ["a file", "a file/below"])
-def test_where_nothing_can_be_kept_the_variable_is_named(tmp_path: Path, name: str) -> None:
+def test_unwritable_data_folder_error_names_the_variable(tmp_path: Path, name: str) -> None:
     (tmp_path / "a file").touch()
     with pytest.raises(BadConfigError, match="set SKEIN_DATA_DIR to a writable folder"):
         log_in(tmp_path / name)
 
 
-def test_a_port_for_root_alone_is_not_said_to_be_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_privileged_port_error_reports_permission_denied(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -150,6 +150,6 @@ def test_a_port_for_root_alone_is_not_said_to_be_in_use(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:11434", "ftp://x/v1", "http:///v1", "no url"])
-def test_a_base_url_that_is_none_is_refused_at_the_start(url: str) -> None:
+def test_invalid_base_url_is_rejected_at_start(url: str) -> None:
     with pytest.raises(BadConfigError, match="OPENAI_BASE_URL"):
         Config.from_environment({"OPENAI_BASE_URL": url})

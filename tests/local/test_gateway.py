@@ -94,7 +94,7 @@ def test_a_query_comes_raw_and_with_repeated_names_joined() -> None:
     assert event["queryStringParameters"] == {"a": "1,2", "b": "x y", "blank": ""}
 
 
-def test_cookies_stand_apart_from_the_other_headers() -> None:
+def test_gateway_event_has_cookies_apart_from_headers() -> None:
     event = _event(headers={"cookie": "a=1; b=2", "host": "here"})
     assert event["cookies"] == ["a=1", "b=2"]
     assert event["headers"] == {"host": "here"}

@@ -197,7 +197,7 @@ def test_sign_in_for_another_client_is_refused(
         {"user": OPERATOR, "tenant": "other"},
     ],
 )
-def test_choice_of_nobody_or_of_the_operators_name_is_refused(
+def test_sign_in_as_unknown_person_or_operators_name_is_400(
     issuer: LocalIssuer, chosen: dict[str, str]
 ) -> None:
     assert send(issuer, "POST", AUTHORIZE, {**ASKED, **chosen}).status == 400
@@ -215,5 +215,5 @@ def test_hint_signs_the_operator_of_a_tenant_in_without_the_page(
     assert (unknown.status, b"<form" in unknown.body) == (200, True)
 
 
-def test_other_paths_are_none_of_the_issuers(issuer: LocalIssuer) -> None:
+def test_issuer_ignores_other_paths(issuer: LocalIssuer) -> None:
     assert issuer.answer(Request("GET", "/local/config")) is None

@@ -148,7 +148,7 @@ def test_reader_that_does_not_read_is_closed() -> None:
         functions.wait_for("LiveDisconnect")
 
 
-def test_reader_that_does_not_read_delays_nobody() -> None:
+def test_slow_reader_does_not_delay_other_connections() -> None:
     with running() as (server, functions), opened(server), opened(server) as reader:
         slow, fast = (
             str(event["requestContext"]["connectionId"])

@@ -132,7 +132,7 @@ def test_functions_at_the_same_time_log_their_own_names(
     assert sorted(own) == sorted(names)
 
 
-def test_line_outside_of_functions_names_none(log: tuple[io.StringIO, Path]) -> None:
+def test_log_line_outside_a_function_has_no_function_name(log: tuple[io.StringIO, Path]) -> None:
     logging.getLogger("local.stack").warning("call from %s", "+15005550100")
     assert " WARNING - local.stack call from +1500***0100" in read(log[1])
 

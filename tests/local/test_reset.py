@@ -102,6 +102,6 @@ def test_item_that_changes_meanwhile_is_left_to_its_writer() -> None:
     assert Reset(table, NOON, BY).correct([*table.all_items().values()]) == 0
 
 
-def test_moved_times_are_times() -> None:
+def test_shifted_time_attributes_stay_valid_times() -> None:
     _, item = corrected(lease_until=at(BY))
     assert datetime.fromisoformat(item["lease_until"]) == NOON

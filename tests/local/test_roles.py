@@ -88,7 +88,7 @@ def test_people_are_found_by_their_numbers() -> None:
         (",nurse,\n", "line 3: no user"),
     ],
 )
-def test_file_with_an_error_changes_nobody(family: Family, lines: str, error: str) -> None:
+def test_roles_file_with_an_error_changes_no_person(family: Family, lines: str, error: str) -> None:
     with pytest.raises(BadFileError, match=error):
         applied(family, f"{EMMA.id},nurse,\n{lines}")
     assert roles_of(family, EMMA.id) == [{"role": "daughter", "subject": None}]

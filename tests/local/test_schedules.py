@@ -149,7 +149,7 @@ def test_clock_reset_forgets_the_offset(tmp_path: Path) -> None:
     assert clock.ahead == TurnableClock(tmp_path / "clock").ahead == timedelta(0)
 
 
-def test_how_far_the_clock_was_turned_is_kept(tmp_path: Path) -> None:
+def test_clock_offset_survives_a_restart(tmp_path: Path) -> None:
     TurnableClock(tmp_path / "clock").turn(timedelta(days=2))
     clock = TurnableClock(tmp_path / "clock")
     clock.turn(timedelta(hours=1))

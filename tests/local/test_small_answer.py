@@ -109,12 +109,12 @@ def test_sentence_that_claims_knowledge_or_deeds_is_left_out(claim: str) -> None
         "This is a good start.",
     ],
 )
-def test_advice_is_kept(advice: str) -> None:
+def test_advice_is_returned_unchanged(advice: str) -> None:
     assert shaped(advice, whole=True, name="Coach") == advice
 
 
 @pytest.mark.parametrize("answer", [CANNOT_KNOW, CANNOT_SAY, ENGLISH_ONLY])
-def test_what_it_cannot_answer_is_said_in_one_sentence_that_names_the_key(answer: str) -> None:
+def test_fallback_answer_is_one_sentence_that_names_the_api_key(answer: str) -> None:
     assert "OPENAI_API_KEY" in answer
     assert len(re.findall(r"[.!?]", answer)) == 1
     assert segment_count(answer) == 1

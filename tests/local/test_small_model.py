@@ -217,7 +217,7 @@ def test_picture_is_acknowledged_and_comes_back_on_request(
         ("[picture 3.1, not loaded: too large]", READS_NOTHING),
     ],
 )
-def test_what_cannot_be_shown_gets_a_fixed_answer(text: str, answer: str) -> None:
+def test_request_about_a_file_gets_a_fixed_answer(text: str, answer: str) -> None:
     messages = [COACH, {"role": "user", "content": text}]
     assert message_of(model().complete({"messages": messages}))["content"] == answer
 
@@ -255,7 +255,7 @@ def test_run_without_a_message_to_answer_is_silent() -> None:
         (MEMORY_SCHEMA, {"journal": [], "core": [], "remove": []}),
     ],
 )
-def test_answer_by_a_schema_makes_nothing_up(schema: Any, answer: object) -> None:
+def test_answer_by_schema_is_empty_without_a_model_call(schema: Any, answer: object) -> None:
     form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     messages = [{"role": "user", "content": "Sum it up"}]
     said = message_of(model().complete({"messages": messages, "response_format": form}))
@@ -288,7 +288,7 @@ def status_of(url: str, body: bytes) -> int:
         return error.code
 
 
-def test_server_speaks_the_language_of_the_adapter() -> None:
+def test_model_server_answers_the_openai_adapter() -> None:
     with served(model()) as url:
         client = OpenAIModel(api_key=lambda: "none", base_url=url)
         asked = ModelRequest(
