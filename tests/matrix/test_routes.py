@@ -175,7 +175,7 @@ def _assert_untouched(world: Neighbours, *homes: TenantData) -> None:
 
 
 @every_route
-def test_the_right_caller_gets_somewhere(world: Neighbours, route: Route) -> None:
+def test_authorized_caller_succeeds(world: Neighbours, route: Route) -> None:
     """Otherwise the tests below would prove nothing."""
     ours = world.ours
     prove(
@@ -223,7 +223,7 @@ def test_each_route_documents_the_query_parameters_that_it_accepts() -> None:
 
 
 @every_guarded_route
-def test_another_tenant_gets_nothing_of_ours(route: Route) -> None:
+def test_call_of_another_tenant_returns_and_changes_no_data(route: Route) -> None:
     world = Neighbours()
     for tenant in ABROAD:
         world = _as_at_first(world)
@@ -244,7 +244,7 @@ def test_another_tenant_gets_nothing_of_ours(route: Route) -> None:
 
 
 @every_guarded_route
-def test_naming_things_of_another_tenant_gets_nowhere(world: Neighbours, route: Route) -> None:
+def test_ids_of_another_tenant_are_not_found(world: Neighbours, route: Route) -> None:
     """One thing at a time is theirs, in path, query or body; everything else is one's own."""
     plain = route.request(world.ours.own)
     asked: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in sorted(plain.named)]
@@ -276,7 +276,7 @@ def _naming(
 
 
 @every_naming_route
-def test_an_id_that_looks_like_a_key_is_nobodys(route: Route) -> None:
+def test_id_with_key_separators_is_rejected_or_not_found(route: Route) -> None:
     """`#` stands between the parts of a key; an id with one reaches no other part."""
     world = Neighbours()
     for name in sorted(route.request(world.ours.own).named):
@@ -291,7 +291,7 @@ def test_an_id_that_looks_like_a_key_is_nobodys(route: Route) -> None:
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if "cursor" in r.query_names], ids=str)
-def test_a_cursor_of_anywhere_else_shows_nothing_of_there(route: Route) -> None:
+def test_foreign_cursor_returns_no_data_of_its_origin(route: Route) -> None:
     """We ask with the cursors of all: the tenants are alike, so the reverse is the same."""
     world = Neighbours()
     plain = route.request(world.ours.own)
@@ -441,7 +441,7 @@ def _assert_refused(world: Neighbours, route: Route, refused: Refused) -> None:
 
 
 @every_route
-def test_refused_call_changes_and_tells_nothing(world: Neighbours, route: Route) -> None:
+def test_rejected_call_reveals_and_changes_no_data(world: Neighbours, route: Route) -> None:
     cases = {refused.case: refused for refused in _refused(route)}
     check_each(cases, lambda refused: _assert_refused(world, route, refused))
     if route.scope == "admin":
@@ -462,7 +462,7 @@ def _assert_other_roles_are_refused(world: Neighbours, route: Route) -> None:
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if r.role == "support"], ids=str)
-def test_support_is_told_nothing_private(world: Neighbours, route: Route) -> None:
+def test_support_scope_reveals_no_private_content(world: Neighbours, route: Route) -> None:
     ours = world.ours
     private = {ours.words[name] for name in ("anns", "pair", "joined")} | {ours.profile_word}
     places = [{}, *(ours.places[name].ids for name in ("anns", "pair"))]
@@ -502,7 +502,7 @@ def test_routes_of_a_chat_reveal_nothing_to_others(world: Neighbours, route: Rou
 @pytest.mark.parametrize(
     "route", [r for r in ROUTES if r.scope == "chat" and "chat_id" in r.path_names], ids=str
 )
-def test_who_is_in_one_chat_of_an_agent_gets_nowhere_in_its_others(
+def test_member_of_one_chat_cannot_access_other_chats_of_its_agent(
     world: Neighbours, route: Route
 ) -> None:
     for name in ("anns", "pair", "designers", "left"):
@@ -520,7 +520,9 @@ def test_who_is_in_one_chat_of_an_agent_gets_nowhere_in_its_others(
 @pytest.mark.parametrize(
     "route", [r for r in ROUTES if r.scope == "chat" and "chat_id" in r.path_names], ids=str
 )
-def test_member_who_is_no_owner_does_what_needs_none(world: Neighbours, route: Route) -> None:
+def test_member_without_ownership_is_403_only_on_owner_routes(
+    world: Neighbours, route: Route
+) -> None:
     request = route.request(world.ours.own | {"member_id": world.ours.people["ann"].id})
     answer = route.send(caller(world, route, sub=world.ours.people["ben"].id), request)
     if str(route) not in OF_OWNERS:
@@ -534,7 +536,7 @@ def test_member_who_is_no_owner_does_what_needs_none(world: Neighbours, route: R
 @pytest.mark.parametrize("owned", [True, False])
 @pytest.mark.parametrize("role", ["owner", "support"])
 @pytest.mark.parametrize("route", [r for r in ROUTES if str(r) in OF_OWNERS], ids=str)
-def test_operator_acts_for_an_owner_where_nobody_owns_the_chat(
+def test_operator_acts_as_owner_only_in_chats_without_owner(
     world: Neighbours, route: Route, role: str, owned: bool
 ) -> None:
     ours = world.ours
@@ -552,7 +554,9 @@ def test_operator_acts_for_an_owner_where_nobody_owns_the_chat(
 
 
 @every_chat_route
-def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: Route) -> None:
+def test_routes_of_discarded_chat_are_refused_and_change_nothing(
+    world: Neighbours, route: Route
+) -> None:
     discarded = world.ours.places["discarded"].ids
     there = dict.fromkeys(("chat_id", "desk_chat_id", "direct_chat_id"), discarded["chat_id"])
     request = route.request(world.ours.own | there)

@@ -176,7 +176,7 @@ def _own_partitions(world: Neighbours, home: str) -> list[str]:
 
 @every_tool
 @every_home
-def test_within_reach_a_tool_does_its_work(world: Neighbours, tool: str, home: str) -> None:
+def test_tool_within_reach_succeeds(world: Neighbours, tool: str, home: str) -> None:
     """Otherwise the tests below would prove nothing; and it reads and writes nothing else."""
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
     [result] = _called(world, home, tool, given)
@@ -342,7 +342,7 @@ def test_a_tool_that_the_agent_was_not_given_does_nothing(world: Neighbours, too
 
 
 @pytest.mark.parametrize("gone", ["left", "discarded"])
-def test_a_run_of_a_chat_that_is_over_calls_nothing(world: Neighbours, gone: str) -> None:
+def test_run_of_ended_chat_calls_no_tool(world: Neighbours, gone: str) -> None:
     """The agent was asked, and left or the chat is discarded before its run began.
 
     The model is not asked, so it does not matter which tool it would call.
