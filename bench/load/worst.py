@@ -66,7 +66,7 @@ A_FEW = Size(rounds=3, people=10, seconds=45.0)
 
 
 @dataclass(frozen=True)
-class Share:
+class ProbeTimes:
     """The seconds of one probe, alone and beside a tenant that does its worst.
 
     Attributes:
@@ -85,7 +85,7 @@ class Share:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the other tenant leaves this one its share."""
+        """Whether the median beside the other tenant stays within the bound."""
         check = f"{self.probe} ({PROBES[self.probe]})"
         if min(len(self.quiet), len(self.worst)) < self.least:
             return Verdict(check, (f"{len(self.quiet)} and {len(self.worst)} probes are too few",))
@@ -105,7 +105,7 @@ class WorstOutcome:
     """
 
     size: Size
-    shares: Sequence[Share]
+    probes: Sequence[ProbeTimes]
     did: Mapping[str, int]
     busy: float
 
@@ -127,10 +127,10 @@ def carry_out(size: Size, folder: Path) -> WorstOutcome:
                 probes.round()
             worst = _measured(probes, size)
             busy = os.getloadavg()[0]
-        shares = [Share(name, quiet[name], worst[name], size.rounds) for name in PROBES]
+        measured = [ProbeTimes(name, quiet[name], worst[name], size.rounds) for name in PROBES]
         did = {**tenant.done, "calls that dripped": tenant.dripped}
         refused = {f"refused: {what}": count for what, count in tenant.refused.items()}
-        return WorstOutcome(size, shares, did | refused, busy)
+        return WorstOutcome(size, measured, did | refused, busy)
 
 
 def _measured(probes: Probes, size: Size) -> Mapping[str, list[float]]:
@@ -161,14 +161,14 @@ def figures(outcome: WorstOutcome) -> list[list[str]]:
     """Return the table of the probes."""
     rows = [
         [
-            share.probe,
-            PROBES[share.probe],
-            *(f"{median(times):.2f}" if times else "" for times in (share.quiet, share.worst)),
-            f"{share.bound:.2f}" if share.quiet else "",
-            f"{len(share.worst)}",
-            "pass" if share.verdict.holds else "FAIL",
+            probe.probe,
+            PROBES[probe.probe],
+            *(f"{median(times):.2f}" if times else "" for times in (probe.quiet, probe.worst)),
+            f"{probe.bound:.2f}" if probe.quiet else "",
+            f"{len(probe.worst)}",
+            "pass" if probe.verdict.holds else "FAIL",
         ]
-        for share in outcome.shares
+        for probe in outcome.probes
     ]
     head = ["until", "queue", "alone, s", "beside it, s", "at most, s", "probes", ""]
     return [head, *rows]
@@ -200,7 +200,7 @@ def main(arguments: list[str]) -> int:
         outcome = carry_out(size, folder)
     print(about(outcome))
     print(f"\n{printed(figures(outcome))}\n\n{printed(deeds(outcome))}\n")
-    verdicts = [share.verdict for share in outcome.shares]
+    verdicts = [probe.verdict for probe in outcome.probes]
     for verdict in verdicts:
         for sentence in verdict.wrong:
             print(f"FAIL: {verdict.check}: {sentence}")

@@ -31,7 +31,7 @@ NO_TEXTS = {
 
 
 @pytest.mark.parametrize("goal", GOALS.values())
-def test_goal_tells_right_answers_from_wrong_ones(goal: Goal) -> None:
+def test_goal_accepts_right_answers_and_rejects_wrong_ones(goal: Goal) -> None:
     assert len(set(goal.right)) >= 3
     assert len(set(goal.wrong)) >= 3
     assert [text for text in goal.right if not goal.of([text]).met] == []

@@ -13,7 +13,7 @@ def test_hit_rate_is_the_share_of_hits() -> None:
     assert hit_rate(["nothing"]) is None
 
 
-def test_hit_rate_is_told_with_its_verdict() -> None:
+def test_hit_rate_is_reported_with_its_verdict() -> None:
     assert told(0.81) == "81.0%, pass"
     assert told(0.8) == "80.0%, FAIL"
     assert told(None) == "not measured"

@@ -58,7 +58,7 @@ def test_budget_counts_lines_and_headings() -> None:
     assert kept(conversation, "", first - 1) == {}
 
 
-def test_verdicts_name_what_is_missed() -> None:
+def test_recall_verdicts_report_pass_and_missed_targets() -> None:
     lines = recall.verdicts({1_000: 0.79, 4_000: 0.5})
     assert lines[0].startswith("pass")
     assert "missed" in lines[0]
