@@ -252,7 +252,7 @@ def test_link_phone_merges_two_callers_into_one_user() -> None:
     assert shown[0]["sender"]["id"] == ANN.id
 
 
-def test_link_phone_gives_nobody_a_given_name() -> None:
+def test_link_phone_keeps_the_chosen_name_of_the_person() -> None:
     """A chosen name stays chosen, and a caller's chosen name is not taken over."""
     world = called()
     users = world.app.users
@@ -311,7 +311,7 @@ def test_the_app_shows_the_chat_of_the_phone_and_answers_go_where_ann_last_wrote
     assert world.texts(chat_id) == ["Hi", "Hello!", "By app", "Hello!", "By phone", "Hello!"]
 
 
-def test_each_number_keeps_its_own_chat_and_each_line_too() -> None:
+def test_linked_numbers_keep_one_chat_per_number_and_line() -> None:
     world = called()
     world.line(phone=OTHER_LINE)
     chats = {
@@ -330,7 +330,7 @@ def test_each_number_keeps_its_own_chat_and_each_line_too() -> None:
     assert len(set(chats.values())) == 4
 
 
-def test_a_number_that_nobody_has_is_anns_from_then_on() -> None:
+def test_linking_an_unowned_number_assigns_it_to_the_person() -> None:
     world = called()
     link(world)
     assert link(world).phones == (PHONE,)
@@ -431,7 +431,7 @@ def test_link_phone_moves_items_to_the_user_in_all_chats() -> None:
     assert [Run.from_item(item).audience for item in fired] == [hers]
 
 
-def test_where_both_have_a_plan_of_one_name_anns_own_stays() -> None:
+def test_link_phone_keeps_the_persons_plan_if_both_have_one_of_that_name() -> None:
     world = called()
     caller = text(world).message.sender
     answered(world)
@@ -586,7 +586,7 @@ def test_queued_run_of_a_merged_caller_answers_ann_and_owns_its_items_for_her() 
     assert goal.startswith("GOAL#")
 
 
-def test_while_an_agent_is_at_work_the_number_stays_where_it_is() -> None:
+def test_link_phone_during_a_run_is_a_conflict() -> None:
     world = called()
     caller = text(world).message.sender
     seen: list[str] = []
@@ -603,7 +603,7 @@ def test_while_an_agent_is_at_work_the_number_stays_where_it_is() -> None:
     assert link(world).phones == (PHONE,)
 
 
-def test_refusal_while_a_run_waits_says_until_when() -> None:
+def test_link_phone_while_a_run_waits_is_refused_with_the_end_of_the_wait() -> None:
     world = called()
     chat_id = text(world).message.chat_id
     answered(world)
@@ -619,7 +619,7 @@ def test_refusal_while_a_run_waits_says_until_when() -> None:
     assert link(world).phones == (PHONE,)
 
 
-def test_sms_on_its_way_arrives_and_its_status_is_recorded() -> None:
+def test_sms_in_flight_during_link_is_sent_and_its_status_recorded() -> None:
     world = called()
     chat_id = text(world).message.chat_id
     world.clock.advance(5)
@@ -665,7 +665,7 @@ def test_a_text_that_twilio_repeats_after_the_link_is_the_same_message() -> None
 # ---------------------------------------------------------------------- other chats
 
 
-def test_in_other_chats_ann_takes_the_callers_place_too() -> None:
+def test_link_phone_replaces_the_caller_in_other_chats() -> None:
     world = called()
     caller = text(world).message.sender
     answered(world)
@@ -799,7 +799,7 @@ def test_a_document_that_moves_under_another_name_is_listed_by_it_in_the_threads
     assert kept(world, caller.id) == []
 
 
-def test_open_threads_of_a_private_group_know_whom_a_caller_turned_out_to_be() -> None:
+def test_link_phone_updates_the_audience_of_open_threads() -> None:
     world = called()
     caller = text(world).message.sender
     answered(world)
@@ -830,7 +830,7 @@ def test_sms_from_unlinked_number_creates_a_new_caller() -> None:
 
 
 @pytest.mark.parametrize("how", ["unlink", "patch"])
-def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
+def test_unlinked_number_receives_no_sms(how: str) -> None:
     world = called()
     former = text(world).message.chat_id
     answered(world)
@@ -966,7 +966,7 @@ def test_unlink_foreign_phone_changes_nothing() -> None:
 # ---------------------------------------------------------------------- races
 
 
-def test_a_text_that_was_looked_up_before_the_link_is_written_after_it_as_anns() -> None:
+def test_sms_during_link_is_stored_as_the_linked_persons() -> None:
     world = called()
     chat_id = text(world, "One").message.chat_id
     answered(world)
@@ -988,7 +988,7 @@ def test_a_text_that_comes_while_the_number_is_being_linked_is_in_the_chat() -> 
     assert [t for t in world.texts(chat_id) if t != "Hello!"] == ["One", "Two", "Three"]
 
 
-def test_the_very_first_text_meets_the_link_of_its_number() -> None:
+def test_first_sms_during_link_belongs_to_the_linked_person() -> None:
     world = called()
     rival(world).before = ("META", lambda: link(world))
     posted = text(world)
@@ -996,7 +996,7 @@ def test_the_very_first_text_meets_the_link_of_its_number() -> None:
     assert [user.id for user in world.app.users.list(TENANT).items] == [ANN.id]
 
 
-def test_a_text_that_was_looked_up_before_the_number_was_taken_away_is_a_strangers() -> None:
+def test_sms_during_unlink_goes_to_a_new_caller() -> None:
     world = called()
     chat_id = text(world).message.chat_id
     answered(world)
@@ -1017,7 +1017,7 @@ def test_a_stop_that_comes_while_the_number_is_being_linked_holds() -> None:
     assert membership(world, chat_id).opt_outs
 
 
-def test_two_people_cannot_both_turn_out_to_be_the_caller() -> None:
+def test_caller_cannot_be_merged_into_two_people() -> None:
     world = called()
     text(world)
     answered(world)
@@ -1029,7 +1029,7 @@ def test_two_people_cannot_both_turn_out_to_be_the_caller() -> None:
     assert owner(world) == ben.id
 
 
-def test_texts_and_links_all_at_once_lose_and_double_nothing() -> None:
+def test_concurrent_texts_and_links_lose_and_duplicate_no_message() -> None:
     world = called(enabled_tools=())
     chat_id = text(world, "0").message.chat_id
     answered(world)

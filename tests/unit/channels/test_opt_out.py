@@ -53,7 +53,7 @@ US, GERMANY, FRANCE, SWITZERLAND = "+15005550006", "+4930123456", "+33123456789"
         "je ne veux plus recevoir vos messages",
     ],
 )
-def test_message_that_is_nothing_but_a_wish_to_stop_is_one(text: str) -> None:
+def test_message_that_only_asks_to_stop_is_an_opt_out(text: str) -> None:
     assert wants_no_more(text, [US])
 
 
@@ -125,7 +125,7 @@ def test_wish_is_understood_in_the_languages_of_the_numbers_countries(
     assert not wants_no_more(text, ["+819012345678"])
 
 
-def test_no_text_makes_the_search_long() -> None:
+def test_opt_out_search_takes_no_exponential_time() -> None:
     """An expression that tries all ways to read a text would run into the time limit of tests."""
     for piece in (
         "ok",

@@ -173,7 +173,7 @@ def test_grapheme_clusters_are_not_split(character: str) -> None:
             assert part == character * (len(part) // len(character))
 
 
-def test_a_character_longer_than_a_part_is_cut_all_the_same() -> None:
+def test_combined_character_longer_than_a_segment_is_split() -> None:
     zalgo = "z" + "\u0301" * 20
     assert "".join(split_text(zalgo, 4)) == zalgo
 

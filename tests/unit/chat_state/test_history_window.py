@@ -78,7 +78,7 @@ def _common(one: str, other: str) -> int:
     st.integers(2, 12),
     st.lists(st.integers(0, 15) | st.none(), min_size=1, max_size=150),
 )
-def test_no_message_is_in_neither_as_long_as_the_summary_keeps_up(
+def test_every_message_is_in_window_or_summary_while_the_summary_keeps_up(
     kind: Any, window: int, lags: list[int | None]
 ) -> None:
     """After each message a summary is made that lacks so many of the newest, or none is."""
@@ -106,7 +106,7 @@ def test_no_message_is_in_neither_as_long_as_the_summary_keeps_up(
 # ---------------------------------------------------------------------- a long conversation
 
 
-def test_a_long_conversation_loses_none_and_its_prompts_begin_alike() -> None:
+def test_long_conversation_keeps_every_fact_and_a_stable_prompt_prefix() -> None:
     world = World(Settings(recall_tokens=0))
     world.agent(history_format="timeline", system_prompt="You coach runners. " * 20)
     world.chat(HUSAM, COACH)
@@ -136,7 +136,7 @@ def test_a_long_conversation_loses_none_and_its_prompts_begin_alike() -> None:
     assert min(stays[24:]) >= 0.8
 
 
-def test_while_the_record_is_renewed_the_prompt_shows_the_pinned_one() -> None:
+def test_prompt_shows_the_pinned_summary_while_the_chat_summary_is_renewed() -> None:
     world = _world()
     world.model.summaries.extend([_facts] * 500)
     pins, records = [], []

@@ -232,7 +232,7 @@ def test_a_phrase_resets_as_the_whole_message_in_any_case(text: str, resets: boo
     st.text(alphabet=CLOSING, max_size=5),
     st.data(),
 )
-def test_neither_case_nor_space_nor_closing_marks_matter(
+def test_reset_phrase_ignores_case_space_and_closing_marks(
     phrase: str, before: str, after: str, data: st.DataObject
 ) -> None:
     upper = data.draw(st.lists(st.booleans(), min_size=len(phrase), max_size=len(phrase)))
@@ -242,7 +242,7 @@ def test_neither_case_nor_space_nor_closing_marks_matter(
     assert _session(world).reset
 
 
-def test_only_a_person_resets() -> None:
+def test_reset_phrase_of_an_agent_does_not_reset() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     world.post("reset", COACH)
@@ -388,7 +388,7 @@ def test_prompt_after_reset_shows_nothing_from_before() -> None:
     assert record.from_seq >= 31
 
 
-def test_nor_does_the_next_session_after_a_reset() -> None:
+def test_next_session_after_a_reset_shows_nothing_from_before() -> None:
     world = _world()
     for n in range(4):
         world.post(f"fact-{n}", HUSAM)
@@ -452,7 +452,7 @@ def test_unanswered_message_of_an_earlier_session_is_shown() -> None:
     assert "Is the pool open?" in prompt
 
 
-def test_a_long_session_on_a_line_holds_five_messages_once_a_summary_stands_for_the_rest() -> None:
+def test_long_sms_session_shows_few_messages_beside_a_summary() -> None:
     world = _world()
     for n in range(40):
         world.post(f"fact-{n}", HUSAM)
@@ -465,7 +465,7 @@ def test_a_long_session_on_a_line_holds_five_messages_once_a_summary_stands_for_
 
 @settings(max_examples=examples(30))
 @given(st.data())
-def test_within_a_session_nothing_is_in_neither_window_nor_summary(data: st.DataObject) -> None:
+def test_every_session_message_is_in_window_or_summary(data: st.DataObject) -> None:
     world = _world(Settings(summary_message_threshold=2, summary_cooldown_seconds=10))
     reset_at = 0
     for n in range(1, data.draw(st.integers(2, 15)) + 1):
@@ -494,7 +494,7 @@ def _facts_in(text: str) -> set[str]:
 # ---------------------------------------------------------------------- what the agent is told
 
 
-def test_the_facts_of_a_session_stand_in_the_prompt() -> None:
+def test_prompt_shows_when_the_session_began() -> None:
     world = _world(respond="every")
     world.post("Hello", HUSAM)
     assert SESSION not in _shown(world)
@@ -515,7 +515,7 @@ def test_the_facts_of_a_session_stand_in_the_prompt() -> None:
     assert _shown(world)[SESSION] == second[SESSION]
 
 
-def test_conversation_after_a_reset_says_so() -> None:
+def test_prompt_after_reset_states_the_reset() -> None:
     world = _world(respond="every")
     for text in ("Hello", "reset", "Tennis?"):
         world.post(text, HUSAM)

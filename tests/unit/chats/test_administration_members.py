@@ -73,7 +73,7 @@ def test_the_members_of_a_direct_chat_do_not_change() -> None:
         world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 
 
-def test_a_full_chat_admits_nobody() -> None:
+def test_adding_a_member_to_a_full_chat_is_a_conflict() -> None:
     world = World()
     world.agent("agt_new", "New")
     world.chat(HUSAM, *(bot(f"agt_{n}", f"Bot {n}") for n in range(20)))

@@ -89,7 +89,7 @@ def test_concurrent_open_returns_the_chat_that_was_stored_first(world: World) ->
     assert len(chats(world)) == 1
 
 
-def test_of_many_at_once_one_opens_it(world: World) -> None:
+def test_concurrent_creates_with_one_client_id_open_one_chat(world: World) -> None:
     members = [MemberRequest(kind="user", id=f"usr_{n:02d}") for n in range(99)]
     full = [member.model_dump() for member in members]
     world.known(*(person(member.id, "Somebody") for member in members))

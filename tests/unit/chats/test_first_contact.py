@@ -174,7 +174,7 @@ def test_contact_over_a_limit_of_the_day_comes_later(limit: str) -> None:
         contact(here)
 
 
-def test_people_name_only_people_with_whom_they_share_a_chat() -> None:
+def test_first_contact_for_a_person_without_shared_chat_is_not_found() -> None:
     here = world()
     alice, sarah = person("usr_alice", "Alice"), person(SARAH, "Sarah")
     here.known(alice)

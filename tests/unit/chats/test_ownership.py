@@ -63,7 +63,7 @@ def test_owner_makes_others_owners_and_takes_the_role(world: World) -> None:
     remove(world, AHMAD.ref, HUSAM.ref)
 
 
-def test_agents_and_strangers_own_nothing(world: World) -> None:
+def test_ownership_cannot_be_given_to_agents_or_non_members(world: World) -> None:
     with pytest.raises(Unprocessable):
         give(world, HUSAM.ref, COACH.ref)
     with pytest.raises(NotFound):
@@ -79,7 +79,7 @@ def test_last_owner_who_leaves_leaves_the_chat_without_an_owner(world: World) ->
 
 
 @pytest.mark.parametrize("removed", [True, False])
-def test_who_comes_back_accepts_an_invitation_and_has_no_role(world: World, removed: bool) -> None:
+def test_returning_member_needs_an_invitation_and_has_no_role(world: World, removed: bool) -> None:
     give(world, HUSAM.ref, AHMAD.ref)
     world.chat(HUSAM, AHMAD, LENA, chat_id="chat_2")  # so they are no strangers
     remove(world, HUSAM.ref if removed else AHMAD.ref, AHMAD.ref)

@@ -24,7 +24,7 @@ AHMAD = person("usr_ahmad", "Ahmad")
 ADDRESS = sms_route(line=LINE, phone=PHONE)
 
 
-def test_a_message_gets_the_next_number_and_wakes_the_agent() -> None:
+def test_message_gets_the_next_number_and_triggers_the_agent() -> None:
     world = World()
     world.chat(HUSAM, bot())
 
@@ -260,7 +260,7 @@ def test_keyword_counts_although_the_carrier_reports_an_opt_out_meanwhile(
     assert world.texts() == [word]
 
 
-def test_an_agents_message_at_the_end_of_a_chain_is_stored_and_wakes_nobody() -> None:
+def test_message_at_maximum_chain_depth_is_stored_and_triggers_no_agent() -> None:
     world = World(Settings(max_chain_depth=5))
     world.chat(bot("agt_a", "Ann"), bot("agt_b", "Bob"))
     world.post("Four deep", bot("agt_a", "Ann"), depth=4)

@@ -77,7 +77,7 @@ def test_the_chat_with_the_newest_message_comes_first() -> None:
     assert [own.chat.id for own in listed(world)] == ["chat_001", "chat_002", "chat_000"]
 
 
-def test_an_empty_chat_stands_where_it_was_born() -> None:
+def test_empty_chat_is_listed_by_its_creation_time() -> None:
     world = World()
     quiet_chat(world, 1, hours_ago=1)
     world.chat(HUSAM, chat_id="chat_empty")
@@ -110,7 +110,7 @@ def test_pages_are_complete_without_repeats(times: list[tuple[int, int]], limit:
 
 @settings(deadline=None, max_examples=examples(30))
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 59)), min_size=1, max_size=WINDOW))
-def test_within_50_chats_the_order_is_exact(times: list[tuple[int, int]]) -> None:
+def test_chat_list_within_50_chats_is_in_exact_order(times: list[tuple[int, int]]) -> None:
     world = World()
     for number, (hours, minutes) in enumerate(times):
         quiet_chat(world, number, hours_ago=hours, minutes=minutes)
@@ -118,7 +118,7 @@ def test_within_50_chats_the_order_is_exact(times: list[tuple[int, int]]) -> Non
     assert ranks == sorted(ranks, reverse=True)
 
 
-def test_a_chat_that_moves_up_between_pages_is_not_shown_twice_and_hides_none() -> None:
+def test_chat_list_with_activity_between_pages_shows_each_chat_once() -> None:
     world = World()
     for number in range(80):
         quiet_chat(world, number, hours_ago=number + 1)

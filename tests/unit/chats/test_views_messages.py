@@ -87,7 +87,7 @@ def test_a_discarded_chat_can_still_be_read() -> None:
     assert seqs(world.app.views.messages(TENANT, AHMAD.id, "chat_1")) == [1, 2]
 
 
-def test_nobody_else_sees_anything() -> None:
+def test_chat_of_others_is_not_found() -> None:
     world = with_messages(1)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     views = world.app.views

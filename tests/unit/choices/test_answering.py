@@ -59,7 +59,7 @@ def test_an_answer_triggers_exactly_the_agent_that_asked(respond: str) -> None:
     assert message.reasons.get(SALES.id, message.reason) == Reason.NOT_MENTIONED
 
 
-def test_an_answer_to_skeins_own_question_triggers_nobody() -> None:
+def test_answer_to_skeins_own_question_triggers_no_agent() -> None:
     world = direct_world()
     ask(world, purpose="consent", data=POST)
     message = answer(world, 1).message
@@ -160,7 +160,7 @@ def test_a_message_without_a_question_has_no_answer(seq: int) -> None:
         answer(world, seq)
 
 
-def test_a_stranger_is_told_of_no_question() -> None:
+def test_answer_of_non_member_is_not_found() -> None:
     world = team()
     ask(world)
     with pytest.raises(NotFound):

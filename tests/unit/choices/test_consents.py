@@ -101,7 +101,7 @@ def test_post_wakes_agents_as_if_the_person_had_typed_the_words(world: World) ->
     assert run.chain_depth == 0
 
 
-def test_post_leaves_what_the_person_has_seen_and_their_route(world: World) -> None:
+def test_consented_post_keeps_read_position_and_route(world: World) -> None:
     team = private(world, ALICE, BEN)
     world.post("Is everybody there?", BEN, chat_id="chat_team")
     before = world.membership(ALICE, "chat_team")
@@ -155,7 +155,7 @@ def test_one_consent_posts_in_each_of_its_chats(world: World) -> None:
     assert [post.status for post in after.posts] == ["posted", "posted"]
 
 
-def test_who_has_joined_since_the_question_stops_the_post(world: World) -> None:
+def test_person_who_joined_since_the_question_stops_the_post(world: World) -> None:
     team = private(world, ALICE, BEN)
     consent = agree(world, team)
     add(world, CAROL)
@@ -169,7 +169,7 @@ def test_who_has_joined_since_the_question_stops_the_post(world: World) -> None:
     ]
 
 
-def test_who_is_only_invited_does_not_stop_the_post(world: World) -> None:
+def test_invited_person_does_not_stop_the_post(world: World) -> None:
     consent = agree(world, private(world, ALICE, BEN))
     stranger = person("dora", "Dora")
     world.known(stranger)
@@ -180,7 +180,7 @@ def test_who_is_only_invited_does_not_stop_the_post(world: World) -> None:
     assert world.texts("chat_team") == [WORDS]
 
 
-def test_who_has_left_since_the_question_does_not_stop_the_post(world: World) -> None:
+def test_person_who_left_since_the_question_does_not_stop_the_post(world: World) -> None:
     consent = agree(world, private(world, ALICE, BEN, CAROL))
     remove(world, BEN)
 
@@ -189,7 +189,7 @@ def test_who_has_left_since_the_question_does_not_stop_the_post(world: World) ->
     assert world.texts("chat_team") == [WORDS]
 
 
-def test_person_who_has_left_posts_nothing_and_is_told(world: World) -> None:
+def test_consented_post_after_leaving_is_dropped_with_a_notice(world: World) -> None:
     consent = agree(world, private(world, ALICE, BEN))
     remove(world, ALICE)
 

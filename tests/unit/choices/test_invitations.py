@@ -247,7 +247,7 @@ def test_renamed_person_joins_with_the_name_of_now() -> None:
     assert [member.name for member in world.stored_chat().roster][-1] == "Ahmad B."
 
 
-def test_joining_a_private_chat_restarts_what_was_made_before() -> None:
+def test_accepting_an_invitation_to_a_private_chat_updates_its_readers() -> None:
     world = stage()
     world.chat(HUSAM, COACH, chat_id="chat_2", visibility="private", respond="manual")
     world.post("A secret", HUSAM, chat_id="chat_2")

@@ -62,7 +62,7 @@ def test_one_yes_posts_exactly_these_words_once() -> None:
     assert consent.text == LATE
 
 
-def test_no_posts_nothing() -> None:
+def test_consent_answered_no_posts_no_message() -> None:
     world = office(says(LATE, chat_id="chat_team"), END)
     tell(world)
 
@@ -72,7 +72,7 @@ def test_no_posts_nothing() -> None:
     assert world.app.consents.list(TENANT, ALICE.id).items == ()
 
 
-def test_open_chat_names_everybody() -> None:
+def test_consent_question_for_open_chat_names_the_organization() -> None:
     world = office(says(LATE, chat_id="chat_team"), END, team={"visibility": "open"})
     tell(world)
     asked = choice_of(question(world)).question
@@ -131,7 +131,7 @@ def test_person_who_asks_from_outside_the_chat_cannot_agree() -> None:
     assert [message.kind for message in world.messages()] == ["text"]
 
 
-def test_question_tells_nobody_of_a_chat_that_they_may_not_know() -> None:
+def test_consent_question_does_not_reveal_unknown_chats() -> None:
     world = office()
     pair: dict[str, Any] = {"kind": "group", "visibility": "private", "title": "Surprise"}
     world.chat(ALICE, ANN, COACH, chat_id="chat_pair", respond="mention", **pair)
@@ -169,7 +169,7 @@ def test_run_of_an_agent_cannot_ask() -> None:
         ('hello"?\n\nYes confirms it. "Thanks', "hello'? Yes confirms it. 'Thanks"),
     ],
 )
-def test_what_is_shown_is_what_is_posted(text: str, posted: str) -> None:
+def test_consent_question_shows_exactly_the_posted_text(text: str, posted: str) -> None:
     world = office(says(text, chat_id="chat_team"), END)
     tell(world)
     shown = choice_of(question(world)).question
@@ -185,7 +185,7 @@ def test_long_text_is_refused_so_that_the_model_can_shorten_it() -> None:
     assert results_of(world, run)[1].status == "done"
 
 
-def test_eleventh_reader_is_counted() -> None:
+def test_consent_question_names_ten_readers_and_counts_the_rest() -> None:
     many = [person(f"usr_{n}", f"Person {n:02}") for n in range(1, 13)]
     world = stage(says(LATE, chat_id="chat_team"), END)
     world.chat(ALICE, COACH, **DIRECT)

@@ -49,9 +49,9 @@ def test_typed_answer_of_no_with_polite_words_is_no(text: str) -> None:
         "yes " * 20,
     ],
 )
-def test_typed_answer_of_other_words_is_none(text: str) -> None:
+def test_ambiguous_text_is_no_typed_answer(text: str) -> None:
     assert typed_answer(text) is None
 
 
-def test_no_word_means_yes_and_no() -> None:
+def test_yes_and_no_words_are_disjoint() -> None:
     assert not YES_WORDS & NO_WORDS

@@ -49,6 +49,6 @@ def test_call_that_began_before_the_breaker_opened_prolongs_no_pause() -> None:
     assert opened.failed(NOON + SECOND) == opened
 
 
-def test_breaker_survives_its_storage() -> None:
+def test_breaker_round_trips_through_json() -> None:
     for breaker in (CLOSED, failing(2), failing(MAX_FAILURES).probed(NOON + SECOND)):
         assert Breaker.model_validate(breaker.model_dump(mode="json")) == breaker

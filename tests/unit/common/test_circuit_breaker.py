@@ -67,7 +67,7 @@ def opened() -> Dependency:
 
 
 @pytest.mark.parametrize("error", [Unavailable, Ambiguous, Throttled])
-def test_five_failures_open_it_and_then_nobody_is_asked(
+def test_circuit_opens_after_five_failures_and_rejects_calls(
     error: Callable[[str], SkeinError],
 ) -> None:
     thing = Dependency()
@@ -92,7 +92,7 @@ def test_failures_count_for_thirty_seconds() -> None:
     assert thing.state() == "open"
 
 
-def test_successes_between_do_not_make_failures_good() -> None:
+def test_successes_do_not_reset_the_failure_count() -> None:
     thing = Dependency()
     for _ in range(5):
         thing.fail()
@@ -126,7 +126,7 @@ def test_half_open_it_opens_again_when_the_one_call_fails() -> None:
     assert thing.metrics.counts["CircuitsOpened"] == 1, "one outage is counted once"
 
 
-def test_while_one_call_tries_the_others_are_refused() -> None:
+def test_half_open_circuit_rejects_calls_during_the_probe() -> None:
     thing = opened()
     thing.clock.advance(30)
 
@@ -140,7 +140,7 @@ def test_while_one_call_tries_the_others_are_refused() -> None:
     assert thing.state() == "closed"
 
 
-def test_a_refusal_is_an_answer_so_the_dependency_is_there() -> None:
+def test_rejected_requests_do_not_open_the_circuit() -> None:
     thing = Dependency()
     for error in [ModelRejected("no"), Contention("busy")] * 5:
         with pytest.raises(type(error)):
@@ -153,7 +153,7 @@ def test_a_refusal_is_an_answer_so_the_dependency_is_there() -> None:
     assert thing.state() == "closed"
 
 
-def test_a_bug_in_the_call_that_tries_says_nothing_and_the_next_one_tries() -> None:
+def test_probe_with_a_bug_leaves_the_circuit_half_open() -> None:
     thing = opened()
     thing.clock.advance(30)
     with pytest.raises(ZeroDivisionError):
@@ -195,7 +195,7 @@ def test_call_from_before_opening_does_not_change_the_breaker() -> None:
     assert thing.state() == "half_open"
 
 
-def test_where_slowness_is_a_fault_slow_calls_open_it_though_their_results_are_used() -> None:
+def test_slow_calls_open_the_circuit_if_slowness_is_a_fault() -> None:
     thing = Dependency(slow_seconds=1.5)
     for _ in range(4):
         assert thing.ask(seconds=1.6) == "fine"

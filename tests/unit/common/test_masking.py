@@ -43,7 +43,7 @@ for attempt in (lambda: int("x"), lambda: masked(None)):
         ("1+2", "1+2"),
     ],
 )
-def test_of_a_number_only_its_ends_are_shown(text: str, shown: str) -> None:
+def test_masked_number_shows_only_its_ends(text: str, shown: str) -> None:
     assert masked(text) == shown
 
 
@@ -51,7 +51,7 @@ def test_of_a_number_only_its_ends_are_shown(text: str, shown: str) -> None:
     st.from_regex(r"\+[1-9][0-9]{6,14}", fullmatch=True),
     st.text(alphabet=st.characters(categories=["L", "P", "Z"]), max_size=5),
 )
-def test_no_number_is_left_whole_whatever_stands_around_it(number: str, around: str) -> None:
+def test_phone_number_in_any_context_is_masked(number: str, around: str) -> None:
     shown = masked(f"{around}{number}{around}")
     assert number[1:] not in shown
     assert "***" in shown
@@ -118,7 +118,7 @@ def test_masked_traceback_has_the_places_and_no_texts_of_errors() -> None:
     assert told.endswith("Unavailable: the table is gone\n")
 
 
-def test_errors_that_led_to_each_other_end() -> None:
+def test_masked_traceback_of_cyclic_error_contexts_terminates() -> None:
     one, other = ValueError("1"), ValueError("2")
     one.__context__, other.__context__ = other, one
     assert traceback_without_words(one).count("ValueError") == 2

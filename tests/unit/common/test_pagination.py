@@ -61,7 +61,7 @@ def test_cursor_needs_no_url_encoding(
 
 
 @given(st.text() | st.binary().map(lambda data: urlsafe_b64encode(data).decode()))
-def test_garbage_is_refused_and_nothing_else_happens(text: str) -> None:
+def test_invalid_cursor_text_is_refused(text: str) -> None:
     for kind in (RowCursor, ChatsCursor, MessagesCursor):
         with pytest.raises(Invalid):
             kind.decode(text)

@@ -28,7 +28,7 @@ def test_tag_is_stable_and_differs_by_tenant_and_person() -> None:
     assert len(tags) == 1 + len(others)
 
 
-def test_tag_comes_off_again() -> None:
+def test_tag_is_removed_from_a_tagged_name() -> None:
     name = tagged("Ann (Lee)", TENANT, "usr_ann")
     assert untagged(name) == "Ann (Lee)"
     assert untagged("Ann (chosen)") == "Ann (chosen)"

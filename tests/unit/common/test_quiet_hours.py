@@ -42,7 +42,7 @@ def test_hours_within_a_day_end_on_that_day() -> None:
     assert noon.end_after(at("2026-02-18T11:59"), "UTC") is None
 
 
-def test_equal_times_stand_for_no_quiet_hours() -> None:
+def test_equal_begin_and_end_mean_no_quiet_hours() -> None:
     none = QuietHours(from_="08:00", to="08:00")
     assert all(none.end_after(at(f"2026-02-18T{hour:02}:00"), "UTC") is None for hour in range(24))
 

@@ -29,7 +29,7 @@ def test_exact_json_reads_back_as_the_value_and_no_channel_changes_it(value: Any
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [-float("inf")]])
-def test_exact_json_of_what_is_no_json_is_refused(value: Any) -> None:
+def test_exact_json_of_nan_or_infinity_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="not JSON"):
         exact_json(value)
 

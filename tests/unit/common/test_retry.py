@@ -9,7 +9,7 @@ from skein.models.common.retry import Retry, doubling, minutes
 HOUR = timedelta(hours=1)
 
 
-def test_last_wait_repeats() -> None:
+def test_retry_repeats_its_last_wait() -> None:
     retry = Retry(minutes(1, 5))
     assert [retry.wait(tries) for tries in range(1, 4)] == list(minutes(1, 5, 5))
 

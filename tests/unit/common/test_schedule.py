@@ -45,7 +45,7 @@ def times(cron: str, after: datetime, count: int, zone: ZoneInfo = BERLIN) -> li
         ("1 hours", 3_600),
     ],
 )
-def test_a_while_is_counted_from_now(text: str, seconds: int) -> None:
+def test_relative_time_counts_from_now(text: str, seconds: int) -> None:
     assert after_a_while(text, NOON) == NOON + timedelta(seconds=seconds)
 
 
@@ -95,7 +95,7 @@ def test_a_local_time_that_the_clocks_skip_lies_behind_the_gap() -> None:
     assert at.astimezone(BERLIN).isoformat() == "2026-03-29T03:30:00+02:00"
 
 
-def test_of_a_local_time_that_comes_twice_the_first_is_meant() -> None:
+def test_ambiguous_local_time_resolves_to_its_first_occurrence() -> None:
     at = moment_of("2026-10-25T02:30", BERLIN, AUTUMN)
     assert at.astimezone(BERLIN).isoformat() == "2026-10-25T02:30:00+02:00"
 
@@ -192,7 +192,7 @@ SCRIBBLE = st.text("0123456789*/,-#LW MONJAN²é:TZ+", max_size=40) | st.text(ma
 
 
 @given(SCRIBBLE)
-def test_whatever_is_scribbled_is_a_time_ahead_or_is_refused(text: str) -> None:
+def test_any_text_parses_to_a_future_time_or_is_refused(text: str) -> None:
     readings: tuple[Callable[[], datetime | None], ...] = (
         lambda: after_a_while(text, NOON),
         lambda: moment_of(text, BERLIN, NOON),

@@ -99,7 +99,7 @@ def test_next_prompt_counts_only_new_texts() -> None:
     assert len(again) <= 6
 
 
-def test_a_cut_is_remembered_too_and_is_the_cut() -> None:
+def test_cached_token_cut_equals_the_computed_cut() -> None:
     text = "How far shall I run, and how fast? " * 50
     counter = CounterWrites()
     remembered = RememberedTokens(counter, 50 * ENTRY_BYTES)

@@ -1,4 +1,4 @@
-"""What forty stories write: `tests/golden/writes.txt` has each write with its condition."""
+"""The writes of stories, with their conditions, compared with `tests/golden/writes.txt`."""
 
 from tests.patterns import chats, desk, runs, turns
 from tests.patterns.meter import Pattern
@@ -23,7 +23,7 @@ def stories() -> dict[str, Pattern]:
     }
 
 
-def test_forty_stories_write_what_is_recorded() -> None:
+def test_stories_produce_the_recorded_writes() -> None:
     parts = []
     for name, story in stories().items():
         writes = Writes()

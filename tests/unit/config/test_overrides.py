@@ -53,7 +53,7 @@ def gap(minutes: int | None) -> Overrides:
 @pytest.mark.parametrize(
     ("agent", "line", "tenant"), list(itertools.product([None, 11], [None, 12], [None, 13]))
 )
-def test_the_agents_word_goes_before_the_lines_the_tenants_and_the_environments(
+def test_override_of_agent_wins_over_line_tenant_and_environment(
     agent: int | None, line: int | None, tenant: int | None
 ) -> None:
     found = effective_settings(
@@ -182,7 +182,7 @@ def test_a_lines_settings_change_field_by_field() -> None:
     assert found == {"message_history_limit": 7, "max_context_tokens": 800}
 
 
-def test_a_line_that_has_come_to_be_another_tenants_says_nothing() -> None:
+def test_overrides_of_a_line_moved_to_another_tenant_are_ignored() -> None:
     """Its number stays on the chats that began there."""
     world = World()
     world.agent()
@@ -203,7 +203,7 @@ def test_a_line_that_has_come_to_be_another_tenants_says_nothing() -> None:
         assert read_overrides(world.table, chat) == expected
 
 
-def test_a_tenant_that_has_said_nothing_has_no_item() -> None:
+def test_tenant_without_settings_has_no_item() -> None:
     world = World()
     assert world.app.tenant_settings.get(TENANT) == {}
     world.app.tenant_settings.change(TENANT, TenantOverridesChange())

@@ -110,7 +110,7 @@ def test_runs_and_their_prompts_go_after_their_days() -> None:
     assert len(left) > 1  # the table takes its time; no read shows them
 
 
-def test_runs_without_a_chat_go_too() -> None:
+def test_runs_without_a_chat_expire_with_run_retention() -> None:
     world = keeping(run_days=7)
     run = asked_by_service(world)
     settle(world)

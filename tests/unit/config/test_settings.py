@@ -24,7 +24,7 @@ def test_light_model_without_setting_follows_default_model_of_a_base_url(
     assert Settings.from_environment(environment).light_model == light
 
 
-def test_without_recall_nobody_can_have_messages_recalled() -> None:
+def test_recall_turned_off_by_environment_cannot_be_overridden() -> None:
     assert Settings.from_environment({}).recall_tokens > 0
     settings = Settings.from_environment({"SKEIN_RECALL": "false"})
     assert settings.recall_tokens == 0

@@ -23,7 +23,7 @@ def by_name(found: tuple[SourcedSetting, ...]) -> dict[str, tuple[object, str]]:
     return {each.name: (each.value, each.source) for each in found}
 
 
-def test_setting_that_nobody_set_comes_from_the_environment() -> None:
+def test_unset_setting_comes_from_the_environment() -> None:
     found = by_name(World().app.get(SettingSources).show(TENANT))
     assert list(found) == list(OverridableSettings.model_fields)
     assert found["message_history_limit"] == (20, "environment")

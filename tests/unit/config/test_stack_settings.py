@@ -16,7 +16,7 @@ def copies(world: World) -> list[Overrides]:
     return [StackSettings.from_optional(world.table.get(key)) for key in keys]
 
 
-def test_stack_settings_without_an_item_say_nothing() -> None:
+def test_stack_settings_without_an_item_are_empty() -> None:
     world = World()
     assert apply(world.table, world.clock, []) == {"settings": {}, "pauses": {}}
 

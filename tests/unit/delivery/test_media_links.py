@@ -86,7 +86,7 @@ def test_link_no_longer_works(end: Callable[[Linked], None]) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "x", "../m", "\ud800"])
-def test_guessed_token_leads_nowhere(token: str) -> None:
+def test_guessed_media_token_is_not_found(token: str) -> None:
     with pytest.raises(NotFound):
         Linked().open(token)
 

@@ -54,12 +54,12 @@ def test_the_queue_gives_a_job_up_only_after_the_tick_has_sent_it_again() -> Non
     assert first_by_tick < queue_gives_up
 
 
-def test_a_job_never_comes_back_before_its_time_unless_the_queue_cannot_wait_so_long() -> None:
+def test_queue_delay_rounds_up_and_is_at_most_the_queues_maximum() -> None:
     assert policy.queue_delay(timedelta(seconds=2.5)) == 3
     assert policy.queue_delay(timedelta(hours=1)) == MAX_DELAY_SECONDS
 
 
-def test_a_post_is_looked_up_before_it_could_be_tried_again_and_while_it_is_worth_it() -> None:
+def test_ambiguous_post_is_looked_up_before_its_retry_and_until_it_expires() -> None:
     first = policy.next_look_up(NOW)
     assert first < NOW + policy.RETRY.waits[0], (
         f"LOOK_UP_PAUSE is {policy.LOOK_UP_PAUSE}, but must be less than the first of RETRY.waits, "

@@ -79,7 +79,7 @@ def test_two_workers_at_once_send_one_text() -> None:
     assert world.sms.asked == 1
 
 
-def test_while_one_worker_is_at_it_another_job_changes_nothing() -> None:
+def test_delivery_job_during_another_workers_send_is_ignored() -> None:
     world = Texting()
     job = world.say()
     send = world.sms.send
@@ -109,7 +109,7 @@ def test_a_text_costs_two_reads_a_charge_two_writes_and_a_count() -> None:
     ]
 
 
-def test_a_job_that_names_nothing_is_dropped() -> None:
+def test_delivery_job_for_unknown_delivery_is_dropped() -> None:
     world = Texting()
     gone = DeliveryJob(tenant=TENANT, chat_id="chat_1", delivery_id="dlv_none")
     world.app.deliveries.deliver(gone, deadline=NOON + TIME_OUT)
@@ -151,7 +151,7 @@ def test_a_text_waits_for_the_one_before_it_and_then_no_longer() -> None:
     assert world.clock.now() == NOON + ORDER_WAIT
 
 
-def test_a_text_that_failed_holds_nobody_up() -> None:
+def test_failed_sms_does_not_block_later_ones() -> None:
     world = Texting()
     first, second = world.say("one"), world.say("two")
     world.sms.plan(Fault(SmsRejected("no", code=21211)))
@@ -163,7 +163,7 @@ def test_a_text_that_failed_holds_nobody_up() -> None:
 # ---------------------------------------------------------------------- who wants no texts
 
 
-def test_nothing_is_sent_after_stop() -> None:
+def test_delivery_after_stop_is_canceled() -> None:
     world = Texting()
     job = world.say()
     world.post("STOP", person(), kind="keyword", route=ROUTE, opted_out=True)

@@ -66,7 +66,7 @@ def progress(part: DeliveryPart) -> tuple[int, int]:
 
 @pytest.mark.parametrize("first", ["delivered", "undelivered", "failed"])
 @pytest.mark.parametrize("later", ["delivered", "undelivered", "failed"])
-def test_the_first_word_on_how_a_text_ended_is_the_last(first: SmsStatus, later: SmsStatus) -> None:
+def test_first_final_sms_status_is_kept(first: SmsStatus, later: SmsStatus) -> None:
     ended = reported(posted(), report(first, code=30006), SMS, NOW)
     assert ended.status == first
     assert reported(ended, report(later, code=30003), SMS, NOW) == ended
@@ -99,14 +99,14 @@ def test_a_callback_before_the_answer_is_not_undone_by_it() -> None:
     assert answered(part, answer, SMS, NOW) == part
 
 
-def test_news_of_an_earlier_try_does_not_count_for_this_one() -> None:
+def test_status_of_an_earlier_try_is_ignored() -> None:
     first = reported(posted(), report("undelivered", code=30003), SMS, NOW)
     second = posted(first)
     assert second.earlier_sids == ("SM1",)
     assert reported(second, report("delivered"), SMS, NOW) == second
 
 
-def test_an_unknown_id_is_remembered_as_ours() -> None:
+def test_status_with_unknown_sid_is_added_to_the_parts_sids() -> None:
     part = answered(posted(), SentSms(sid="SM1", status="sent", created_at=NOW), SMS, NOW)
     told = reported(part, report("delivered", sid="SM2"), SMS, NOW)
     assert (told.status, told.sid) == ("sent", "SM1")
@@ -125,7 +125,7 @@ def test_part_with_temporary_error_is_tried_again_after_each_wait(code: int) -> 
 
 
 @pytest.mark.parametrize("code", [None, 30002, 30004, 30006, 30007, 21211, 21614, 21610])
-def test_an_error_that_stays_is_not_tried_again(code: int | None) -> None:
+def test_permanent_sms_error_is_not_retried(code: int | None) -> None:
     assert reported(posted(), report("failed", code=code), SMS, NOW).lost
 
 

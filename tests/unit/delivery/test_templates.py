@@ -160,7 +160,7 @@ def test_outside_the_window_without_a_template_nothing_is_sent(world: Whatsapp) 
     assert len(world.sent) == 1
 
 
-def test_sms_has_no_window(world: Whatsapp) -> None:
+def test_sms_is_sent_outside_the_whatsapp_window(world: Whatsapp) -> None:
     chat = world.receive("Hi", "sms")
     assert world.say_later(chat, "How was the run?").status == "sent"
 

@@ -56,7 +56,7 @@ def test_roles_show_the_team_as_a_human_and_never_as_the_agent() -> None:
     assert (said.role, said.content) == ("user", "[Mia (team) (human)] Your parcel comes on Friday")
 
 
-def test_memories_are_made_of_what_the_team_said() -> None:
+def test_team_messages_are_consolidated_into_memories() -> None:
     world = world_of()
     mia = held(world, consolidate=True)
     asked: list[str] = []
@@ -89,7 +89,7 @@ def test_words_of_the_team_are_recalled_under_their_name() -> None:
     assert made.made_from.writers.empty
 
 
-def test_erasure_of_a_person_takes_what_the_team_told_them_and_the_briefing() -> None:
+def test_erasure_deletes_team_messages_and_the_briefing() -> None:
     world = world_of()
     mia = held(world, kind="direct", visibility="private")
     mia.say(f"You asked: Do you know {MARK}?", "1")

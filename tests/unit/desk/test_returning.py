@@ -54,7 +54,7 @@ def test_plan_that_is_due_meanwhile_waits_or_is_dropped(due_work: DueWork, said:
     assert [message.text for message in world.messages()] == said
 
 
-def test_holder_who_is_silent_loses_the_chat_and_people_are_told_once() -> None:
+def test_silent_holder_loses_the_chat_with_one_notice() -> None:
     world = stage()
     world.chat(HUSAM, AHMAD, COACH)
     mia = held(world)

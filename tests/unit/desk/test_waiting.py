@@ -81,7 +81,7 @@ def test_tool_puts_chat_on_the_desk_and_tells_people_once_by_sms() -> None:
     assert SUMMARY not in str(world.texts())
 
 
-def test_run_ends_when_skein_has_told_the_people_that_a_person_was_asked_for() -> None:
+def test_run_ends_after_the_desk_notice() -> None:
     world = desk_world(ASKS, "A colleague will help you.")
     world.post("Refund me", HUSAM)
     world.drain()
@@ -145,7 +145,7 @@ def test_word_in_a_first_sms_puts_its_chat_on_the_desk() -> None:
     assert DeskSettings().desk_notice in [text.body for text, _ in world.sms.taken]
 
 
-def test_word_in_an_agents_message_asks_for_nobody() -> None:
+def test_desk_word_in_agent_message_does_not_escalate() -> None:
     world = desk_world("I am no human.", desk_words=["human"])
     world.post("Who are you?", HUSAM)
     assert reasons(world) == []
@@ -194,7 +194,7 @@ def test_notice_outside_working_hours_names_the_time_of_return(
     assert [each.text for each in notices(world)] == [f"Back {told}." if told else "We come."]
 
 
-def test_lost_job_is_sent_again_and_tells_people() -> None:
+def test_lost_desk_job_is_resent_and_posts_one_notice() -> None:
     world = desk_world(desk_words=["human"])
     world.post("human", HUSAM)
     world.queues.take(world.queues.waiting("turns")[0].job.__class__)

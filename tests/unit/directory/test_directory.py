@@ -176,7 +176,7 @@ def test_a_number_belongs_to_one_person() -> None:
     assert owner(world, ANNS) == ann.id
 
 
-def test_tenants_may_know_the_same_number() -> None:
+def test_two_tenants_may_register_the_same_number() -> None:
     world = World()
     new_user(world, ANNS)
     world.app.users.create("other", NewUser(name="Ann", phones=(ANNS,)))
@@ -336,7 +336,7 @@ def test_unassigned_number_goes_to_the_first_tenant_on_the_local_stack_only() ->
     assert refusal(World(), TENANT, OTHER_LINE).endswith("is not assigned to the tenant")
 
 
-def test_a_line_can_lead_elsewhere_and_be_disconnected() -> None:
+def test_line_is_reassigned_to_another_agent_and_deleted() -> None:
     world = World()
     world.agent()
     world.agent("agt_b", "Designer")

@@ -118,7 +118,7 @@ def test_a_chat_whose_job_was_lost_follows_when_something_is_said(
     assert called(world, ANN, "chat_1") == {"Anna"}
 
 
-def test_where_the_name_is_not_changed_after_all_nothing_is(world: World) -> None:
+def test_rejected_user_change_keeps_the_display_name(world: World) -> None:
     change = UserChange(name="Anna", phones=("+15005550199",))
     with pytest.raises(Unprocessable):
         world.app.users.change(TENANT, ANN.id, change)

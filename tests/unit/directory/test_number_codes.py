@@ -48,7 +48,7 @@ def test_code_arrives_by_sms_and_its_words_are_stored_nowhere(world: World) -> N
     assert [sms.line for sms, _ in world.sms.taken] == [LINE]
 
 
-def test_code_is_hashed_so_slowly_that_nobody_tries_all_while_one_is_valid(
+def test_verification_code_hash_cost_resists_brute_force(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.undo()  # tests hash quickly
@@ -108,7 +108,7 @@ def test_code_needs_a_user_and_a_line_and_another_number_than_a_line(world: Worl
         ask(world)
 
 
-def test_code_comes_from_the_line_that_the_number_knows(world: World) -> None:
+def test_verification_code_is_sent_from_the_line_the_number_has_texted(world: World) -> None:
     world.line(phone=SECOND_LINE)
     sms = InboundSms(
         account_sid="AC1", message_sid="SM1", sender=PHONE, recipient=SECOND_LINE, body="Hi"

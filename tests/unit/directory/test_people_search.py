@@ -153,7 +153,7 @@ def test_erasure_takes_the_person_out_of_the_index_at_once() -> None:
     assert found(world, "erased") == []
 
 
-def test_row_of_a_name_that_has_changed_shows_nobody() -> None:
+def test_search_by_former_name_finds_no_person() -> None:
     world = with_person()
     key = User.key_of(TENANT, "usr_1")
     world.table.write(Update(key, set={"name": "Zed", "version": 2}))

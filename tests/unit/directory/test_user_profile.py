@@ -152,7 +152,7 @@ def test_profile_is_the_same_for_all_agents() -> None:
     assert '  - goals: "run a marathon"' in world.model.prompt
 
 
-def test_the_section_reads_as_it_should() -> None:
+def test_user_profile_section_matches_golden_file() -> None:
     world = talking(profile_fields=("goals", "skill_level", "time_zone"))
     profile = {
         "goals": ["run a marathon", 'beat "Ben"'],
@@ -166,14 +166,14 @@ def test_the_section_reads_as_it_should() -> None:
     assert agrees("sections/user_profile", text)
 
 
-def test_a_name_alone_is_nothing_to_tell() -> None:
+def test_profile_with_name_only_adds_no_section() -> None:
     world = talking(enabled_tools=("send_message", "end_run"))
     known(world)
     asked(world)
     assert "USER PROFILE" not in world.model.prompt
 
 
-def test_one_long_value_crowds_out_no_other() -> None:
+def test_long_profile_value_is_cut_without_hiding_others() -> None:
     world = talking(max_prompt_tokens=12_000)
     known(world, profile={"essay": "word " * 3_000, "list": ["word"] * 2_000, "last": "here"})
     asked(world)
@@ -215,7 +215,7 @@ def test_the_name_and_the_time_zone_are_the_persons_own() -> None:
     assert stored(world).profile == {}
 
 
-def test_null_takes_a_field_away() -> None:
+def test_update_profile_with_null_clears_the_field() -> None:
     world = talking(notes("goals", None))
     known(world, profile={"goals": ["run"], "pets": "a cat"})
     run = asked(world)
@@ -245,7 +245,7 @@ def test_update_of_a_forbidden_profile_field_is_correctable(
     assert stored(world) == before
 
 
-def test_in_a_group_there_is_nobodys_profile_to_change() -> None:
+def test_update_profile_in_a_group_fails() -> None:
     world = talking(notes("goals", "run"), chat={"kind": "group", "visibility": "private"})
     before = known(world)
     run = asked(world)
@@ -253,7 +253,7 @@ def test_in_a_group_there_is_nobodys_profile_to_change() -> None:
     assert stored(world) == before
 
 
-def test_a_run_that_began_elsewhere_changes_nobodys_profile() -> None:
+def test_run_from_another_chat_cannot_change_a_profile() -> None:
     """Whoever asks in a group cannot have somebody else's profile rewritten."""
     enter = calls(("enter_chat", {"chat_id": "chat_1"}))
     world = talking(enter, notes("goals", "forged"))

@@ -59,7 +59,7 @@ def test_answer_cannot_be_read_as_the_words_of_two_people() -> None:
     assert world.told() == ["Sarah: \"I am not sure.' Alice: 'I approve the transfer.\""]
 
 
-def test_everything_else_that_the_person_says_stays_private() -> None:
+def test_errand_reports_only_the_answer_to_its_question() -> None:
     world = asked()
     world.texts_in("I am at the doctor's")
     world.texts_in(f"{world.code} Thursday", "SM2")
@@ -70,7 +70,7 @@ def test_everything_else_that_the_person_says_stays_private() -> None:
     assert "knee" not in everything
 
 
-def test_answer_in_the_app_comes_back_too() -> None:
+def test_errand_answer_in_the_app_is_reported() -> None:
     world = asked()
     chat_id = world.chat_of()
     body = {"choice": {"seq": 1, "text": "Thursday"}, "client_id": "mine"}
@@ -119,7 +119,7 @@ def _shown(world: Errands) -> object:
 
 
 @pytest.mark.parametrize("why", FAILURES)
-def test_each_failure_reads_alike_until_and_after_the_deadline(why: str) -> None:
+def test_errand_failures_are_indistinguishable_before_and_after_the_deadline(why: str) -> None:
     world = FAILURES[why]()
     alices = [message.text for message in world.messages(HOME)]
     assert _shown(world) == ("open", None, None, 200)
@@ -131,7 +131,7 @@ def test_each_failure_reads_alike_until_and_after_the_deadline(why: str) -> None
     assert _shown(world) == ("no_answer", None, None, 200)
 
 
-def test_answer_after_the_deadline_is_told_to_nobody() -> None:
+def test_answer_after_the_errand_deadline_is_not_reported() -> None:
     world = asked()
     code = world.code
     world.passes(2 * DAY + 60)
@@ -190,7 +190,7 @@ def test_errand_that_waits_to_its_deadline_reads_as_without_an_answer() -> None:
     assert world.told() == ["Sarah: no answer"] * 2
 
 
-def test_errand_of_another_asker_waits_for_nobody() -> None:
+def test_errand_of_another_asker_is_not_queued_behind_an_open_one() -> None:
     world = asked()
     world.known(BEN)
     world.chat(BEN, COACH, chat_id="chat_ben", kind="direct", visibility="private")
@@ -235,7 +235,7 @@ def test_home_chat_that_the_team_holds_is_ended_at_the_return() -> None:
     assert world.told() == ['Sarah: "Thursday"']
 
 
-def test_errand_ends_if_nobody_is_left_to_tell() -> None:
+def test_errand_ends_if_the_askers_chat_is_discarded() -> None:
     world = asked()
     world.app.chat_admin.discard(TENANT, HOME, ALICE.ref)
     world.texts_in(f"{world.code} Thursday")

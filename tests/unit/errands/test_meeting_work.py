@@ -46,7 +46,7 @@ def test_each_person_of_the_group_is_asked_alone() -> None:
     assert 'Alice looks for a time for "dinner" (' in world.texts(HOME)[-1]
 
 
-def test_nothing_tells_the_group_who_has_answered() -> None:
+def test_meeting_does_not_reveal_who_has_answered() -> None:
     world, _ = _found()
     before = _seen(world)
     code = world.bodies[-1].split("Reply ")[-1].split()[0]
@@ -79,7 +79,7 @@ def test_wish_that_cannot_be_met_is_refused(
     assert error in _found(chat_id, **change)[1]
 
 
-def test_group_hears_of_no_time_at_the_deadline_only() -> None:
+def test_meeting_without_common_time_is_reported_only_at_the_deadline() -> None:
     world, _ = _found()
     for _ in range(3):
         world.passes(7 * 3_600)
@@ -114,7 +114,7 @@ def test_first_common_time_suits_all(times: list[list[Slot]], hour: int | None) 
     assert start == (None if hour is None else day + timedelta(hours=hour))
 
 
-def test_group_with_new_people_is_told_without_the_topic() -> None:
+def test_meeting_report_to_group_with_new_member_omits_the_topic() -> None:
     world, _ = _found()
     ben = person("usr_ben", "Ben")
     world.known(ben)
@@ -168,7 +168,7 @@ def test_late_answer_of_a_person_who_was_asked_back_gets_no_notice() -> None:
     assert len(world.bodies) == 2
 
 
-def test_person_who_is_told_to_add_words_is_not_asked_back() -> None:
+def test_unclear_meeting_answer_is_not_asked_again_after_a_bare_code() -> None:
     world, _ = _found()
     number = _number(world)
     world.model.default = UNCLEAR

@@ -21,7 +21,7 @@ def _result(world: Errands, arguments: dict[str, Any], chat_id: str = HOME) -> s
     return results_of(world, world.runs(chat_id)[-1])[0].content
 
 
-def test_asker_agrees_to_the_words_before_anybody_is_asked() -> None:
+def test_errand_question_is_sent_only_after_the_asker_consents() -> None:
     world = Errands()
     result = _result(world, {})
     assert "not asked yet" in result
@@ -62,7 +62,7 @@ def test_order_that_cannot_be_carried_out_is_corrected(
     assert error in _result(world, arguments)
 
 
-def test_group_does_not_learn_whom_its_member_knows_from_private_chats() -> None:
+def test_errand_in_group_does_not_find_contacts_of_private_chats() -> None:
     world = Errands()
     world.chat(ALICE, BEN, COACH, chat_id="chat_2", visibility="private")
     assert "nobody whose name is" in _result(world, {"person": "Ben"}, TEAM)

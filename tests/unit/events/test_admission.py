@@ -80,7 +80,7 @@ class Crowd(World):
             self.handle(self.jobs.popleft())
 
 
-def test_slow_endpoint_keeps_two_workers_while_others_are_told_at_once() -> None:
+def test_slow_endpoint_occupies_two_workers_without_delaying_others() -> None:
     world = Crowd()
     slow, _ = world.endpoint(SLOW), world.endpoint(QUICK, "other")
     world.happen()

@@ -21,7 +21,7 @@ def waiting(world: World) -> str:
     return str([world.table.get(key) for key in keys])
 
 
-def test_events_on_their_way_name_nobody_who_was_erased() -> None:
+def test_queued_events_do_not_name_erased_people() -> None:
     world = World()
     world.agent()
     world.known(ANN, BEN)

@@ -85,7 +85,7 @@ class Told(World):
         self.drain()
 
 
-def test_each_message_is_told_once_in_order_and_signed_without_words() -> None:
+def test_message_events_are_sent_once_in_order_signed_and_without_text() -> None:
     world = Told()
     endpoint = world.endpoint("message.created", "run.ended")
     for text in (SECRET, "Again"):
@@ -114,7 +114,7 @@ def test_words_are_those_of_the_moment_of_sending() -> None:
     assert [event["data"]["text"] for event in first] == [SECRET, ""]
 
 
-def test_tenant_whose_operators_may_not_read_chats_tells_services_no_words() -> None:
+def test_events_of_tenant_without_operator_access_contain_no_text() -> None:
     world = Told()
     world.endpoint(words=True)
     change = TenantOverridesChange(operators_read_chats=False)
@@ -431,7 +431,7 @@ def test_events_of_an_endpoint_that_ends_are_dropped(ends: str) -> None:
     assert not [key for key in world.table.all_keys() if "#EVENTS#" in key.pk]
 
 
-def test_members_are_told_as_joined_and_left() -> None:
+def test_member_events_of_a_new_chat_have_status_joined() -> None:
     world = Told()
     world.endpoint("member.changed")
     world.agent("agt_b", "Cook")
@@ -506,7 +506,7 @@ def hand_back(world: World) -> None:
         ("help.ended", hand_back, {"ended_by": "handed_back", "holder": "op_mia"}),
     ],
 )
-def test_each_type_is_told_with_states_and_without_words(
+def test_event_of_each_type_has_its_state_and_no_text(
     type_: EventType, act: Callable[[World], None], state: dict[str, str]
 ) -> None:
     world = Told()
@@ -520,7 +520,7 @@ def test_each_type_is_told_with_states_and_without_words(
     assert SECRET not in str(world.sent)
 
 
-def test_deliveries_and_limits_are_told() -> None:
+def test_delivery_and_limit_events_are_sent() -> None:
     world = Texting(settings=Settings(sms_answer_segments=100, user_segments_per_day=1))
     world.attach_feed()
     endpoints = world.app.get(EventEndpoints)

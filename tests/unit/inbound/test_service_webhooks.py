@@ -40,7 +40,7 @@ def deliver(
     return world.app.webhook_services.receive(source.id, body, header)
 
 
-def woken(world: World, agent_id: str = "agt_a") -> list[Run]:
+def started_runs(world: World, agent_id: str = "agt_a") -> list[Run]:
     page = world.table.query(Query.under(f"{TENANT}#AGENT#{agent_id}", "RUN#"))
     return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
 
@@ -120,7 +120,7 @@ def test_after_a_new_secret_the_old_one_counts_no_more(world: World) -> None:
 def test_webhook_starts_one_run_per_agent_with_its_payload(world: World) -> None:
     source = jira(world, "agt_a", "agt_b")
     run_ids = deliver(world, source)
-    runs = [*woken(world, "agt_a"), *woken(world, "agt_b")]
+    runs = [*started_runs(world, "agt_a"), *started_runs(world, "agt_b")]
     assert {run.id for run in runs} == set(run_ids)
     assert statuses(runs) == ["queued", "queued"]
     for run in runs:
@@ -134,9 +134,9 @@ def test_webhook_starts_one_run_per_agent_with_its_payload(world: World) -> None
 
 def test_a_run_that_has_ended_is_no_longer_pointed_at(world: World) -> None:
     deliver(world, jira(world))
-    [run] = woken(world)
+    [run] = started_runs(world)
     world.drain()
-    [ended] = woken(world)
+    [ended] = started_runs(world)
     assert (ended.id, ended.status) == (run.id, "done")
     assert world.table.get(live_key(run)) is None
 
@@ -144,7 +144,7 @@ def test_a_run_that_has_ended_is_no_longer_pointed_at(world: World) -> None:
 def test_a_replayed_delivery_starts_nothing(world: World) -> None:
     source = jira(world, "agt_a", "agt_b")
     assert deliver(world, source) == deliver(world, source)
-    assert len(woken(world)) == 1
+    assert len(started_runs(world)) == 1
     assert len(world.queues.sent) == 2
 
 
@@ -152,7 +152,7 @@ def test_the_same_words_at_another_time_are_another_delivery(world: World) -> No
     source = jira(world)
     deliver(world, source)
     deliver(world, source, sent_at=SENT_AT + 1)
-    assert len(woken(world)) == 2
+    assert len(started_runs(world)) == 2
 
 
 def test_unsent_jobs_of_a_webhook_are_due_later(world: World) -> None:
@@ -177,10 +177,10 @@ def test_a_delivery_may_be_a_window_old_or_early(world: World, seconds: int) -> 
 
 
 @pytest.mark.parametrize("seconds", [-LONGEST - 1, LONGEST + 1, -86_400])
-def test_beyond_that_it_is_refused(world: World, seconds: int) -> None:
+def test_delivery_outside_the_time_window_is_refused(world: World, seconds: int) -> None:
     with pytest.raises(Forbidden):
         deliver(world, jira(world), sent_at=SENT_AT + seconds)
-    assert woken(world) == []
+    assert started_runs(world) == []
 
 
 # ---------------------------------------------------------------------- compact
@@ -197,7 +197,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.sampled_from([None, 0, 2, "\t"]), st.booleans())
-def test_compact_json_says_the_same_in_fewer_characters(
+def test_compact_json_preserves_the_value(
     value: object, indent: int | str | None, ascii_only: bool
 ) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
@@ -245,13 +245,13 @@ NAMES_CHAT = b'{"chat_id": "chat_1", "steps": 4000}'
 def test_run_belongs_to_chat_that_payload_names(world: World) -> None:
     world.chat(ANN, bot("agt_a"), kind="direct", visibility="private")
     deliver(world, jira(world, "agt_a", "agt_b"), NAMES_CHAT)
-    [member], [stranger] = woken(world, "agt_a"), woken(world, "agt_b")
+    [member], [stranger] = started_runs(world, "agt_a"), started_runs(world, "agt_b")
     assert (member.chat_id, member.own_chat_id) == (None, "chat_1")
     assert (member.audience.people, member.scope) == ((ANN.id,), "user:usr_ann")
     assert (stranger.own_chat_id, stranger.audience.open) == (None, True)
 
 
-def test_run_of_service_is_shown_its_chat_and_speaks_there(world: World) -> None:
+def test_service_run_with_chat_sees_its_history_and_answers_there(world: World) -> None:
     world.chat(ANN, bot("agt_a"), kind="direct", visibility="private")
     world.post("I walk a lot", ANN)
     world.drain()
@@ -264,15 +264,15 @@ def test_run_of_service_is_shown_its_chat_and_speaks_there(world: World) -> None
     assert world.texts()[-1] == "4,000 steps already!"
 
 
-def test_run_of_service_for_discarded_chat_belongs_to_none(world: World) -> None:
+def test_service_run_for_discarded_chat_has_no_chat(world: World) -> None:
     world.chat(ANN, bot("agt_a"), kind="direct", visibility="private")
     world.app.chat_admin.discard(TENANT, "chat_1", ANN.ref)
     deliver(world, jira(world), NAMES_CHAT)
-    [run] = woken(world)
+    [run] = started_runs(world)
     assert (run.own_chat_id, run.audience.open) == (None, True)
 
 
 def test_chat_id_that_is_no_chat_starts_run_without_chat(world: World) -> None:
     deliver(world, jira(world), NAMES_CHAT)
-    [run] = woken(world)
+    [run] = started_runs(world)
     assert run.own_chat_id is None

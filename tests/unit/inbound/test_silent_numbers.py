@@ -80,7 +80,9 @@ def test_prompt_after_many_silent_days_shows_nothing_from_before_until_a_yes() -
 
 
 @pytest.mark.parametrize(("days", "setting"), [(29, 30), (34, 0)])
-def test_nobody_is_asked_before_the_silence_or_without_the_setting(days: int, setting: int) -> None:
+def test_identity_question_is_not_asked_before_the_silent_days_or_when_turned_off(
+    days: int, setting: int
+) -> None:
     here, before = silent_world(days=days, ask_after_silent_days=setting)
     text(here, "Hi again", sid="SM2")
     rest(here)
@@ -88,7 +90,7 @@ def test_nobody_is_asked_before_the_silence_or_without_the_setting(days: int, se
     assert SECRET in prompt_with(here, "Hi again")
 
 
-def test_no_gives_the_number_to_a_new_person_with_the_next_sms() -> None:
+def test_answer_no_assigns_the_number_to_a_new_person_on_the_next_sms() -> None:
     here, before = silent_world()
     text(here, "Who are you?", sid="SM2")
     rest(here)

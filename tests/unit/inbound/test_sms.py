@@ -277,7 +277,7 @@ def test_an_empty_text_leaves_no_trace(body: str) -> None:
 
 
 @pytest.mark.parametrize("body", ["STOP", " stop\n", "Stop.", '"Unsubscribe!"', "optout", "REVOKE"])
-def test_stop_is_recorded_and_wakes_nobody(body: str) -> None:
+def test_stop_keyword_records_opt_out_and_starts_no_run(body: str) -> None:
     here = world()
     posted = receive(here, body)
     assert (posted.message.kind, posted.message.text) == ("keyword", body)

@@ -213,7 +213,7 @@ def test_step_thousands_of_calls_records_forty_and_carries_out_twenty() -> None:
     assert world.texts()[-1] == ANSWER
 
 
-def test_step_huge_text_beside_calls_is_cut_and_the_model_is_told() -> None:
+def test_step_huge_text_beside_calls_is_cut_with_a_mark() -> None:
     world = _asked(("x" * HUGE, [_call("get_my_runs", {})]))
     [step, _] = steps_of(world, the_run(world))
     assert step.text == "x" * 20_000 + " [430,000 characters cut]"

@@ -55,7 +55,7 @@ def test_trimmed_history_fits_and_keeps_order_and_current_message(
         assert list(left) == entries
 
 
-def test_the_oldest_go_first() -> None:
+def test_history_over_budget_drops_the_oldest_entries() -> None:
     entries = _entries(["one two three four"] * 10, 10)
     left = fit(entries, total(entries) - 1, tokens())
     assert [entry.seq for entry in left] == list(range(2, 11))
@@ -84,7 +84,7 @@ def test_in_blocks_the_beginning_stays_put_while_messages_come() -> None:
     assert set(starts) == {11, 21, 31, 41}
 
 
-def test_where_blocks_would_leave_too_little_the_beginning_moves_by_less() -> None:
+def test_history_start_moves_by_less_than_a_block_if_too_little_would_remain() -> None:
     entries = _entries(["word " * 100] * 12, 12)
     limit = total(entries[-5:])
     assert [entry.seq for entry in fit(entries, limit, tokens(), block=10)] == [9, 10, 11, 12]
@@ -168,7 +168,7 @@ def _record(world: World, seq: int) -> None:
     world.table.write(Update(key, set={"summary": record.model_dump(mode="json")}))
 
 
-def test_the_stored_summary_stands_for_the_messages_that_there_is_no_room_for() -> None:
+def test_stored_summary_covers_messages_beyond_the_budget() -> None:
     world, whole = _prompt(["all work and no play " * 20] * 12, "Old times.", 600, "roles")
     assert "Old times." in _named(whole, SUMMARY)
     asked = len(world.model.requests)

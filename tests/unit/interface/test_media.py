@@ -115,7 +115,7 @@ def test_a_picture_that_is_not_ready_is_named_as_such(fields: dict[str, Any], no
     assert _notes(world)[0].endswith(note)
 
 
-def test_a_document_stands_in_the_history_with_its_beginning() -> None:
+def test_document_is_shown_in_history_with_its_beginning() -> None:
     world = _world(max_context_tokens=400)
     pdf: dict[str, Any] = {"content_type": "application/pdf", "characters": 90_000}
     send_file(world, HUSAM, media_id="med_1", excerpt="An older plan", **pdf)
@@ -126,7 +126,7 @@ def test_a_document_stands_in_the_history_with_its_beginning() -> None:
     assert "\n" not in newer
 
 
-def test_in_a_timeline_the_pictures_stand_before_the_nudge() -> None:
+def test_timeline_prompt_puts_pictures_before_the_final_instruction() -> None:
     world = World(Settings(default_model="gpt-4.1"))
     world.agent(history_format="timeline")
     world.chat(HUSAM, COACH)
@@ -162,7 +162,7 @@ def test_tokens_of_a_picture_follow_the_providers_formula(
     assert tokens_of_image(model, width, height, detail) == tokens
 
 
-def test_a_chat_without_files_reads_none() -> None:
+def test_prompt_of_chat_without_files_has_no_pictures() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     assert [each.content for each in _asked(world)][-1] == "[Husam (human)] Hello"

@@ -129,7 +129,7 @@ def test_a_schema_changes_only_on_purpose(tool: Tool) -> None:
 # ---------------------------------------------------------------------- names
 
 
-def test_code_and_api_know_the_same_tools() -> None:
+def test_tool_registry_and_tool_name_type_agree() -> None:
     names = get_args(ToolName)
     for name in written():
         assert name in names, f'add this line to ToolName in {REGISTER}: "{name}",'

@@ -108,7 +108,7 @@ def test_pauses_between_frames_grow_with_the_answer(
     "answer",
     ["[silence]", "**[Silence].**", "(silence)", "- [silence]"],
 )
-def test_silence_is_never_sent(world: World, answer: str) -> None:
+def test_silence_token_is_never_streamed(world: World, answer: str) -> None:
     world.model.default = answer
     ask(world)
     assert words(world, "Dana") == []
@@ -148,7 +148,7 @@ def test_answer_on_a_line_is_not_streamed() -> None:
     assert words(world, "Dana") == []
 
 
-def test_nobody_listens_costs_no_call_and_a_listener_one_read_for_each_frame() -> None:
+def test_streaming_costs_no_reads_without_listeners_and_one_per_frame_with_one() -> None:
     def reads(*, listens: bool) -> tuple[Counter[str], int]:
         world = World()
         world.agent()

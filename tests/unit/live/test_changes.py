@@ -82,7 +82,7 @@ def test_picture_is_pushed_as_pending_and_as_ready(world: World) -> None:
     assert (shown["state"], shown["width"]) == ("ready", 64)
 
 
-def test_invited_person_is_told_of_the_invitation_and_its_end_only(world: World) -> None:
+def test_invited_person_receives_only_invitation_frames(world: World) -> None:
     world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
     world.post("Before she accepts", DANA)
     world.drain()
@@ -151,7 +151,7 @@ def sent(world: World) -> list[PushJob]:
     return [each.job for each in world.queues.sent if isinstance(each.job, PushJob)]
 
 
-def test_change_that_nobody_sees_sends_no_push(world: World) -> None:
+def test_change_without_visible_effect_sends_no_push(world: World) -> None:
     world.post("Hello", DANA)
     world.drain()
     before = len(sent(world))

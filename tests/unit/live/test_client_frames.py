@@ -60,7 +60,7 @@ def pushes(world: World) -> list[PushJob]:
     return [sent.job for sent in world.queues.sent if isinstance(sent.job, PushJob)]
 
 
-def test_typing_in_a_chat_of_others_reaches_nobody(world: World) -> None:
+def test_typing_frame_for_chat_of_others_is_ignored(world: World) -> None:
     world.chat(TOM, LENA, chat_id="chat_2")
     world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_2"}')
     world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_none"}')

@@ -116,7 +116,7 @@ def test_phone_is_silent_while_a_live_connection_shows_the_chat(
     assert shown(world) == ({"tom": ["Dana wrote"]} if rings else {})
 
 
-def test_phone_is_silent_about_what_is_no_news(world: World) -> None:
+def test_notification_is_not_sent_for_seen_or_unchanged_content(world: World) -> None:
     world.post("Hello", DANA)
     ring(world, type="chat")
     ring(world, type="changed", seq=1)
@@ -183,7 +183,7 @@ def test_same_token_is_the_same_device_and_the_oldest_goes_for_the_twenty_first(
     assert "fcm/lena_00_" not in world.push.known
 
 
-def test_phone_that_somebody_else_signs_in_on_rings_for_them_alone(world: World) -> None:
+def test_device_registered_by_another_person_no_longer_notifies_the_first(world: World) -> None:
     register(world, LENA.id, "tom")
     assert addresses(world, TOM.id) == []
     world.post("Hello", DANA)

@@ -71,7 +71,7 @@ def test_member_who_left_receives_nothing(world: World) -> None:
     assert kinds(world, "dana") == ["message", "chat", "resync"]
 
 
-def test_member_who_was_removed_is_told_so_once_without_words(world: World) -> None:
+def test_removed_member_receives_one_removed_frame_without_text(world: World) -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
     world.post("Tom is gone", DANA)
     push(world, LiveEvent(type="left", member=TOM.ref), LiveEvent(type="chat"), new(1))
@@ -79,14 +79,14 @@ def test_member_who_was_removed_is_told_so_once_without_words(world: World) -> N
     assert "removed" not in kinds(world, "dana")
 
 
-def test_member_who_left_and_is_back_is_not_told_that_they_left(world: World) -> None:
+def test_member_who_rejoined_receives_no_removed_frame(world: World) -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
     world.add(TOM, by=DANA)
     push(world, LiveEvent(type="left", member=TOM.ref), LiveEvent(type="chat"))
     assert kinds(world, "tom") == ["chat"]
 
 
-def test_last_member_who_left_is_told_so(world: World) -> None:
+def test_last_member_who_left_receives_a_removed_frame(world: World) -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
     world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, DANA.ref)
     push(world, LiveEvent(type="left", member=DANA.ref))

@@ -133,7 +133,7 @@ def test_picture_that_is_gone_from_the_bucket_is_not_asked_about() -> None:
     assert world.model.description_requests == []
 
 
-def test_description_is_told_wherever_the_message_is_told() -> None:
+def test_picture_description_is_included_wherever_its_message_is() -> None:
     world = _world()
     world.chat_elsewhere(HUSAM, COACH)  # an agent with one chat needs no summaries
     file = send_file(world, HUSAM, text="How do they look?")

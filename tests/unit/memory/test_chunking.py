@@ -88,7 +88,7 @@ def test_a_message_that_fits_is_never_cut(lengths: list[int], limit: int) -> Non
 
 
 @given(TEXTS, st.integers(2, 40))
-def test_from_any_mark_one_comes_to_the_same_end(lengths: list[int], limit: int) -> None:
+def test_chunking_from_any_watermark_yields_the_same_chunks(lengths: list[int], limit: int) -> None:
     found = cut(lengths, limit)
     for position, chunk in enumerate(found):
         rest = cut(lengths, limit, since=chunk.position)

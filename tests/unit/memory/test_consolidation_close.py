@@ -48,7 +48,7 @@ def test_close_core_memory_beyond_the_budget_is_shown(monkeypatch: pytest.Monkey
     assert "Dana lives in Porto." in texts(world)
 
 
-def test_nothing_is_named_if_nothing_is_close() -> None:
+def test_consolidation_without_close_memories_names_none() -> None:
     world = group()
     known(world, OLD)
     world.model.memories.append(remembers())

@@ -34,7 +34,7 @@ def keys(world: World) -> list[str]:
 # ---------------------------------------------------------------------- add
 
 
-def test_a_memory_says_where_it_comes_from() -> None:
+def test_added_memory_has_its_source() -> None:
     world = World()
     made_from = MadeFrom.messages("chat_1", 2, 5, ["usr_ann"])
     source = {"source_chat_id": "chat_1", "source_run_id": "run_1_chat_1", "made_from": made_from}
@@ -178,7 +178,7 @@ def test_only_operators_can_remove_their_memories(constitutional: bool) -> None:
     assert live(world) == []
 
 
-def test_a_journal_entry_that_has_ended_is_due_for_nothing() -> None:
+def test_deleted_journal_entry_is_not_in_the_due_index() -> None:
     world = World()
     note = add(world, kind="journal")
     gone = world.app.memories.delete(OWNER.reach, note.id)
@@ -282,7 +282,7 @@ def test_a_memory_that_may_not_be_shown_is_no_double_either() -> None:
     assert set(live(world, reach("usr_ben"))) == {"Ann likes tea"}
 
 
-def test_attributes_of_newer_writers_do_no_harm() -> None:
+def test_unknown_stored_attributes_are_ignored() -> None:
     world = World()
     memory = add(world)
     world.table.write(Put(memory.key, memory.to_item() | {"mood": "glad"}))

@@ -54,7 +54,7 @@ def test_a_word_said_often_in_a_short_text_counts_more() -> None:
     ]
 
 
-def test_of_equally_good_ones_the_newest_comes_first() -> None:
+def test_equally_ranked_memories_keep_newest_first_order() -> None:
     assert found("tea", "Ann likes tea", "Ben likes tea", "Cem likes tea") == [
         "Ann likes tea",
         "Ben likes tea",
@@ -106,7 +106,7 @@ def test_two_characters_together_count_more_than_the_same_ones_apart() -> None:
 
 
 @given(st.lists(hostile().filter(str.strip), max_size=6), hostile())
-def test_nothing_that_is_asked_is_an_order(texts: list[str], query: str) -> None:
+def test_hostile_query_finds_only_texts_that_share_words(texts: list[str], query: str) -> None:
     for text in found(query, *texts):
         shared = set(words_of(text)) & set(words_of(query))
         assert shared or stems(text) & stems(query)

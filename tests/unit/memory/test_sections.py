@@ -330,7 +330,7 @@ def test_a_run_that_could_not_hold_all_core_memories_is_marked_for_operators(
     assert ") Memory number 0\n" not in section
 
 
-def test_a_run_that_held_them_all_is_not() -> None:
+def test_run_that_held_all_core_memories_has_no_mark() -> None:
     world = _chatting()
     _add(world, "The law", constitutional=True)
     world.post("Hi", ANN)

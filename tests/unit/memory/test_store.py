@@ -91,7 +91,7 @@ def test_stored_memory_names_its_source_messages() -> None:
     assert (away.kind, away.fades_at) == ("journal", NOON + timedelta(days=JOURNAL_DAYS))
 
 
-def test_nothing_is_written_for_nothing() -> None:
+def test_empty_change_yields_no_memory_writes() -> None:
     assert keep(World()) == MemoryWrites()
 
 
@@ -102,7 +102,7 @@ def test_duplicate_memory_is_counted_and_not_stored() -> None:
     assert again == MemoryWrites((), KeptCounts(doubles=3))
 
 
-def test_the_same_twice_in_one_go_is_stored_once() -> None:
+def test_equal_memories_of_one_answer_are_stored_once() -> None:
     world = World()
     assert keep(world, core("Tea"), core("tea"), journal("TEA")).kept == KeptCounts(
         core=1, doubles=2
@@ -119,7 +119,7 @@ def test_a_core_memory_takes_the_place_of_the_same_journal_entry() -> None:
     assert world.app.memories.get(OWNER.reach, note.id).superseded_by == memory.id
 
 
-def test_the_replaced_gives_way_and_stays_on_record() -> None:
+def test_replaced_memory_is_superseded_and_stays_on_record() -> None:
     world = World()
     keep(world, core("Ann likes tea"))
     [old] = live(world)
@@ -141,7 +141,7 @@ def test_double_supersedes_the_memory_that_it_replaces() -> None:
     assert world.app.memories.get(OWNER.reach, ann.id).superseded_by == ben.id
 
 
-def test_two_that_would_replace_each_other_both_stay_but_one() -> None:
+def test_mutual_replacements_keep_one_memory() -> None:
     world = World()
     keep(world, core("Ann likes tea"), core("Ann likes gin"))
     gin, tea = sorted(live(world), key=lambda memory: memory.text)
@@ -149,14 +149,14 @@ def test_two_that_would_replace_each_other_both_stay_but_one() -> None:
     assert texts(live(world)) == ["Ann likes tea"]
 
 
-def test_the_same_in_its_own_place_changes_nothing() -> None:
+def test_memory_that_replaces_itself_changes_nothing() -> None:
     world = World()
     keep(world, core("Ann likes tea"))
     [tea] = live(world)
     assert keep(world, core("ann likes tea!", tea.id)) == MemoryWrites(kept=KeptCounts(doubles=1))
 
 
-def test_two_that_replace_the_same_one_are_both_kept() -> None:
+def test_two_replacements_of_one_memory_are_both_stored() -> None:
     world = World()
     keep(world, core("Ann likes hot drinks"))
     [old] = live(world)
@@ -164,7 +164,7 @@ def test_two_that_replace_the_same_one_are_both_kept() -> None:
     assert both.kept == KeptCounts(core=2, superseded=1)
 
 
-def test_a_constitutional_one_never_gives_way() -> None:
+def test_constitutional_memory_is_never_replaced() -> None:
     world = World()
     law = world.app.memories.add(OWNER, "Be kind", "core", made_by="api", constitutional=True)
     assert keep(world, core("Be rude", law.memory.id)).kept == KeptCounts(core=1)
@@ -262,7 +262,7 @@ def test_the_constitutional_come_first_then_core_then_journal_each_the_newest_fi
     assert texts(live(world)) == ["Law 1", "Law 0", "Core 1", "Core 0", "Note 1", "Note 0"]
 
 
-def test_a_faded_entry_is_not_remembered_whether_the_table_has_tidied_up_or_not() -> None:
+def test_faded_entry_is_not_live_even_before_the_table_deletes_it() -> None:
     world = World()
     keep(world, journal("Ann is away"), core("Ann likes tea"))
     world.clock.advance(JOURNAL_DAYS * 86_400 - 2)
@@ -295,7 +295,9 @@ def test_memories_beyond_one_page_are_known() -> None:
     assert texts(found) == ["Core 0"]
 
 
-def test_no_more_than_five_thousand_are_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_search_considers_a_bounded_number_of_memories(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(remembering, "MAX_SEARCHED", 5)
     world = World()
     keep(world, *(core(f"Core {n}") for n in range(9)))

@@ -77,7 +77,7 @@ def test_saved_memory_has_its_source_and_is_shown() -> None:
     assert 'CORE MEMORIES:\n  - [2026-02-18] Husam: "Husam likes tea"' in world.model.prompt
 
 
-def test_a_journal_entry_says_when_it_fades() -> None:
+def test_save_memory_result_states_when_a_journal_entry_fades() -> None:
     world = _group()
     [told] = _asked(world, _saving("Husam is away", "journal"))
     [memory] = _remembered(world)

@@ -24,7 +24,7 @@ TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
         ("(Ann) [likes] tea", "Ann, likes: tea..."),
     ],
 )
-def test_looks_make_no_difference(one: str, other: str) -> None:
+def test_texts_that_differ_in_form_only_are_equal_when_normalised(one: str, other: str) -> None:
     assert normalised(one) == normalised(other)
 
 
@@ -51,7 +51,7 @@ def test_looks_make_no_difference(one: str, other: str) -> None:
         ("...", "!"),
     ],
 )
-def test_facts_do(one: str, other: str) -> None:
+def test_texts_that_differ_in_content_are_unequal_when_normalised(one: str, other: str) -> None:
     assert normalised(one) != normalised(other)
 
 
@@ -62,6 +62,6 @@ def test_white_space_around_a_text_is_not_part_of_it(text: str) -> None:
 
 
 @given(TEXTS.filter(str.strip))
-def test_something_is_never_nothing(text: str) -> None:
+def test_visible_text_is_never_normalised_to_empty(text: str) -> None:
     visible = any(character.isprintable() and not character.isspace() for character in text)
     assert bool(normalised(text)) or not visible

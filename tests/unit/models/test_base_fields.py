@@ -34,7 +34,7 @@ class Listing(BaseModel):
     next_cursor: str | None
 
 
-def test_change_of_no_field_gives_nothing() -> None:
+def test_change_without_fields_is_empty() -> None:
     assert CupChange().given == {}
 
 

@@ -36,7 +36,7 @@ THING = st.tuples(HOSTILE, HOSTILE, MEMBER, HOSTILE, st.integers(1, 10**11))
 
 
 @given(THING, THING)
-def test_different_things_never_share_a_key(
+def test_different_entities_never_share_a_key(
     one: tuple[str, str, MemberRef, str, int], other: tuple[str, str, MemberRef, str, int]
 ) -> None:
     keys = _keys(*one)
@@ -54,7 +54,9 @@ def test_tenants_never_share_a_partition(a: str, b: str, c: str, d: str) -> None
 
 
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE, st.integers(0, 15))
-def test_nobody_uses_up_anothers_limits(a: str, b: str, c: str, d: str, shard: int) -> None:
+def test_allowance_keys_differ_by_tenant_and_person(
+    a: str, b: str, c: str, d: str, shard: int
+) -> None:
     mine, theirs = (
         Allowance.key_of(tenant, owner_of_user(user)) for tenant, user in ((a, b), (c, d))
     )
@@ -86,16 +88,14 @@ def test_times_as_text_sort_as_times(a: datetime, b: datetime) -> None:
 
 
 @given(MOMENT, HOSTILE, st.integers(-10_000, 10_000))
-def test_a_mark_is_due_exactly_when_its_time_has_come(
-    now: datetime, name: str, seconds: int
-) -> None:
+def test_due_pointer_is_due_exactly_from_its_time(now: datetime, name: str, seconds: int) -> None:
     mark = due_pointer("run", Key(name, name), now + timedelta(seconds=seconds))
     assert (mark["gsi2sk"] <= due_before(now)) == (seconds <= 0)
     assert int(mark["gsi2pk"].rsplit("#", 1)[1]) < DUE_SHARDS
 
 
 @given(st.text(alphabet="0123456789ABCDEFGHJKMNPQRSTVWXYZ", min_size=1, max_size=26))
-def test_a_runs_id_says_where_it_lives(ulid: str) -> None:
+def test_run_id_determines_its_home_and_key(ulid: str) -> None:
     for home, kind in (("chat_01C", "CHAT"), ("agt_01A", "AGENT")):
         run_id = run_id_in(home, ulid)
         assert Run.home_of(run_id) == home
@@ -105,7 +105,7 @@ def test_a_runs_id_says_where_it_lives(ulid: str) -> None:
 @pytest.mark.parametrize(
     "run_id", ["", "run_", "run_1", "run_1_usr_2", "run_1_chat_2#MSG", "x_1_chat_2"]
 )
-def test_anything_else_is_no_runs_id(run_id: str) -> None:
+def test_invalid_run_id_raises_value_error(run_id: str) -> None:
     with pytest.raises(ValueError, match="not a run id"):
         Run.key_of("t", run_id)
 

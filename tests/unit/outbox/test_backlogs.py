@@ -51,7 +51,7 @@ def test_backlog_counts_a_queued_run_by_its_status() -> None:
     assert of(world, "run").due == 0
 
 
-def test_backlog_tells_due_from_overdue_work() -> None:
+def test_backlog_counts_due_and_overdue_work() -> None:
     world = World()
     for number, minutes in enumerate((-30, -6, -4, 0, 10)):
         add_due(world, TENANT, number, minutes)

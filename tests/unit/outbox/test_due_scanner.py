@@ -187,7 +187,7 @@ def test_items_that_cannot_be_read_hold_up_no_other_batch() -> None:
     assert due.tick() == BATCH
 
 
-def test_broken_items_hold_up_nothing_however_many_they_are() -> None:
+def test_broken_due_items_do_not_block_others() -> None:
     due = Due()
     due.put(2 * PAGE, minutes=60, agent_id="")
     due.put(10, first=2 * PAGE, minutes=20)
@@ -210,7 +210,7 @@ def test_an_index_that_lags_behind_ends_no_tick() -> None:
     assert due.tick() == 1
 
 
-def test_nothing_is_begun_once_the_time_is_over() -> None:
+def test_due_scanner_starts_no_work_after_its_deadline() -> None:
     due = Due()
     due.put(2 * BATCH)
 

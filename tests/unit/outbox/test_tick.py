@@ -44,7 +44,7 @@ def test_runs_are_sent_before_direct_chats_that_have_been_due_for_longer() -> No
     assert kinds.index(RunJob) < kinds.index(ConsolidationJob)
 
 
-def test_work_that_nobody_does_is_due_for_longer_from_tick_to_tick() -> None:
+def test_due_age_metric_grows_while_work_is_not_done() -> None:
     world = World()
     overdue_run(world)
     ages = []

@@ -79,7 +79,7 @@ def test_failed_probe_opens_the_breaker_again() -> None:
         worker(world).call(read(world), answer)
 
 
-def test_probe_that_says_nothing_of_the_service_lets_the_next_call_be_it() -> None:
+def test_failed_probe_with_our_own_bug_lets_the_next_call_probe() -> None:
     world = World()
     failing(world)
     world.clock.advance(PAUSE.total_seconds())

@@ -110,7 +110,7 @@ def test_arguments_stay_in_their_place_in_the_url() -> None:
     assert asked(calls(("order_status", {"order": ".."}))).service.requests == []
 
 
-def test_credentials_reach_the_service_and_nobody_else() -> None:
+def test_credentials_are_sent_to_the_service_only() -> None:
     secret = "Bearer sk-1234567890abcdef"
     arn = "arn:aws:secretsmanager:eu-west-1:1:secret:skein-tools/acme/shop"
     world = stage(LOOK, "Here.", reply_mode="text", enabled_tools=("order_status",))
@@ -183,7 +183,7 @@ def test_write_is_repeated_only_if_that_is_harmless(
         (json_answer("x" * 30_000), "done", "[cut: the answer is longer]"),
     ],
 )
-def test_model_learns_how_the_service_answered(
+def test_tool_result_reports_the_services_answer(
     answer_: HttpAnswer, status: str, words: str
 ) -> None:
     world = stage(LOOK, "Here.", reply_mode="text", enabled_tools=("order_status",))
@@ -269,7 +269,7 @@ def test_approval_text_with_a_question_mark_is_asked_with_one() -> None:
     assert question(world).text.startswith('Book a table? {"day"')
 
 
-def test_yes_makes_the_recorded_call_once_and_tells_the_agent() -> None:
+def test_approval_makes_the_recorded_call_once_and_resumes_the_agent() -> None:
     world = asked(BOOKS, "Shall I?", "Booked!", record=BOOK, approval="person")
     first = the_run(world)
     assert world.service.requests == []
@@ -306,7 +306,7 @@ def test_recorded_call_that_differs_from_its_question_is_not_made() -> None:
 
 
 @pytest.mark.parametrize("spoiled", ["no", "changed", "joined"])
-def test_no_call_is_made_without_a_yes_to_exactly_this(spoiled: str) -> None:
+def test_call_is_not_made_without_approval_of_the_exact_call(spoiled: str) -> None:
     chat = PRIVATE if spoiled == "joined" else DIRECT
     world = asked(BOOKS, "Shall I?", "Well.", record=BOOK, approval="person", chat=chat)
     if spoiled == "changed":
@@ -338,7 +338,7 @@ def test_call_with_other_arguments_is_asked_about_too() -> None:
     assert [each.status for each in results(world)] == ["asked", "asked"]
 
 
-def test_person_who_said_no_to_calls_is_asked_about_further_ones() -> None:
+def test_person_who_rejected_calls_is_asked_about_later_ones() -> None:
     script = [BOOKS, "Shall I?", "Well."] * 3
     world = asked(*script, record=BOOK, approval="person")
     for n in range(3):
@@ -417,7 +417,7 @@ def test_function_is_called_with_its_context(functions: list[str]) -> None:
     )
 
 
-def test_function_that_fails_tells_the_model_no_details(functions: list[str]) -> None:
+def test_failed_function_result_hides_error_details(functions: list[str]) -> None:
     world = asked(calls(("order_status", {"order": "0"})), **PYTHON)
     [result] = results(world)
     assert result.status == "failed"

@@ -136,7 +136,7 @@ def test_prompt_after_the_return_says_what_was_done() -> None:
     assert "on its way" in shown.split("DONE BEFORE:")[1]
 
 
-def test_prompt_tells_words_of_a_call_to_nobody_who_was_not_present() -> None:
+def test_prompt_omits_earlier_calls_after_a_new_member_joins() -> None:
     world = staged()
     world.chat(HUSAM, COACH, chat_id="chat_2", **PRIVATE)
     world.known(AHMAD)

@@ -66,7 +66,7 @@ def test_enums_of_a_private_run_spell_no_words() -> None:
     assert "without a yes" in results_of(world, world.runs("chat_1")[0])[0].content
 
 
-def test_call_beyond_the_bits_of_a_run_is_asked_about_with_its_arguments() -> None:
+def test_call_over_the_bit_limit_of_a_run_requires_approval() -> None:
     tool = closed_tool(from_private="ask")
     world = playing(tosses(13), "I asked.", "Done.", tools=[tool])
     ask(world)
@@ -95,13 +95,13 @@ def test_bits_of_a_run_are_counted_over_all_its_activations() -> None:
     assert len(world.service.requests) == 12
 
 
-def test_run_that_holds_nothing_private_may_call_as_it_likes() -> None:
+def test_bit_limit_does_not_apply_to_run_without_private_content() -> None:
     world = playing(tosses(14), chat={})
     ask(world)
     assert len(world.service.requests) == 14
 
 
-def test_service_that_keeps_by_person_may_be_told_more() -> None:
+def test_bit_limit_does_not_apply_to_service_that_keeps_data_by_person() -> None:
     world = playing(tosses(14), tools=[closed_tool(privacy="keeps_by_person")])
     ask(world)
     assert len(world.service.requests) == 14
@@ -157,7 +157,7 @@ def test_person_has_bits_for_ten_whole_runs_a_day() -> None:
     assert len(world.service.requests) == 132
 
 
-def test_form_of_equal_arguments_tells_a_service_nothing() -> None:
+def test_equal_arguments_are_sent_in_one_canonical_form() -> None:
     """Neither their order nor the way in which a number is written is the model's choice."""
     sides = {"type": "integer", "enum": [1, 2]}
     tool = closed_tool(properties={"one": sides, "two": sides})

@@ -35,7 +35,7 @@ def keys(world: World) -> list[str]:
 # ---------------------------------------------------------------------- set
 
 
-def test_a_goal_stands_among_the_active_ones_with_where_it_comes_from() -> None:
+def test_new_goal_is_active_with_its_source() -> None:
     world = World()
     owner = OWNER.model_copy(update={"source_chat_id": "chat_1", "source_run_id": "run_1_chat_1"})
     goal = set_goal(world, " Finish Q4 ", owner=owner, long_term=True)
@@ -80,7 +80,7 @@ def test_a_goal_that_ended_is_out_of_the_way_of_the_active_ones() -> None:
     assert world.app.goals.get(OWNER.reach, "goal_1") == goal
 
 
-def test_ending_it_the_other_way_is_refused() -> None:
+def test_ending_a_completed_goal_as_abandoned_is_refused() -> None:
     world = World()
     set_goal(world)
     world.app.goals.end(OWNER.reach, "goal_1", "completed")

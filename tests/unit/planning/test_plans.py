@@ -41,7 +41,7 @@ def keys(world: World, scope: str = "") -> list[str]:
 # ---------------------------------------------------------------------- when
 
 
-def test_a_while_counts_from_now() -> None:
+def test_plan_with_run_after_is_due_from_now() -> None:
     plan = set_plan(World(), run_after="2  hours")
     assert (plan.run_after, plan.next_at) == ("2 hours", NOON + timedelta(hours=2))
     assert (plan.scheduled_at, plan.cron) == (None, None)
@@ -81,7 +81,7 @@ def test_exactly_one_of_the_three_times_is_needed(fields: dict[str, Any]) -> Non
         ({"run_after": "1 hour", "time_zone": "Berlin"}, "time_zone"),
     ],
 )
-def test_a_time_that_does_not_fit_says_why(fields: dict[str, Any], why: str) -> None:
+def test_plan_with_invalid_time_names_the_cause(fields: dict[str, Any], why: str) -> None:
     world = World()
     with pytest.raises(Unprocessable, match=why):
         set_plan(world, **fields)
@@ -97,7 +97,7 @@ def test_a_name_that_does_not_fit_is_refused(name: str) -> None:
 # ---------------------------------------------------------------------- one by each name
 
 
-def test_setting_it_again_replaces_it() -> None:
+def test_setting_a_plan_again_replaces_it() -> None:
     world = World()
     first = set_plan(world, cron="0 9 * * *")
     world.clock.advance(60)

@@ -50,7 +50,7 @@ def planted() -> World:
     return plant()
 
 
-def test_after_a_text_and_its_answer_nothing_is_left() -> None:
+def test_erasure_after_sms_exchange_leaves_no_traces() -> None:
     world = world_of(says(f"Noted: {MARK}, Zoë Quill"), f"{MARK}!")
     chat_id = text(world, f"I love {MARK}")
     settle(world)
@@ -94,7 +94,7 @@ def test_questions_to_the_person_and_their_answers_are_erased() -> None:
     ]
 
 
-def test_planted_words_come_everywhere(planted: World) -> None:
+def test_planted_world_has_traces_in_every_kind_of_item(planted: World) -> None:
     places = {key.split("sk='")[1].split("#")[0].strip("')") for key in traces(planted)}
     assert places >= {"META", "MEMBER", "MSG", "DEDUPE", "RUN", "DELIVERY", "GOAL", "FACT"}
     assert planted.memories()
@@ -175,7 +175,7 @@ def test_erasure_keeps_messages_of_others_and_dense_numbers(planted: World) -> N
                 assert kept[message.seq] == message.text
 
 
-def test_runs_stay_as_figures(planted: World) -> None:
+def test_erasure_keeps_usage_and_times_of_runs(planted: World) -> None:
     before = {run.id: run for run in planted.runs(OPEN)}
     assert before
     erase(planted)
@@ -212,7 +212,7 @@ def test_erasure_renews_summaries_and_memories_from_the_rest(planted: World) -> 
     assert traces(planted) == {}
 
 
-def test_erasing_twice_is_one_erasure_and_then_nobody(planted: World) -> None:
+def test_repeated_erasure_request_is_one_erasure_and_then_not_found(planted: World) -> None:
     first = planted.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     assert planted.app.erasures.request(TENANT, ZOE.id, by="usr_op").id == first.id
     settle(planted)
@@ -236,7 +236,7 @@ def test_number_of_an_erased_person_leads_to_a_new_caller(planted: World) -> Non
     assert text(planted, "And again", sid="SM10") == chat_id
 
 
-def test_client_ids_under_which_they_opened_chats_go_too(planted: World) -> None:
+def test_erasure_deletes_client_ids_of_opened_chats(planted: World) -> None:
     for client_id in ("mine", "\u00fcber uns", "\U0010fffd"):
         new = NewChat(kind="group", client_id=client_id)
         assert planted.app.chat_admin.create(TENANT, ZOE, new).created
@@ -247,7 +247,7 @@ def test_client_ids_under_which_they_opened_chats_go_too(planted: World) -> None
     assert [key for key in planted.table.all_keys() if key.sk.startswith("OPENED#")] == []
 
 
-def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World) -> None:
+def test_person_being_erased_cannot_be_added_to_a_chat(planted: World) -> None:
     planted.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     new = NewChat.model_validate(
         {
@@ -265,7 +265,7 @@ def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World)
         link_number(planted, ZOE.id, "+15005550188")
 
 
-def test_chats_that_they_have_left_are_emptied_too() -> None:
+def test_erasure_covers_chats_the_person_has_left() -> None:
     world = world_of()
     group(world, OPEN, ZOE, BEN)
     world.post(f"I love {MARK}", ZOE, chat_id=OPEN)
@@ -274,7 +274,7 @@ def test_chats_that_they_have_left_are_emptied_too() -> None:
     assert traces(world) == {}
 
 
-def test_numbers_and_ids_that_were_theirs_before_go_too() -> None:
+def test_erasure_deletes_former_numbers_and_ids() -> None:
     world = world_of()
     text(world, f"First {MARK}")
     settle(world)
@@ -293,7 +293,7 @@ def test_numbers_and_ids_that_were_theirs_before_go_too() -> None:
     assert traces(world, former, "5005550178") == {}
 
 
-def test_a_chat_that_nobody_can_read_any_more_is_closed() -> None:
+def test_erasure_closes_chats_without_remaining_people() -> None:
     world = world_of()
     chat_id = text(world, f"I love {MARK}")
     settle(world)

@@ -211,7 +211,7 @@ def test_texts_with_the_full_name_lose_it_and_operators_keep_theirs() -> None:
     assert (told.kind, told.text, hello.kind) == ("text", clean, "erased")
 
 
-def test_erasure_by_full_name_removes_what_agents_keep_and_nothing_of_operators() -> None:
+def test_erasure_by_full_name_removes_agents_items_and_keeps_operators_items() -> None:
     world, before = erased_after_hello("Will Core")
     said = ABOUT.format(name="Will Core")
     assert kept_texts(world) == {

@@ -136,7 +136,7 @@ def test_person_lists_their_consents() -> None:
     assert Client(world, sub=BEN.id).get("/v1/me/consents").body["items"] == []
 
 
-def test_readers_learn_nothing_of_the_chat_of_the_question() -> None:
+def test_consented_post_does_not_reveal_the_chat_of_its_question() -> None:
     world = posted()
     body = Client(world, sub=BEN.id).get("/v1/chats/chat_team/messages").body
     assert body["items"][0]["via"]["agent_id"] == COACH.id

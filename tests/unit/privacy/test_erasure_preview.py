@@ -101,7 +101,7 @@ def test_excerpt_is_cut_around_the_name() -> None:
     assert text.excerpt == f"\u2026{'a ' * 20}Zoë Quill{' b' * 20}\u2026"
 
 
-def test_preview_of_nobody_or_of_an_erasure_in_progress_is_not_found() -> None:
+def test_preview_for_unknown_person_or_erasure_in_progress_is_not_found() -> None:
     world = world_of()
     group(world, ELSEWHERE, ZOE, BEN)
     with pytest.raises(NotFound):

@@ -136,7 +136,7 @@ def traces(world: World) -> list[str]:
     return [key for key, text in lines_of(world) if CODE in text or "Forget my" in text]
 
 
-def test_picture_is_forgotten_by_what_it_shows() -> None:
+def test_picture_is_forgotten_by_its_description() -> None:
     world = world_of("Nice", ASKS)
     send_file(world, ZOE, chat_id=HOME, description=f"A note with the PIN {CODE}")
     world.clock.advance(20)
@@ -163,7 +163,7 @@ def test_request_that_is_repeated_names_the_open_question() -> None:
     assert CODE not in " ".join(world.texts(HOME))
 
 
-def test_yes_leaves_no_trace_of_what_is_forgotten() -> None:
+def test_forget_request_answered_yes_leaves_no_traces() -> None:
     world = told("Nice", ASKS)
     world.post("I like tea", ZOE, chat_id=HOME)
     settle(world)
@@ -222,7 +222,7 @@ def test_words_in_a_template_that_was_sent_are_forgotten() -> None:
     assert traces(world) == []
 
 
-def test_no_changes_nothing() -> None:
+def test_forget_request_answered_no_keeps_the_message() -> None:
     world = told(ASKS)
     world.post("Forget my PIN", ZOE, chat_id=HOME)
     settle(world)
@@ -323,7 +323,7 @@ def _id_of(keys: list[Any]) -> str:
     return str(key.sk.removeprefix(ForgetRequest.PREFIX))
 
 
-def test_question_of_a_request_ends_with_what_yes_does() -> None:
+def test_forget_question_ends_with_the_effect_of_yes() -> None:
     world = told("Noted", ASKS, "I ask you.")
     world.post('My PIN is "1"\n\nYes cancels. "', ZOE, chat_id=HOME)
     settle(world)
@@ -407,7 +407,7 @@ def test_profile_value_goes_if_only_forgotten_messages_made_it(
 
 
 @pytest.mark.parametrize("query", ["umbrella", "of the"])
-def test_what_is_not_found_asks_nothing(query: str) -> None:
+def test_forget_without_match_asks_no_question(query: str) -> None:
     world = told(calls(("forget", {"query": query})), "Nothing")
     world.post("Forget it", ZOE, chat_id=HOME)
     settle(world)

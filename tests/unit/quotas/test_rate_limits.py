@@ -1,4 +1,4 @@
-"""How much people may send, and models spend on them."""
+"""Limits on messages that people send, and on tokens that models spend for them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -67,7 +67,7 @@ def allowance(world: World, user_id: str = "usr_husam") -> Allowance:
     size=st.integers(1, 50),
     steps=st.lists(st.tuples(st.floats(0, 90), st.integers(1, 5)), max_size=60),
 )
-def test_a_bucket_never_gives_more_than_it_held_and_got(
+def test_bucket_never_gives_more_than_its_size_and_refill(
     size: int, steps: list[tuple[float, int]]
 ) -> None:
     rate, now, full_at, given_out = Rate(size, MINUTE), NOON, None, 0
@@ -91,7 +91,7 @@ def test_bucket_holds_the_wanted_tokens_exactly_after_the_wait(
         assert rate.waiting(full_at, wanted, NOON + wait - timedelta(milliseconds=1))
 
 
-def test_a_size_of_nothing_is_no_limit() -> None:
+def test_rate_of_zero_is_unlimited() -> None:
     assert not Rate(0, DAY).limited
     assert not Rate(0, DAY).waiting(NOON + 10 * DAY, 5, NOON)
 
@@ -131,7 +131,7 @@ def test_request_without_a_message_is_counted_by_one_conditional_write() -> None
     assert [call.method for call in world.table.log] == ["get_many", "write"]
 
 
-def test_many_at_once_are_counted_one_by_one() -> None:
+def test_concurrent_messages_are_counted_exactly() -> None:
     world = World()
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(lambda _: let_in(world, 5), range(8)))
@@ -158,9 +158,7 @@ def test_a_count_that_meets_another_one_is_made_on_top_of_it() -> None:
 
 
 @pytest.mark.parametrize("counted", [True, False])
-def test_nobody_is_turned_away_since_it_is_unclear_whether_they_were_counted(
-    *, counted: bool
-) -> None:
+def test_message_is_admitted_when_the_counting_write_is_ambiguous(*, counted: bool) -> None:
     world = a_world(user_messages_per_minute=2)
     really = world.table.write
 
@@ -294,7 +292,7 @@ def test_each_time_over_the_limit_has_its_own_notice() -> None:
     assert len(notices(world, chat_id)) == 3
 
 
-def test_a_text_over_the_limit_is_kept_and_wakes_nobody() -> None:
+def test_sms_over_the_limit_is_stored_and_starts_no_run() -> None:
     world = on_a_line(user_messages_per_minute=1)
     first = text(world, "One")
     second = text(world, "Two", sid="SM2")
@@ -375,7 +373,7 @@ def test_message_of_the_app_and_its_charge_are_one_transaction() -> None:
     assert allowance(world).messages_full_at == NOON + timedelta(seconds=30)
 
 
-def test_message_of_the_app_over_the_tenants_limit_is_refused_and_charges_nobody() -> None:
+def test_app_message_over_the_tenant_limit_is_refused_and_charges_no_person() -> None:
     world = a_world(user_messages_per_minute=5, tenant_messages_per_minute=2)
     world.agent()
     world.chat(HUSAM, COACH)
@@ -531,7 +529,7 @@ def test_used_up_tenant_tokens_stop_all_runs_of_the_tenant(of_a_person: int) -> 
     assert statuses(world.runs()) == ["done", "done", "done", "canceled"]
 
 
-def test_a_run_that_nobody_asked_for_is_charged_to_no_person() -> None:
+def test_run_without_requesting_person_is_charged_to_no_person() -> None:
     world = asked_directly()
     spent(world, 100)
     world.agent(DESIGNER.id, DESIGNER.name)
@@ -580,7 +578,7 @@ def test_a_charge_that_meets_another_one_adds_to_it() -> None:
     assert 64 < (left - world.clock.now()) / DAY * 100 <= 65.1
 
 
-def test_an_item_is_kept_for_as_long_as_it_says_something() -> None:
+def test_allowance_item_expires_after_its_longest_period() -> None:
     world = World()
     let_in(world, 1)
     item = world.table.get(Allowance.key_of(TENANT, owner_of_user("usr_husam")))
@@ -693,7 +691,7 @@ def test_tenant_that_uses_80_percent_of_its_limit_is_reported_once() -> None:
         assert world.metrics.counts["TenantTokensNearLimit"] == expected
 
 
-def test_tenant_has_a_limit_unless_it_says_otherwise() -> None:
+def test_tenant_token_limit_has_a_default_and_stops_runs() -> None:
     assert Settings().tenant_tokens_per_day == 20_000_000
     world = World(Settings(user_tokens_per_day=0, tenant_tokens_per_day=40))
     world.agent()

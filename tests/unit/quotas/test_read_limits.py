@@ -1,4 +1,4 @@
-"""Reads cost nothing until somebody reads a lot; then a bucket bounds them in all containers."""
+"""Reads are unmetered up to a threshold; beyond it, a bucket limits them across containers."""
 
 import pytest
 
@@ -84,7 +84,7 @@ def test_reads_of_one_person_leave_those_of_others_alone(world: World) -> None:
     limits.admit("other", HUSAM)
 
 
-def test_limit_of_zero_is_none() -> None:
+def test_read_limit_of_zero_is_unlimited() -> None:
     world = World(Settings(user_reads_per_minute=0))
     assert read(container(world), 1_000) == 1_000
 

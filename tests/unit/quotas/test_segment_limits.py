@@ -61,7 +61,7 @@ def test_limit_nearly_used_up_is_counted_once() -> None:
     assert counted == [0, 0, 0, 1]
 
 
-def test_limits_of_zero_are_none() -> None:
+def test_segment_limits_of_zero_are_unlimited() -> None:
     world = texting(
         user_segments_per_day=0, line_segments_per_day=0, long_code_segments_per_minute=0
     )
@@ -121,7 +121,7 @@ def test_many_answers_are_sent_at_the_pace_of_the_line() -> None:
     assert [each.status for each in world.deliveries()] == ["sent"] * 30
 
 
-def test_long_queue_is_told_to_the_person_once() -> None:
+def test_person_in_a_long_queue_gets_one_notice() -> None:
     world = texting(long_code_segments_per_minute=10)
     for _ in range(9):
         job = world.say(TEN)

@@ -299,7 +299,7 @@ def test_summaries_over_the_share_of_a_person_are_made_the_next_day() -> None:
     assert world.model.summary_requests
 
 
-def test_what_services_are_told_is_limited_for_a_person_and_for_runs_without_one() -> None:
+def test_bits_sent_to_services_are_limited_per_person_and_for_runs_without_one() -> None:
     world = World()
     ann, ben, nobody = (Payer("agt_a", user_id) for user_id in ("ann", "ben", None))
 
@@ -376,7 +376,7 @@ def test_limit_and_report_count_what_release_0_3_counted() -> None:
         assert row.usage.tools == {"look_up": 2}
 
 
-def test_limit_of_what_services_are_told_is_in_one_item_for_all_releases() -> None:
+def test_limit_of_bits_sent_to_services_uses_the_unsharded_item() -> None:
     world = World()
     told = world.app.usage.telling(TENANT, Payer("agt_a", "usr_ann"), 1, most=2)
     own = user_usage_key(TENANT, world.clock.now(), "usr_ann")

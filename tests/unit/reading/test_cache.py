@@ -1,4 +1,4 @@
-"""What a container keeps of contexts: never stale, worth its while, and bounded."""
+"""The context cache of a container: never stale, effective, and bounded in size."""
 
 import random
 import tracemalloc
@@ -213,7 +213,7 @@ def test_two_containers_never_read_stale_data(rounds: int) -> None:
 # ---------------------------------------------------------------------- worth its while
 
 
-def test_in_a_conversation_more_than_nine_in_ten_reads_are_known() -> None:
+def test_cache_hit_rate_in_a_conversation_exceeds_90_percent() -> None:
     world = talking()
     for number in range(20):
         learn(world, f"fact {number}")

@@ -46,7 +46,7 @@ def test_ten_percent_of_a_hundred_thousand_people_are_ten_percent() -> None:
     assert 0.097 <= included / PEOPLE <= 0.103
 
 
-def test_none_percent_is_nobody_and_all_of_them_everybody() -> None:
+def test_rollout_of_0_percent_includes_no_person_and_100_percent_everyone() -> None:
     shares = {share_of(f"usr_{n:026d}"): f"usr_{n:026d}" for n in range(PEOPLE)}
     assert {0, 9_999} <= shares.keys()
     nobody, everybody = rollout(context_rollout_percent=0), rollout(context_rollout_percent=100)
@@ -55,13 +55,13 @@ def test_none_percent_is_nobody_and_all_of_them_everybody() -> None:
 
 
 @pytest.mark.parametrize("percent", [1, 10, 25, 50, 75, 99])
-def test_every_percentage_is_met(percent: int) -> None:
+def test_rollout_includes_the_configured_percentage(percent: int) -> None:
     included = sum(share_of(f"usr_{n:026d}") < percent * 100 for n in range(PEOPLE))
     assert abs(included / PEOPLE - percent / 100) <= 0.003
 
 
 @given(st.text(max_size=80), st.floats(0, 100), st.floats(0, 100))
-def test_the_same_person_gets_the_same_answer_and_more_percent_leave_nobody_out(
+def test_rollout_is_deterministic_and_monotonic_in_the_percentage(
     user_id: str, one: float, other: float
 ) -> None:
     fewer, more = sorted((one, other))
@@ -180,7 +180,7 @@ def test_agent_after_context_is_enabled_sees_earlier_messages() -> None:
     assert [run.marks for run in world.runs()] == [("context_off",), ()]
 
 
-def test_a_tenant_decides_for_itself() -> None:
+def test_tenant_override_turns_context_on_or_off() -> None:
     world = direct(context_enabled=True)
     world.app.tenant_settings.change(TENANT, TenantOverridesChange(context_enabled=False))
     talk(world, "My back hurts", "What should I do?")
@@ -193,7 +193,7 @@ def test_a_tenant_decides_for_itself() -> None:
     assert "My back hurts" in str(words(world))
 
 
-def test_in_groups_context_is_always_there() -> None:
+def test_groups_always_have_context() -> None:
     world = world_with(context_enabled=False)
     world.chat(HUSAM, COACH)
     talk(world, "My back hurts", "What should I do?")
@@ -201,7 +201,7 @@ def test_in_groups_context_is_always_there() -> None:
     assert "My back hurts" in str(words(world))
 
 
-def test_who_was_asked_to_respond_by_hand_answers_the_newest_words() -> None:
+def test_manually_triggered_run_without_context_answers_the_newest_message() -> None:
     world = direct(context_enabled=False)
     talk(world, "My back hurts", "Since Monday")
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)

@@ -1,4 +1,4 @@
-"""What is read for a prompt is only what whoever is there now may be shown."""
+"""The context of a prompt contains only what all current readers may be shown."""
 
 from typing import Any
 

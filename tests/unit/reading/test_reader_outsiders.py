@@ -75,7 +75,7 @@ def shown(world: World) -> str:
 
 
 @pytest.mark.parametrize("outsiders", ["quoted", "none"])
-def test_private_prompt_and_tools_hold_no_words_of_outsiders_if_the_agent_says_so(
+def test_private_prompt_and_tools_exclude_outsiders_words_if_configured(
     outsiders: str,
 ) -> None:
     world = story(calls(*LOOKS), outsiders=outsiders)
@@ -274,7 +274,7 @@ def test_title_that_an_outsider_gave_is_held() -> None:
     assert held.outsiders
 
 
-def test_title_that_an_outsider_gave_is_left_out_if_the_agent_says_so() -> None:
+def test_title_by_an_outsider_is_left_out_if_configured() -> None:
     world = titled_by_ahmad(outsiders="none")
     world.post(QUESTION, HUSAM)
     settle(world)
@@ -285,7 +285,7 @@ def test_title_that_an_outsider_gave_is_left_out_if_the_agent_says_so() -> None:
     assert not held.outsiders
 
 
-def test_title_that_its_giver_removed_holds_nobody() -> None:
+def test_removed_title_has_no_authors() -> None:
     world = titled_by_ahmad()
     world.app.chat_admin.change(TENANT, "chat_2", AHMAD.ref, ChatChange(title=None))
     assert world.stored_chat("chat_2").title_authors.empty

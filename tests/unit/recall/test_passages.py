@@ -23,7 +23,7 @@ def test_passages_end_with_sentences() -> None:
     assert all(passage.text.rstrip().endswith(".") for passage in found)
 
 
-def test_part_of_a_text_says_that_it_is_a_part() -> None:
+def test_joined_passages_mark_omitted_text() -> None:
     first, second, third, *_ = passages_of(LONG)
     assert joined_parts(LONG, [first]) == f"{first.text.strip()} [...]"
     assert joined_parts(LONG, [second]) == f"[...] {second.text.strip()} [...]"

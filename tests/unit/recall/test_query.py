@@ -46,7 +46,7 @@ def test_people_named_like_a_verb_count_with_their_capital_letter() -> None:
     assert people_named("i will ask anna", PEOPLE) == ["usr_anna"]
 
 
-def test_tag_of_a_chosen_name_names_nobody() -> None:
+def test_tag_of_a_chosen_name_matches_no_person() -> None:
     people = {"usr_ann": "Ann (chosen, k3f9)"}
     assert people_named("Who was chosen for k3f9?", people) == []
     assert people_named("Ask Ann", people) == ["usr_ann"]

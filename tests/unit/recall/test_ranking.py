@@ -66,7 +66,7 @@ def test_what_people_said_comes_before_long_answers_of_agents() -> None:
     assert order(found) == [1, 2]
 
 
-def test_passage_that_asks_comes_after_one_that_tells() -> None:
+def test_question_passage_ranks_below_statement_passage() -> None:
     told, asked = lines(("ann", "tea", 0.5), ("ann", "tea", 0.5))
     assert order(ranked(query("tea"), [told, replace(asked, asks=True)])) == [1, 2]
 

@@ -48,7 +48,7 @@ def test_time_range_of_a_phrase_holds_whole_days(text: str, first: str, last: st
     "text",
     ["", "may I march with you?", "tomorrow", "in 2030", "room 2024", "31 February", "I ran"],
 )
-def test_time_range_of_a_text_without_a_past_time_is_none(text: str) -> None:
+def test_text_without_past_time_has_no_time_range(text: str) -> None:
     assert time_range_in(text, NOW, BERLIN) is None
 
 

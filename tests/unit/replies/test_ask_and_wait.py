@@ -146,7 +146,7 @@ def _answered_early_elsewhere() -> World:
     return world
 
 
-def test_an_answer_to_an_earlier_word_in_another_chat_is_found_too() -> None:
+def test_run_waiting_in_another_chat_finds_an_earlier_reply() -> None:
     world = _answered_early_elsewhere()
     run = the_run(world)
     assert_resumed(run, "reply", 2, "chat_2")
@@ -154,7 +154,7 @@ def test_an_answer_to_an_earlier_word_in_another_chat_is_found_too() -> None:
     assert statuses(world.runs("chat_2")) == ["canceled"]
 
 
-def test_going_on_at_once_in_another_chat_leaves_the_first_one_as_seen() -> None:
+def test_immediate_resume_in_another_chat_keeps_the_first_chats_seen_mark() -> None:
     world = _answered_early_elsewhere()
     assert world.membership(COACH).seen_seq == 1
     assert world.membership(COACH, "chat_2").seen_seq == 3

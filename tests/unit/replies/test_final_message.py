@@ -58,7 +58,7 @@ def test_a_silent_answer_is_recorded_with_the_end() -> None:
     assert answers(world) == 1
 
 
-def test_an_answer_that_the_chat_refuses_is_on_record_all_the_same() -> None:
+def test_answer_to_chat_discarded_meanwhile_is_not_posted_and_cancels_the_run() -> None:
     def discards(_: ModelRequest) -> Said:
         world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
         return "Too late"
@@ -108,7 +108,7 @@ def test_an_answer_that_cannot_be_posted_is_used_by_the_next_attempt() -> None:
     assert len(world.model.requests) == 1
 
 
-def test_words_in_another_chat_are_said_there_and_the_run_ends_at_home() -> None:
+def test_final_answer_in_entered_chat_is_posted_once_and_ends_the_run() -> None:
     world = World(
         model=ScriptedModel.saying(calls(("enter_chat", {"chat_id": "chat_2"})), "Hello, all!")
     )
@@ -136,7 +136,7 @@ def test_each_of_a_chain_answers_though_its_words_wake_the_next() -> None:
 
 
 @pytest.mark.parametrize("user_id", [None, "usr_nobody"])
-def test_a_job_that_names_nobody_or_another_is_worked_at_all_the_same(user_id: str | None) -> None:
+def test_run_job_without_or_with_another_user_id_is_carried_out(user_id: str | None) -> None:
     world = direct("Hi!")
     world.clock.advance(world.settings.reply_debounce_seconds)
     job = RunJob(tenant=TENANT, run_id=world.runs()[0].id, agent_id="agt_a", user_id=user_id)

@@ -163,7 +163,7 @@ def test_runs_below_the_rate_are_not_paused() -> None:
         world.clock.advance(60)
 
 
-def test_a_message_that_only_widens_a_queued_run_counts_as_none() -> None:
+def test_message_that_joins_a_queued_run_does_not_count_as_wakeup() -> None:
     world = _chatty()
     for _ in range(30):
         world.post("Ping", DESIGNER, depth=1)

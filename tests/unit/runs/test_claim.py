@@ -66,7 +66,7 @@ def test_claim_of_job_takes_one_read() -> None:
     assert [call.method for call in world.table.log[before:]] == ["get_many"]
 
 
-def test_claim_holds_further_items_with_none_for_missing_ones() -> None:
+def test_claim_returns_also_read_items_and_none_for_missing_ones() -> None:
     world = asked()
     there, missing = Chat.key_of(TENANT, "chat_1"), Key("acme#X", "X")
     claim = read_claim(world.table, job_of(world), also_read=[there, missing])

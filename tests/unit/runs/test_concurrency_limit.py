@@ -158,7 +158,7 @@ def test_waiting_runs_get_permits_in_the_order_of_their_creation() -> None:
         assert _woken(world) == [first.id]
 
 
-def test_a_woken_run_that_nobody_claims_loses_its_permit() -> None:
+def test_granted_permit_of_unclaimed_run_expires() -> None:
     world = _busy_chats(3, max_concurrent_runs=1)
     runs = _runs(world, 3)
     assert _take(world, runs[0])
@@ -207,7 +207,7 @@ def test_fifty_runs_at_once_overdraw_a_persons_limit_by_one_run_at_most() -> Non
     assert limit <= used <= limit + ESTIMATE
 
 
-def test_of_many_runs_in_threads_as_many_get_a_permit_as_the_limit_says() -> None:
+def test_concurrent_runs_get_permits_up_to_the_limit() -> None:
     world = _busy_chats(1)
     run = the_run(world)
     runs = [run.model_copy(update={"id": f"run_{number:026}_chat_1"}) for number in range(12)]

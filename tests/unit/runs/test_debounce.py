@@ -92,7 +92,7 @@ def test_texts_of_three_seconds_get_one_answer_that_has_read_them_all(moments: l
     seconds=st.integers(0, 4),
     longest=st.integers(0, 6),
 )
-def test_no_text_waits_longer_than_its_line_says(
+def test_debounced_text_waits_at_most_the_configured_maximum(
     gaps: list[float], seconds: int, longest: int
 ) -> None:
     world = on_a_line(reply_debounce_seconds=seconds, reply_debounce_max_seconds=longest)
@@ -127,7 +127,7 @@ def test_each_text_puts_the_answer_off_until_the_longest_wait_is_over() -> None:
     assert len(world.model.requests) == 1
 
 
-def test_a_text_that_nothing_follows_is_answered_as_soon_as_its_line_says() -> None:
+def test_single_text_is_answered_after_the_debounce_time() -> None:
     world = on_a_line(reply_debounce_seconds=1, reply_debounce_max_seconds=3)
     text(world, "One")
     pass_time(world, 0.9)
@@ -179,7 +179,7 @@ def test_texts_to_an_agent_that_is_late_already_do_not_put_it_off_further() -> N
     assert answered(world) == ["[Caller 0100 (human)] Three"]
 
 
-def test_a_burst_whose_answer_was_canceled_leaves_nothing_to_the_next_text() -> None:
+def test_text_after_a_canceled_burst_starts_a_new_burst() -> None:
     world = on_a_line()
     chat_id = text(world, "One")
     world.clock.advance(2)
@@ -227,7 +227,7 @@ def test_a_text_that_meets_the_claim_of_its_run_is_waited_for() -> None:
     assert "Two" in request.messages[-1].content
 
 
-def test_of_two_texts_at_once_neither_forgets_the_burst() -> None:
+def test_concurrent_texts_keep_the_burst() -> None:
     world = on_a_line(reply_debounce_seconds=1, reply_debounce_max_seconds=3)
     chat_id = text(world, "One")
     world.clock.advance(0.5)
@@ -278,14 +278,14 @@ def test_several_texts_that_answer_a_question_are_read_together(home: str) -> No
         assert the_run(world, "done").resumed is not None
 
 
-def test_a_debounce_of_nothing_answers_at_once() -> None:
+def test_debounce_of_zero_answers_immediately() -> None:
     world = on_a_line(reply_debounce_seconds=0)
     text(world, "One")
     world.run_ready()
     assert len(world.model.requests) == 1
 
 
-def test_a_chat_waits_as_its_agent_its_line_or_its_tenant_says() -> None:
+def test_debounce_uses_the_agents_settings() -> None:
     world = World()
     said = {"reply_debounce_seconds": 10, "reply_debounce_max_seconds": 15}
     world.agent(settings=said)

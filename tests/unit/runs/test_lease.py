@@ -65,7 +65,7 @@ def test_a_message_is_answered_and_the_run_is_done() -> None:
     assert world.app.usage.of_day(TENANT) == used
 
 
-def test_a_run_that_ended_leaves_nothing_due() -> None:
+def test_ended_run_leaves_no_due_work() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     world.drain()
@@ -202,7 +202,7 @@ def test_finish_against_post_the_message_sends_its_run_itself() -> None:
     assert [waiting.job for waiting in world.queues.waiting("turns")] == [_job(world, 1)]
 
 
-def test_post_against_a_membership_that_closes_wakes_nobody() -> None:
+def test_post_during_closing_membership_starts_no_run() -> None:
     world, table = _racing()
 
     def leave() -> None:
@@ -223,7 +223,7 @@ def test_a_run_whose_agent_left_before_the_claim_is_canceled() -> None:
     assert world.texts() == ["Hello"]
 
 
-def test_an_agent_that_leaves_while_it_thinks_says_nothing_more() -> None:
+def test_agent_that_leaves_during_its_run_posts_no_answer() -> None:
     world = _world()
 
     def leave(_: ModelRequest) -> str:
@@ -238,7 +238,7 @@ def test_an_agent_that_leaves_while_it_thinks_says_nothing_more() -> None:
     assert world.membership(COACH).running_run is None
 
 
-def test_a_slow_worker_that_outlives_its_lease_can_do_nothing_more() -> None:
+def test_worker_with_expired_lease_cannot_change_the_run() -> None:
     world = _world("First answer", "Second answer")
     world.post("Hello", HUSAM)
     slow = _claim(world)
@@ -259,7 +259,7 @@ def test_a_slow_worker_that_outlives_its_lease_can_do_nothing_more() -> None:
             late()
 
 
-def test_a_run_that_another_worker_is_at_is_not_the_slow_ones_any_more() -> None:
+def test_worker_whose_run_was_reclaimed_raises_lost_lease() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     slow = _claim(world)

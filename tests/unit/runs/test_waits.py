@@ -1,4 +1,4 @@
-"""A run that asks and waits: who answers, what if nobody does, and both at once."""
+"""A run that asks and waits: replies, timeouts, and races between the two."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +43,7 @@ def test_waiting_run_holds_no_slot_and_has_seen_its_messages() -> None:
     assert world.messages()[1].expects_reply
 
 
-def test_a_wait_is_found_by_nobody_before_its_time_and_costs_no_model() -> None:
+def test_waiting_run_is_not_resumed_before_its_timeout() -> None:
     world = waiting_here()
     asked = len(world.model.requests)
     for _ in range(4):
@@ -190,7 +190,7 @@ def test_delayed_job_resumes_the_run_with_timeout_after_its_wait() -> None:
     assert slots(world) == FREE
 
 
-def test_where_the_delayed_job_is_lost_the_tick_does_it_a_minute_later() -> None:
+def test_tick_resumes_wait_whose_delayed_job_was_lost() -> None:
     world = waiting_here(END)
     world.clock.advance(WAIT_SECONDS + 5)
     world.queues.ready("turns")
@@ -239,7 +239,7 @@ def _late(world: World) -> None:
 
 
 @pytest.mark.parametrize("first", ["reply", "timeout"])
-def test_of_reply_and_time_out_the_first_wins(first: str) -> None:
+def test_first_of_reply_and_timeout_resumes_the_run(first: str) -> None:
     world = waiting_here()
     _late(world)
     acts: list[Callable[[], object]] = [

@@ -1,4 +1,4 @@
-"""Waiting in another chat than one's own, and what if somebody leaves meanwhile."""
+"""Waiting in another chat than the home chat, also when members leave meanwhile."""
 
 from datetime import timedelta
 from typing import Any
@@ -123,7 +123,7 @@ def test_burst_in_waited_chat_is_answered_by_the_resumed_run() -> None:
     assert slots(world, chat_id="chat_2") == FREE
 
 
-def test_time_runs_out_in_another_chat_as_well() -> None:
+def test_wait_in_another_chat_times_out() -> None:
     world = waiting_elsewhere(END)
     world.clock.advance(WAIT_SECONDS)
     world.run_ready()
@@ -193,7 +193,7 @@ def test_an_agent_that_leaves_its_home_while_it_waits_there_is_done() -> None:
     assert len(world.model.requests) == 1
 
 
-def test_an_agent_that_comes_back_begins_without_a_wait() -> None:
+def test_agent_that_rejoins_has_no_wait() -> None:
     world = waiting_here()
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     settle(world)
@@ -203,9 +203,7 @@ def test_an_agent_that_comes_back_begins_without_a_wait() -> None:
     assert statuses(world.runs()) == ["canceled", "done"]
 
 
-def test_an_agent_that_leaves_its_home_while_it_waits_elsewhere_is_done_when_it_comes_back() -> (
-    None
-):
+def test_reply_elsewhere_after_leaving_the_home_chat_cancels_the_run() -> None:
     world = waiting_elsewhere()
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     world.post("42", AHMAD, chat_id="chat_2")

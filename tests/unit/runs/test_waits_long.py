@@ -65,7 +65,7 @@ def test_wait_longer_than_seven_days_is_refused() -> None:
     assert "at most 7 days" in result.content
 
 
-def test_later_text_is_ordinary_and_its_prompt_says_what_is_awaited() -> None:
+def test_later_text_starts_its_own_run_and_prompt_shows_the_wait() -> None:
     world = _waiting(END)
     world.clock.advance(DAYS)
     world.post("Good morning", AHMAD, chat_id="chat_2")
@@ -97,7 +97,7 @@ def test_ordinary_run_gives_the_waiting_run_its_answer() -> None:
 
 
 @pytest.mark.parametrize("reply", [1, 9])
-def test_message_that_is_no_reply_resumes_nobody(reply: int) -> None:
+def test_resume_run_with_invalid_reply_fails(reply: int) -> None:
     world = _waiting(calls(("resume_run", {"reply": reply})))
     world.clock.advance(DAYS)
     world.post("Hm", AHMAD, chat_id="chat_2")

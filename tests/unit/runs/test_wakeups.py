@@ -1,4 +1,4 @@
-"""Who is woken by what."""
+"""Which agents a message triggers."""
 
 import pytest
 
@@ -12,7 +12,7 @@ ANN, BOB = bot("agt_1", "Ann"), bot("agt_2", "Data Bob")
 HUSAM = person()
 
 
-def _woken(text: str, respond: str, sender=HUSAM, also=(), **fields) -> list[str]:  # type: ignore[no-untyped-def]
+def _triggered(text: str, respond: str, sender=HUSAM, also=(), **fields) -> list[str]:  # type: ignore[no-untyped-def]
     chat = Chat(
         tenant=TENANT,
         id="chat_1",
@@ -37,30 +37,30 @@ def _woken(text: str, respond: str, sender=HUSAM, also=(), **fields) -> list[str
     return [m.member.id for m in woken_by(message, chat, agents, max_chain_depth=5)]
 
 
-def test_every_agent_but_the_sender_is_woken_in_id_order() -> None:
-    assert _woken("Hello", "every") == ["agt_1", "agt_2"]
-    assert _woken("Hello", "every", sender=ANN) == ["agt_2"]
+def test_every_agent_except_the_sender_is_triggered_in_id_order() -> None:
+    assert _triggered("Hello", "every") == ["agt_1", "agt_2"]
+    assert _triggered("Hello", "every", sender=ANN) == ["agt_2"]
 
 
-def test_only_those_mentioned_are_woken_in_order_of_appearance() -> None:
-    assert _woken("@data bob, then @Ann and @Ann", "mention") == ["agt_2", "agt_1"]
-    assert _woken("@Ann", "mention", sender=ANN) == []
-    assert _woken("nobody", "mention") == []
+def test_mentioned_agents_are_triggered_in_order_of_appearance() -> None:
+    assert _triggered("@data bob, then @Ann and @Ann", "mention") == ["agt_2", "agt_1"]
+    assert _triggered("@Ann", "mention", sender=ANN) == []
+    assert _triggered("nobody", "mention") == []
 
 
-def test_of_two_agents_of_one_name_a_mention_wakes_both() -> None:
+def test_mention_of_shared_name_triggers_both_agents() -> None:
     other_ann = bot("agt_3", "ANN")
-    assert _woken("@Ann, and @Data Bob", "mention", also=(other_ann,)) == [
+    assert _triggered("@Ann, and @Data Bob", "mention", also=(other_ann,)) == [
         "agt_1",
         "agt_3",
         "agt_2",
     ]
 
 
-def test_a_manual_chat_a_keyword_and_a_notice_wake_nobody() -> None:
-    assert _woken("@Ann", "manual") == []
-    assert _woken("STOP", "every", kind="keyword") == []
-    assert _woken("Limit reached", "every", kind="notice") == []
+def test_manual_chat_keyword_and_notice_trigger_no_agent() -> None:
+    assert _triggered("@Ann", "manual") == []
+    assert _triggered("STOP", "every", kind="keyword") == []
+    assert _triggered("Limit reached", "every", kind="notice") == []
 
 
 @pytest.mark.parametrize(

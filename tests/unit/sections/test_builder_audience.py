@@ -1,4 +1,4 @@
-"""What was said in private is shown only to those who were there, however it is asked for."""
+"""Prompts and tools show private content only to people who were present for it."""
 
 from dataclasses import dataclass, field
 
@@ -103,7 +103,7 @@ class House:
         speaker = place.people[0] if place.people else DESIGNER
         self.world.post(text, speaker, chat_id=place.id, depth=0 if place.people else 1)
 
-    def snoops(self, place: Place) -> str:
+    def prompts_shown_in(self, place: Place) -> str:
         """Everything that the model is shown when it looks around from `place` as it can."""
         self.world.model.requests.clear()
         reads = [("read_messages", {"chat_id": other.id}) for other in self.places]
@@ -123,9 +123,9 @@ ALL = (OPEN, HUSAMS, HUSAMS_OTHER, SARAHS, PAIR, AGENTS)
 
 
 @pytest.mark.parametrize("place", ALL, ids=lambda place: place.name)
-def test_an_agent_is_shown_nothing_that_those_present_may_not_know(place: Place) -> None:
+def test_prompt_excludes_content_not_visible_to_all_present(place: Place) -> None:
     house = House(ALL)
-    seen = house.snoops(place)
+    seen = house.prompts_shown_in(place)
     for source in ALL:
         covered = source.covers(place) or source == place
         for mark in MARKS:
@@ -135,9 +135,9 @@ def test_an_agent_is_shown_nothing_that_those_present_may_not_know(place: Place)
 
 
 @pytest.mark.parametrize("place", ALL, ids=lambda place: place.name)
-def test_and_all_that_they_may_know(place: Place) -> None:
+def test_prompt_includes_content_visible_to_all_present(place: Place) -> None:
     house = House(ALL)
-    seen = house.snoops(place)
+    seen = house.prompts_shown_in(place)
     for source in ALL:
         if source.covers(place) or source == place:
             assert f"SAID-{source.name}" in seen
@@ -146,12 +146,12 @@ def test_and_all_that_they_may_know(place: Place) -> None:
                 assert f"PREVIEW-{source.name}" in seen
 
 
-def test_the_private_chats_of_one_person_know_of_each_other() -> None:
-    seen = House(ALL).snoops(HUSAMS_OTHER)
+def test_prompt_includes_other_private_chats_of_the_same_person() -> None:
+    seen = House(ALL).prompts_shown_in(HUSAMS_OTHER)
     assert all(f"{mark}-husam" in seen for mark in MARKS)
 
 
-def test_nothing_can_be_entered_stopped_ended_or_let_go_from_where_it_must_not_be_known() -> None:
+def test_tools_cannot_change_items_not_visible_to_all_present() -> None:
     house = House(ALL)
     world = house.world
     world.model.script.append(says("Well?", wait=True))
@@ -180,9 +180,9 @@ def test_private_messages_of_an_open_run_stay_private() -> None:
     world.model.script.append(says("About your surgery", chat_id=SARAHS.id))
     world.post("@Coach, remind me", SARAH, chat_id=OPEN.id)
     settle(world)
-    assert "About your surgery" not in house.snoops(HUSAMS)
-    assert "About your surgery" not in house.snoops(OPEN)
-    assert "About your surgery" in house.snoops(SARAHS)
+    assert "About your surgery" not in house.prompts_shown_in(HUSAMS)
+    assert "About your surgery" not in house.prompts_shown_in(OPEN)
+    assert "About your surgery" in house.prompts_shown_in(SARAHS)
 
 
 def test_run_waiting_in_private_chat_is_listed_only_in_chats_of_that_person() -> None:
@@ -192,15 +192,15 @@ def test_run_waiting_in_private_chat_is_listed_only_in_chats_of_that_person() ->
     world.post("@Coach, ask me", HUSAM, chat_id=OPEN.id)
     settle(world)
     waits = "waiting for a reply by Husam"
-    assert waits not in house.snoops(SARAHS)
-    assert waits not in house.snoops(OPEN)
-    assert waits in house.snoops(HUSAMS_OTHER)
+    assert waits not in house.prompts_shown_in(SARAHS)
+    assert waits not in house.prompts_shown_in(OPEN)
+    assert waits in house.prompts_shown_in(HUSAMS_OTHER)
 
 
 def test_the_chat_itself_may_always_be_read_there() -> None:
     house = House((AGENTS, PAIR))
     for place in house.places:
-        assert f"SAID-{place.name}" in house.snoops(place)
+        assert f"SAID-{place.name}" in house.prompts_shown_in(place)
 
 
 # ---------------------------------------------------------------------- who comes and goes
@@ -220,7 +220,7 @@ AHMADS = Place("ahmad", (AHMAD,), direct=True)
 
 def test_late_member_is_not_in_the_earlier_audience() -> None:
     house = _pair()
-    seen = house.snoops(AHMADS)
+    seen = house.prompts_shown_in(AHMADS)
     assert "TITLE-pair" in seen
     assert not any(f"{mark}-pair" in seen for mark in MARKS if mark != "TITLE")
 
@@ -242,7 +242,7 @@ def test_messages_after_join_belong_to_the_new_member_too() -> None:
 
 
 def test_goals_and_plans_from_before_a_join_are_not_shown() -> None:
-    seen = _pair().snoops(Place("pair", (HUSAM, AHMAD)))
+    seen = _pair().prompts_shown_in(Place("pair", (HUSAM, AHMAD)))
     goals_and_plans = seen.partition("CHAT HISTORY")[0]
     assert "GOAL-pair" not in goals_and_plans
     assert '- "PLAN-pair"' not in seen
@@ -251,7 +251,7 @@ def test_goals_and_plans_from_before_a_join_are_not_shown() -> None:
 def test_former_member_is_shown_nothing_after_leaving() -> None:
     house = House((PAIR, AHMADS))
     house.world.app.chat_admin.remove_member(TENANT, PAIR.id, HUSAM.ref, AHMAD.ref)
-    seen = house.snoops(AHMADS)
+    seen = house.prompts_shown_in(AHMADS)
     assert not any(f"{mark}-pair" in seen for mark in MARKS if mark != "PREVIEW")
     assert "SAID-pair" not in seen
 
@@ -303,7 +303,9 @@ audiences = st.builds(
 
 
 @given(source=audiences, destination=audiences)
-def test_may_show_is_the_rule_of_the_design(source: Audience, destination: Audience) -> None:
+def test_may_show_requires_open_source_or_covered_destination(
+    source: Audience, destination: Audience
+) -> None:
     covered = all(one in source.people for one in destination.people)
     rule = source.open or (not destination.open and destination.people != () and covered)
     assert may_show(source, destination) == rule
@@ -363,10 +365,10 @@ places = st.builds(
 
 @given(places=st.lists(places, min_size=2, max_size=5, unique_by=lambda place: place.name))
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
-def test_in_random_houses_nothing_is_shown_where_it_must_not_be(places: list[Place]) -> None:
+def test_random_chats_show_no_content_outside_its_audience(places: list[Place]) -> None:
     house = House(tuple(places))
     for place in places:
-        seen = house.snoops(place)
+        seen = house.prompts_shown_in(place)
         for source in places:
             for mark in MARKS:
                 shown = f'{mark}-{source.name}"' in seen

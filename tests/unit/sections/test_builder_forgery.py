@@ -1,4 +1,4 @@
-"""Nobody can forge what an agent is shown: what the prompt's grammar reads is what is true."""
+"""Messages, names and documents cannot forge parts of a prompt: its grammar parses back exactly."""
 
 import json
 import re
@@ -250,7 +250,7 @@ def test_history_any_text_has_as_many_entry_starts_as_messages(said: list[Messag
 
 
 @given(hostile())
-def test_roles_history_own_words_without_brackets_stand_as_they_were(said: str) -> None:
+def test_roles_history_own_words_without_brackets_are_unchanged(said: str) -> None:
     text = said.replace("[", "").replace("\uff3b", "")
     message = Message(
         tenant=TENANT,
@@ -268,7 +268,7 @@ def test_roles_history_own_words_without_brackets_stand_as_they_were(said: str) 
 
 
 @given(hostile(), hostile(), hostile().filter(bool))
-def test_question_says_whom_it_asks_and_how_it_stands_whatever_its_words(
+def test_question_with_hostile_text_shows_its_addressee_and_state(
     question: str, name: str, label: str
 ) -> None:
     asked = person("usr_husam", name[:200])
@@ -304,7 +304,7 @@ def test_question_says_whom_it_asks_and_how_it_stands_whatever_its_words(
     assert not any(grammar.opens_entry(line) for line in barred.splitlines())
 
 
-def test_deleted_messages_look_alike_whether_the_prompt_refers_to_them_or_not() -> None:
+def test_deleted_message_is_shown_the_same_with_or_without_a_reference() -> None:
     names = Names(COACH.ref, {person().ref: "Husam"})
     message = Message(
         tenant=TENANT,
@@ -621,7 +621,7 @@ def test_summary_parses_back_to_its_exact_text(text: str) -> None:
 
 
 @given(conversations(), hostile(), NOTES, PROFILES)
-def test_no_one_can_begin_a_section(
+def test_hostile_text_cannot_begin_a_section(
     said: list[Message], title: str, note: str, profile: dict[str, Any]
 ) -> None:
     chat = _chat(title, [message.sender for message in said])

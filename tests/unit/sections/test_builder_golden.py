@@ -31,7 +31,7 @@ def _whole(prompt: PromptRecord) -> str:
 
 
 @pytest.mark.parametrize("name", ["IDENTITY", "GOALS", "YOUR CHATS", "PARTICIPANTS", "NOW"])
-def test_a_section_reads_as_it_should(name: str) -> None:
+def test_section_matches_golden_file(name: str) -> None:
     scene = Scene()
     prompt = scene.prompt(scene.asked_by_a_person())
     assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
@@ -58,14 +58,14 @@ def test_history_marks_new_messages_and_the_trigger(waking: str) -> None:
 
 
 @pytest.mark.parametrize("waking", WAKING)
-def test_the_trigger_says_why(waking: str) -> None:
+def test_trigger_section_states_the_cause(waking: str) -> None:
     scene = Scene()
     text = _section(scene.prompt(WAKING[waking](scene)), "TRIGGER")
     assert agrees(f"sections/trigger_{waking}", text)
 
 
 @pytest.mark.parametrize("waking", ["plan", "service"])
-def test_the_trigger_of_a_run_without_a_chat_says_why(waking: str) -> None:
+def test_trigger_section_of_run_without_chat_states_the_cause(waking: str) -> None:
     scene = Scene()
     run = {"plan": scene.woken_by_a_plan, "service": scene.woken_by_a_service}[waking]()
     prompt = scene.prompt(run, None)
@@ -80,7 +80,7 @@ def test_active_runs_show_the_trigger_and_the_wait_of_another_run() -> None:
     assert agrees("sections/active_runs", text)
 
 
-def test_other_conversations_say_where_they_stand_if_they_were_active_lately() -> None:
+def test_other_active_conversations_section_matches_golden_file() -> None:
     scene = Scene()
     text = _section(scene.prompt(scene.asked_by_a_person()), "OTHER ACTIVE CONVERSATIONS")
     assert agrees("sections/other_active_conversations", text)
@@ -92,7 +92,7 @@ def test_agent_with_borrow_tool_gets_the_borrowing_hint() -> None:
     assert agrees("sections/other_active_conversations_borrowing", text)
 
 
-def test_borrowed_context_says_where_it_is_from_and_that_it_will_not_return() -> None:
+def test_borrowed_context_section_matches_golden_file() -> None:
     scene = Scene(BORROWER)
     scene.borrow()
     text = _section(scene.prompt(scene.asked_by_a_person()), "BORROWED CONTEXT")
@@ -107,7 +107,7 @@ def test_core_memories_and_journal_have_their_own_sections() -> None:
         assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
 
 
-def test_summary_names_its_messages() -> None:
+def test_conversation_summary_section_matches_golden_file() -> None:
     scene = Scene()
     scene.pin()
     text = _section(scene.prompt(scene.asked_by_a_person()), "CONVERSATION SUMMARY")
@@ -139,7 +139,7 @@ def test_direct_chat_after_a_gap_shows_its_session_and_a_summary(history: Any) -
     assert agrees(f"prompts/session_{history}", whole)
 
 
-def test_without_anything_of_them_these_sections_are_absent() -> None:
+def test_sections_without_content_are_absent() -> None:
     scene = Scene()
     scene.mark(ONE_TO_ONE, summary=None)
     names = [section.name for section in scene.prompt(scene.asked_by_a_person()).sections]
@@ -165,14 +165,14 @@ def test_a_run_that_went_on_in_another_chat_is_shown_that_chat() -> None:
 
 @pytest.mark.parametrize(("history", "reply"), MANNERS)
 @pytest.mark.parametrize("waking", WAKING)
-def test_a_whole_prompt_reads_as_it_should(waking: str, history: str, reply: str) -> None:
+def test_whole_prompt_matches_golden_file(waking: str, history: str, reply: str) -> None:
     scene = Scene({"history_format": history, "reply_mode": reply})
     prompt = scene.prompt(WAKING[waking](scene))
     assert agrees(f"prompts/{waking}_{history}_{reply}", _whole(prompt))
 
 
 @pytest.mark.parametrize("history", ["timeline", "roles"])
-def test_a_whole_prompt_with_a_summary_and_something_borrowed_reads_as_it_should(
+def test_whole_prompt_with_summary_and_borrowed_context_matches_golden_file(
     history: str,
 ) -> None:
     scene = Scene({"history_format": history, **BORROWER})
@@ -183,7 +183,7 @@ def test_a_whole_prompt_with_a_summary_and_something_borrowed_reads_as_it_should
 
 
 @pytest.mark.parametrize("history", ["timeline", "roles"])
-def test_a_whole_prompt_with_memories_reads_as_it_should(history: str) -> None:
+def test_whole_prompt_with_memories_matches_golden_file(history: str) -> None:
     scene = Scene({"history_format": history})
     scene.remember()
     prompt = scene.prompt(scene.asked_by_a_person())
@@ -192,7 +192,7 @@ def test_a_whole_prompt_with_memories_reads_as_it_should(history: str) -> None:
 
 @pytest.mark.parametrize(("history", "reply"), MANNERS)
 @pytest.mark.parametrize("waking", ["plan", "service"])
-def test_without_a_chat_a_prompt_has_no_history_whatever_the_agents_manner(
+def test_prompt_without_chat_has_no_history_in_any_reply_mode(
     waking: str, history: str, reply: str
 ) -> None:
     scene = Scene({"history_format": history, "reply_mode": reply})
@@ -210,7 +210,7 @@ def test_prompt_of_plan_in_its_chat_shows_that_chat(history: str) -> None:
 
 
 @pytest.mark.parametrize("history", ["timeline", "roles"])
-def test_a_whole_prompt_reads_as_it_should_before_and_after_another_thread_is_taken_up(
+def test_whole_prompt_before_and_after_a_thread_switch_matches_golden_files(
     history: str,
 ) -> None:
     scene = Scene({"history_format": history})

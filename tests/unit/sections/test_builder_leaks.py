@@ -1,4 +1,4 @@
-"""What somebody said in private reaches nobody else, whatever is made of it and wherever it goes.
+"""Private content is never shown outside its audience, whatever is derived from it.
 
 A word is planted in one person's private chat in every form that it can take there. Then the agent
 is asked for it everywhere else; it looks for it with all its tools, and says whatever it finds.
@@ -256,7 +256,7 @@ def test_run_without_a_chat_does_not_show_the_secret(spied: Spied) -> None:
     assert _leaks(*spied.told) == []
 
 
-def test_its_own_plan_does_not_carry_it_into_the_open(spied: Spied) -> None:
+def test_plan_of_private_chat_leaks_no_content_to_other_chats(spied: Spied) -> None:
     """Its run is shown Ann's private chat, and may tell of it only in private chats with Ann."""
     world = spied.world
     chats = ("chat_ben", "chat_agents", "chat_group", "chat_alone", "chat_ann")
@@ -270,7 +270,7 @@ def test_its_own_plan_does_not_carry_it_into_the_open(spied: Spied) -> None:
 
 
 @pytest.mark.parametrize("relay", ["chat_ben", "chat_agents"])
-def test_second_reader_cannot_carry_a_secret_to_chats_without_its_owner(
+def test_second_agent_in_private_chat_cannot_post_its_secret_elsewhere(
     spied: Spied, relay: str
 ) -> None:
     world = spied.world

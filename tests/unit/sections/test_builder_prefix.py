@@ -80,7 +80,7 @@ def test_four_fifths_of_a_prompt_are_its_predecessors_head(history_format: str) 
 @pytest.mark.parametrize(
     "history_format", ["roles", pytest.param("timeline", marks=pytest.mark.slow)]
 )
-def test_so_they_are_on_a_line_whose_agent_has_much_to_heed(history_format: str) -> None:
+def test_prompts_on_a_line_with_long_system_prompt_share_four_fifths(history_format: str) -> None:
     """Their prompts hold few messages, so it is the system prompt that counts."""
     rules = "Be kind, be brief, and never promise what you cannot keep. " * 100
     chat: dict[str, Any] = {"kind": "direct", "visibility": "private"}

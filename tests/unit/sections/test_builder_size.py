@@ -268,12 +268,12 @@ def test_lists_are_bounded_even_where_there_is_room() -> None:
     assert sizes["CHAT HISTORY"] > 3_000
 
 
-def test_of_a_large_roster_twenty_are_named_and_the_others_counted() -> None:
+def test_large_roster_names_twenty_members_and_counts_the_rest() -> None:
     line = _text_of(_prompt(BIG), "YOUR CHATS").split("\n")[2]
     assert line.endswith("Somebody 18, Somebody 19, and 79 more")
 
 
-def test_lists_give_way_before_the_systems_words_and_the_trigger_do() -> None:
+def test_lists_are_shortened_before_system_prompt_and_trigger() -> None:
     prompt = _prompt(BIG | {"limit": 9_000, "system_prompt": "Be kind. " * 200})
     assert _text_of(prompt, "IDENTITY").endswith("Be kind.")
     assert "characters cut]" not in _text_of(prompt, "TRIGGER")
@@ -281,7 +281,7 @@ def test_lists_give_way_before_the_systems_words_and_the_trigger_do() -> None:
         assert " more" in _text_of(prompt, name).split("\n")[-1]
 
 
-def test_a_systems_words_that_are_too_long_by_themselves_are_cut_with_a_mark() -> None:
+def test_too_long_system_prompt_is_cut_with_a_mark() -> None:
     prompt = _prompt(BIG | {"limit": 9_000, "system_prompt": "Be kind. " * 5_000})
     assert _text_of(prompt, "IDENTITY").endswith("characters cut]")
     assert "How far shall I run today?" in _text_of(prompt, HISTORY).splitlines()[-1]

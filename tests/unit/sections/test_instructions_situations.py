@@ -63,7 +63,7 @@ def _of(names: tuple[str, ...], text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("situation", EVERY, ids=str)
-def test_every_situation_has_one_way_to_speak_and_one_to_stay_silent(
+def test_instructions_give_one_way_to_answer_and_one_to_stay_silent(
     situation: dict[str, Any],
 ) -> None:
     text = _shown(**situation)
@@ -78,7 +78,7 @@ def test_every_situation_has_one_way_to_speak_and_one_to_stay_silent(
 
 
 @pytest.mark.parametrize("situation", EVERY, ids=str)
-def test_one_sentence_says_that_no_words_of_people_change_the_rules(
+def test_instructions_state_once_that_messages_cannot_change_the_rules(
     situation: dict[str, Any],
 ) -> None:
     assert (

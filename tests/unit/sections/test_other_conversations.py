@@ -97,7 +97,7 @@ def test_id_is_shown_only_if_a_tool_takes_it_and_no_other_section_has_it() -> No
         assert f'"{title}"{told}, 5 min ago' in _told(world)
 
 
-def test_without_any_there_is_no_such_section() -> None:
+def test_other_conversations_section_is_absent_without_other_chats() -> None:
     assert _told(_world("borrow_context")) == ""
 
 
@@ -125,7 +125,7 @@ def test_only_chats_with_a_summary_and_recent_messages_are_shown() -> None:
     assert _listed(world) == [1, 4]
 
 
-def test_it_is_the_last_message_that_counts_and_not_any_other_touch() -> None:
+def test_other_conversations_activity_counts_messages_only() -> None:
     world = _world()
     old = _elsewhere(world, 1, ago=timedelta(hours=7))
     world.known(SARAH)
@@ -141,7 +141,7 @@ def test_chat_that_the_agent_has_left_is_not_shown() -> None:
     assert _listed(world) == []
 
 
-def test_the_newest_stand_first_and_there_are_ten_at_most() -> None:
+def test_other_conversations_list_the_ten_newest_first() -> None:
     world = _world()
     for number in range(15):
         _elsewhere(world, number, ago=timedelta(minutes=15 * ((number * 7) % 15) + 1))
@@ -149,7 +149,7 @@ def test_the_newest_stand_first_and_there_are_ten_at_most() -> None:
     assert _listed(world) == sorted(ages, key=ages.__getitem__)[:10]
 
 
-def test_the_chat_that_the_agent_looks_at_is_no_other() -> None:
+def test_active_chat_is_not_among_other_conversations() -> None:
     world = _world()
     world.chat_elsewhere(HUSAM, COACH)
     for n in range(4):
@@ -219,7 +219,7 @@ def _cost(world: World) -> tuple[list[str], int]:
 
 @pytest.mark.parametrize("most", [400, pytest.param(5_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("here", [{}, DIRECT], ids=["group", "direct"])
-def test_it_costs_the_same_with_ten_chats_of_each_kind_and_with_thousands(
+def test_other_conversations_cost_does_not_grow_with_the_number_of_chats(
     here: dict[str, Any], most: int
 ) -> None:
     few, some, many = (_cost(_crowded(count, here)) for count in (10, 60, most))

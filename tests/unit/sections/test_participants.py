@@ -10,7 +10,7 @@ from tests.support.sections import section_input
 COACH = bot()
 
 
-def test_legend_tells_a_chosen_name_from_the_same_given_name() -> None:
+def test_legend_distinguishes_chosen_name_from_equal_given_name() -> None:
     given = person("usr_ann", "Ann Lee")
     chosen = person("usr_bob", tagged("Ann Lee", TENANT, "usr_bob"))
     world = World()

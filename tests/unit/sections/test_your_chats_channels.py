@@ -107,7 +107,7 @@ def _world_of(way: str) -> World:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_words_by_sms_are_known_in_the_app_after_30_hours_and_to_nobody_else(way: str) -> None:
+def test_sms_content_is_available_30_hours_later_in_the_persons_app_chat_only(way: str) -> None:
     world = _world_of(way)
     _sms(world, DOG)
     _hours_pass(world, 30)

@@ -231,7 +231,7 @@ def test_private_prompt_names_no_chat_of_outsiders_that_was_quiet_for_six_hours(
     assert '"Old"' not in prompt(world)
 
 
-def test_agent_without_outsiders_names_none_of_their_chats() -> None:
+def test_agent_that_excludes_outsiders_lists_no_chats_of_outsiders() -> None:
     shown = crowd(stage(outsiders="none"), lambda _: BOB)
     assert titles(shown, 6) == []
     assert TITLE not in shown

@@ -83,7 +83,7 @@ def test_note_and_chat_summary_see_the_question_of_an_answer(purpose: str) -> No
     assert all("Book a table for two?" in one.messages[1].content for one in requests)
 
 
-def test_one_message_makes_none_and_costs_nothing() -> None:
+def test_one_message_makes_no_agent_summary() -> None:
     world = _world()
     _talk(world, "Hello")
     assert _note(world) is None
@@ -134,7 +134,7 @@ def test_question_says_how_many_messages_since_the_note_are_not_shown(
         ("", None),
     ],
 )
-def test_anything_but_one_or_two_lines_is_repaired_or_refused(
+def test_agent_summary_answer_is_normalized_to_two_lines_or_refused(
     answer: str, kept: str | None
 ) -> None:
     world = _world(answer)
@@ -223,7 +223,7 @@ def test_a_model_that_never_gives_a_fit_answer_is_asked_less_and_less_often() ->
     assert len(_agent_summaries_asked(world)) < 15
 
 
-def test_keywords_alone_are_no_reason_to_ask() -> None:
+def test_keywords_do_not_count_towards_the_first_agent_summary() -> None:
     world = _world()
     world.post("STOP", HUSAM, kind="keyword")
     world.post("START", HUSAM, kind="keyword")

@@ -79,7 +79,7 @@ def test_direct_chats_have_a_record_as_well(chat: dict[str, Any]) -> None:
     assert record.audience.open is not bool(chat)
 
 
-def test_more_than_one_question_holds_is_taken_in_several_goes_and_nothing_is_left_out() -> None:
+def test_large_backlog_is_summarized_in_several_requests_without_gaps() -> None:
     world = _world()
     for n in range(450):
         world.post(f"fact-{n:03d}", HUSAM)
@@ -115,7 +115,7 @@ def test_long_messages_are_taken_in_several_goes_as_well() -> None:
     assert all(len(question) < 10_000 for question in asked)
 
 
-def test_a_record_is_cut_where_it_is_too_long() -> None:
+def test_too_long_chat_summary_is_cut_to_the_maximum() -> None:
     world = _world()
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
@@ -130,7 +130,7 @@ def test_a_record_is_cut_where_it_is_too_long() -> None:
 @pytest.mark.parametrize(
     "answer", ["", "No JSON", '{"summary": 7}', '{"summary": " "}', '{"su', '{"summary": "..."}']
 )
-def test_a_record_that_is_none_is_never_stored(answer: str) -> None:
+def test_unusable_chat_summary_is_not_stored_and_counted_as_failure(answer: str) -> None:
     world = _world()
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
@@ -215,7 +215,7 @@ def test_after_a_failure_the_next_try_comes_with_the_next_cooldown() -> None:
     assert world.membership(COACH).summary is not None
 
 
-def test_keywords_alone_do_not_have_a_note_made_again() -> None:
+def test_keywords_do_not_renew_an_agent_summary() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     world.post("There", HUSAM)
@@ -230,7 +230,7 @@ def test_keywords_alone_do_not_have_a_note_made_again() -> None:
 
 
 @pytest.mark.parametrize("gone", ["deleted", "never there"])
-def test_an_agent_that_is_gone_is_asked_for_nothing_and_leaves_nothing_due(gone: str) -> None:
+def test_missing_agent_gets_no_summary_request_and_leaves_no_due_work(gone: str) -> None:
     world = World()
     world.chat(HUSAM, COACH, respond="manual")
     world.chat_elsewhere(HUSAM, COACH)
@@ -305,7 +305,7 @@ def test_an_answer_that_was_cut_off_is_not_taken_for_two_lines() -> None:
     assert world.membership(COACH).summary is None
 
 
-def test_half_a_character_in_an_answer_harms_nobody() -> None:
+def test_lone_surrogate_in_summary_answer_is_replaced() -> None:
     world = _world()
     answer = '{"lines": ["One \\ud83d.", "Two."], "summary": "Half \\ud83d."}'
     world.model.summaries.extend([answer] * 2)
@@ -328,7 +328,7 @@ def _cost(world: World, chat_id: str = "chat_1") -> tuple[list[str], int]:
     return [call.method for call in log], sum(call.bytes for call in log)
 
 
-def test_a_message_costs_one_query_and_one_transaction_whatever_falls_behind_by_it() -> None:
+def test_post_with_stale_summaries_costs_one_query_and_one_transaction() -> None:
     costs = []
     for length in (20, 400):
         world = _world()

@@ -244,5 +244,5 @@ def test_erased_person_takes_the_title_with_them() -> None:
         ("Q4 report", None),
     ],
 )
-def test_answer_is_a_title_or_nothing(answer: str, title: str | None) -> None:
+def test_title_answer_is_cleaned_or_discarded(answer: str, title: str | None) -> None:
     assert short_title(answer) == title

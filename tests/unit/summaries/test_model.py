@@ -87,7 +87,7 @@ def test_question_for_a_note_says_who_sees_it_and_asks_to_mark_confidences() -> 
 
 
 @pytest.mark.parametrize("name", ["Mia", "Maria"])
-def test_question_names_everybody_whom_the_summary_so_far_names(name: str) -> None:
+def test_summary_request_identifies_everyone_named_in_the_previous_summary(name: str) -> None:
     maria = NamedMember(kind="user", id="usr_mia", name="Maria")
     chat = _world(ANN, maria.model_copy(update={"name": "Mia"}), OTHER_ANN).stored_chat()
     chat = chat.model_copy(update=chat.with_roster((ANN, maria, OTHER_ANN, COACH)))

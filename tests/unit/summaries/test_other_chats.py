@@ -181,7 +181,7 @@ def test_summary_for_a_chat_that_appeared_is_tried_again_after_a_failure_of_the_
     assert world.stored_chat().upkeep_at is None
 
 
-def test_summary_for_a_chat_that_appeared_is_made_after_a_run_that_says_nothing() -> None:
+def test_summary_wanted_by_a_new_chat_is_made_after_a_silent_run() -> None:
     world = world_with(HUSAM, COACH, **PRIVATE)
     talk(world)
     pass_minutes(world, 30)

@@ -128,7 +128,7 @@ def test_authors_have_the_names_of_the_legend_and_outsiders_a_number_of_their_ow
     ]
 
 
-def test_keywords_and_notices_are_left_out_and_take_nobodys_place() -> None:
+def test_borrowed_context_skips_keywords_and_notices() -> None:
     world = _world(borrow("chat_2"))
     _say(world, *[f"Number {n}" for n in range(12)])
     _say(world, *["STOP"] * 15, kind="keyword")
@@ -234,7 +234,7 @@ def _lent(*script: Script, **here: Any) -> World:
     return world
 
 
-def test_the_next_turn_shows_it_with_its_source_and_that_it_will_not_return() -> None:
+def test_next_turn_shows_borrowed_context_with_source_and_note() -> None:
     world = _lent()
     assert _section(world) == ""
     _ask(world, "And?")
@@ -244,7 +244,7 @@ def test_the_next_turn_shows_it_with_its_source_and_that_it_will_not_return() ->
     assert shown.endswith('Ahmad: "We sold ten"')
 
 
-def test_the_run_that_borrowed_leaves_it_and_the_run_that_was_shown_it_takes_it_away() -> None:
+def test_borrowed_context_is_removed_by_the_run_that_was_shown_it() -> None:
     world = _lent()
     assert _staged(world) is not None
     _ask(world, "And?")
@@ -254,7 +254,7 @@ def test_the_run_that_borrowed_leaves_it_and_the_run_that_was_shown_it_takes_it_
 
 
 @pytest.mark.parametrize("steps", [0, 1])
-def test_a_run_that_fails_leaves_it_to_the_next(steps: int) -> None:
+def test_failed_run_leaves_borrowed_context_for_the_next_run(steps: int) -> None:
     world = _lent(*[calls("get_my_runs")] * steps, ModelRejected("no"))
     _ask(world, "And?")
     assert world.runs()[-1].status == "failed"
@@ -264,7 +264,7 @@ def test_a_run_that_fails_leaves_it_to_the_next(steps: int) -> None:
     assert _staged(world) is None
 
 
-def test_a_run_that_is_stopped_leaves_it_to_the_next() -> None:
+def test_stopped_run_leaves_borrowed_context_for_the_next_run() -> None:
     def stop(_: ModelRequest) -> Any:
         world.app.completion.cancel(
             world.runs()[-1], reason=Reason.STOPPED_BY_AGENT, error="by hand"
@@ -373,7 +373,7 @@ def test_run_resumed_elsewhere_removes_the_borrowed_context() -> None:
     assert _staged(world) is None
 
 
-def test_other_agents_are_not_shown_it() -> None:
+def test_borrowed_context_is_not_shown_to_other_agents() -> None:
     world = _world(borrow("chat_2"), END)
     _say(world, "We sold ten")
     _ask(world)
@@ -426,7 +426,7 @@ def test_member_who_leaves_during_the_reading_is_no_reader() -> None:
     assert staged.audience == Audience(open=False, people=tuple(sorted((HUSAM.id, AHMAD.id))))
 
 
-def test_where_there_is_little_room_the_oldest_messages_are_left_out() -> None:
+def test_borrowed_context_over_budget_omits_the_oldest_messages() -> None:
     world = stage(borrow("chat_2"), END, max_prompt_tokens=9_000)
     world.chat(HUSAM, COACH)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales", respond="manual")
@@ -439,7 +439,7 @@ def test_where_there_is_little_room_the_oldest_messages_are_left_out() -> None:
     assert "more before that" in shown
 
 
-def test_without_an_active_chat_there_is_nothing_to_borrow_for() -> None:
+def test_borrow_context_without_active_chat_is_correctable() -> None:
     world = _world(borrow("chat_2"))
     _say(world, "We sold ten")
     run = asked_by_service(world)

@@ -44,15 +44,13 @@ def test_text_mode_without_another_chat_offers_no_send_message() -> None:
     assert [tool.name for tool in world.model.requests[0].tools] == ["read_messages"]
 
 
-def test_private_chat_whose_people_are_in_no_other_chat_offers_no_send_message_and_says_so() -> (
-    None
-):
+def test_private_chat_without_shared_chats_offers_no_send_message() -> None:
     world = world_with(visibility="open", others=(person("sarah", "Sarah"),))
     assert schema_of_request(world) is None
     assert "you cannot post in chats that others read" in world.model.prompt
 
 
-def test_private_chat_whose_person_may_agree_to_posts_offers_them_and_says_so() -> None:
+def test_private_chat_whose_person_can_consent_offers_send_message_to_other_chats() -> None:
     world = world_with(visibility="open")
     schema = schema_of_request(world)
     assert schema is not None

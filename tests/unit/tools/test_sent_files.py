@@ -76,7 +76,7 @@ def test_picture_is_copied_with_its_authors_and_description(name: str, chat_id: 
     assert copy.kept_until > world.clock.now()
 
 
-def test_private_picture_goes_to_nobody_who_could_not_see_it() -> None:
+def test_private_picture_is_not_copied_to_chat_with_other_readers() -> None:
     world = world_with(sent(chat_id="chat_2"), others=(HUSAM, SARAH))
     assert FILES_STAY in result_in(world)
     assert copies_in(world, "chat_2") == []

@@ -147,7 +147,7 @@ def test_a_tool_that_is_not_enabled_is_neither_offered_nor_carried_out() -> None
         (("switch_thread", "create_thread"), set()),
     ],
 )
-def test_tool_that_needs_an_id_is_offered_only_where_the_model_can_know_one(
+def test_tool_that_needs_an_id_is_offered_only_if_the_prompt_can_show_one(
     tools: tuple[str, ...], missing: set[str]
 ) -> None:
     world = _asked(enabled_tools=tools)
@@ -188,7 +188,7 @@ def test_failed_tool_call_does_not_end_the_run() -> None:
     assert world.texts() == ["Hello", "Sorry"]
 
 
-def test_nothing_is_borrowed_for_a_chat_that_the_agent_was_about_to_leave() -> None:
+def test_borrow_context_after_failed_enter_chat_stages_nothing() -> None:
     world = stage(
         calls(("enter_chat", {"chat_id": "chat_9"}), ("borrow_context", {"chat_id": "chat_2"})), END
     )
@@ -245,7 +245,7 @@ def test_end_run_skips_the_calls_after_it() -> None:
     assert [result.status for result in step.results or ()] == ["done", "done", "failed"]
 
 
-def test_an_end_that_cannot_be_read_stops_nothing_that_stands_behind_it() -> None:
+def test_invalid_end_run_call_does_not_stop_later_calls() -> None:
     world = _asked(calls(("end_run", "[1"), ("send_message", {"text": "Still here"})), END)
     assert world.texts() == ["Hello", "Still here"]
     first, *_ = steps_of(world, the_run(world))
@@ -333,7 +333,7 @@ def test_message_for_chat_that_cannot_be_entered_is_not_sent_elsewhere() -> None
     assert world.texts() == ["Ask sales", "Only for you"]
 
 
-def test_a_question_goes_to_the_chat_that_was_active_where_it_stands() -> None:
+def test_waiting_question_is_asked_in_the_chat_active_at_its_call() -> None:
     world = stage(
         calls(
             ("send_message", {"text": "Shall I?", "wait": True}),
@@ -352,7 +352,7 @@ def test_a_question_goes_to_the_chat_that_was_active_where_it_stands() -> None:
     assert (run.status, run.wait_chat_id) == ("waiting", "chat_1")
 
 
-def test_of_two_questions_at_once_both_are_asked_and_the_last_is_waited_for() -> None:
+def test_two_waiting_questions_are_both_sent_and_the_last_one_is_awaited() -> None:
     world = stage(
         calls(
             ("send_message", {"text": "Here?", "wait": True}),
@@ -369,7 +369,7 @@ def test_of_two_questions_at_once_both_are_asked_and_the_last_is_waited_for() ->
     assert the_run(world).wait_chat_id == "chat_2"
 
 
-def test_without_a_chat_one_must_be_named_or_entered_first() -> None:
+def test_send_message_without_chat_requires_a_chat_id_or_entered_chat() -> None:
     world = stage(
         calls(("send_message", {"text": "Report"}), "read_messages"),
         calls(("enter_chat", {"chat_id": "chat_1"}), ("send_message", {"text": "Report"})),
@@ -418,9 +418,7 @@ def test_a_run_that_hands_itself_on_repeats_its_prompt_and_its_steps() -> None:
     assert world.texts() == ["Hello", "At last"]
 
 
-def test_a_run_that_hands_itself_on_after_entering_another_chat_still_knows_where_it_is_from() -> (
-    None
-):
+def test_continued_run_in_entered_chat_keeps_the_audience_of_its_origin() -> None:
     """What is made afterwards belongs to the people of the chat that the prompt showed."""
     world = stage()
 
@@ -489,7 +487,7 @@ def test_an_agent_neither_sees_nor_stops_the_runs_of_another() -> None:
     assert told[1] == "error: run not found: you have no run with this id"
 
 
-def test_setting_goals_and_plans_and_letting_them_go() -> None:
+def test_goal_and_plan_tools_report_their_results() -> None:
     world = _asked(
         calls(
             ("set_goal", {"text": "Finish Q4", "priority": 1, "long_term": None}),

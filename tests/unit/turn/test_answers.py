@@ -315,7 +315,7 @@ def test_agent_that_is_replied_to_in_a_group_is_nudged() -> None:
     assert world.texts()[1:] == ["Rest.", "Really?", "Yes, on Monday."]
 
 
-def test_agent_that_nobody_addresses_in_a_group_is_not_nudged() -> None:
+def test_agent_not_addressed_in_group_is_not_nudged() -> None:
     world = team("I have nothing to add.")
     run = asked(world)
     assert (world.texts()[1:], run.status, run.marks) == ([], "done", ())

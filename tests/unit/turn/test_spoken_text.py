@@ -1,4 +1,4 @@
-"""People read no silence token and no label of a prompt."""
+"""Silence tokens and prompt labels are removed from answers."""
 
 import pytest
 

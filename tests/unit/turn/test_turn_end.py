@@ -95,7 +95,7 @@ def test_run_goes_on_after_a_step_that_leaves_something_open(answer: Calls) -> N
     assert len(world.model.requests) == 2
 
 
-def test_saving_ends_a_run_whose_answer_nobody_expects() -> None:
+def test_saving_call_ends_run_when_no_answer_is_expected() -> None:
     world = asked(calls(SAVES, text="Worth knowing."), HUSAM, ANN, text="I run on Mondays.")
     run, _ = the_end(world)
     assert (run.status, run.reason) == ("done", Reason.ENDED_BY_AGENT)
@@ -104,7 +104,7 @@ def test_saving_ends_a_run_whose_answer_nobody_expects() -> None:
 
 
 @pytest.mark.parametrize("saves", [PLANS, AIMS], ids=["set_plan", "set_goal"])
-def test_call_that_does_what_was_asked_asks_the_model_for_its_answer(saves: Any) -> None:
+def test_call_that_fulfils_a_request_is_followed_by_an_answer(saves: Any) -> None:
     world = asked(calls(saves), HUSAM, ANN, text="Please remind us to water the plants.")
     run, _ = the_end(world)
     assert world.texts()[-1] == LATER

@@ -141,7 +141,7 @@ def test_a_message_sent_before_someone_joined_stays_and_is_remembered() -> None:
     assert [sent.preview for sent in run.sent] == ["One moment.", "Welcome, Bob."]
 
 
-def test_a_question_when_someone_joined_meanwhile_is_not_asked() -> None:
+def test_question_is_not_asked_if_someone_joined_meanwhile() -> None:
     def joins(_: ModelRequest) -> Any:
         _lets_in(world, BOB)
         return says(SECRET, wait=True)
@@ -214,7 +214,7 @@ def test_run_recorded_without_held_content_is_rebuilt() -> None:
     assert _said(world) == ["Hello."]
 
 
-def test_a_last_word_posted_before_someone_joined_is_not_said_twice(
+def test_final_answer_posted_before_a_join_is_not_posted_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker dies between the post and the end of the run; then Bob joins."""

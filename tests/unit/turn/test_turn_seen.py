@@ -103,7 +103,7 @@ def test_waiting_run_marks_shown_messages_as_seen() -> None:
     ]
 
 
-def test_the_mark_never_moves_back() -> None:
+def test_seen_mark_never_moves_back() -> None:
     def while_working(_: ModelRequest) -> str:
         world.table.write(Update(world.membership(COACH).key, set={"seen_seq": 7}))
         return "[silence]"
@@ -114,7 +114,7 @@ def test_the_mark_never_moves_back() -> None:
     assert world.membership(COACH).seen_seq == 7
 
 
-def test_nor_does_that_of_another_chat_that_was_looked_at() -> None:
+def test_seen_mark_of_another_shown_chat_never_moves_back() -> None:
     world = World(model=ScriptedModel.saying(default=calls("end_run")))
     world.agent(history_format="timeline", reply_mode="tools")
     world.chat(HUSAM, COACH)
@@ -149,7 +149,7 @@ def test_keywords_and_notices_are_never_shown_and_never_stay_unread() -> None:
     assert world.membership(COACH).seen_seq == 4
 
 
-def test_each_agent_has_a_mark_of_its_own() -> None:
+def test_each_agent_has_its_own_seen_mark() -> None:
     world = World(model=ScriptedModel.saying(default="[silence]"))
     for agent in (COACH, DESIGNER):
         world.agent(agent.id, agent.name, history_format="timeline", reply_mode="text")

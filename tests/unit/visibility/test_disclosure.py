@@ -1,4 +1,4 @@
-"""Speaking in another chat than the one in which one was asked: what may go where, and why."""
+"""Posting in another chat than the one that asked: what is allowed, and the origin shown."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def _prompt(world: World, chat_id: str, by: Any = HUSAM) -> str:
 # ---------------------------------------------------------------------- origins
 
 
-def test_a_message_from_elsewhere_says_why_it_was_sent() -> None:
+def test_message_from_another_chat_shows_its_origin() -> None:
     world = _house()
     _ask(world, "chat_all", says("The numbers are late", chat_id="chat_others"), END)
     sent = world.messages("chat_others")[-1]
@@ -277,7 +277,7 @@ def test_send_message_when_an_agent_asked_in_a_private_chat_of_one_is_refused() 
     assert world.texts("chat_all") == []
 
 
-def test_from_a_private_chat_without_people_nothing_goes_anywhere() -> None:
+def test_private_chat_without_people_cannot_post_to_other_chats() -> None:
     world = _house()
     world.chat(COACH, DESIGNER, chat_id="chat_agents", **PRIVATE)
     world.model.script.append(says("1", chat_id="chat_all"))
@@ -487,7 +487,7 @@ def test_a_private_plans_run_is_listed_as_alive_only_where_its_people_are() -> N
         ("manual", "@Designer, figures?", False),
     ],
 )
-def test_the_other_chats_policy_decides_whom_the_message_wakes(
+def test_message_to_another_chat_triggers_agents_by_that_chats_policy(
     respond: str, text: str, woken: bool
 ) -> None:
     world = stage(says(text, chat_id="chat_2"))

@@ -70,7 +70,7 @@ def test_more_spans_than_fit_widen_to_one_for_each_chat() -> None:
     ]
 
 
-def test_more_people_than_fit_are_many_and_may_be_anybody() -> None:
+def test_authors_beyond_the_maximum_become_many_and_may_include_anyone() -> None:
     known = Authors.of(f"usr_{number:02}" for number in range(MAX_AUTHORS))
     assert not known.many
     assert known.joined(known) == known
@@ -79,7 +79,7 @@ def test_more_people_than_fit_are_many_and_may_be_anybody() -> None:
     assert not known.may_include(["usr_never_seen"])
 
 
-def test_people_in_digests_names_nobody_and_still_compares() -> None:
+def test_authors_in_digests_hide_ids_and_stay_comparable() -> None:
     people = Authors.in_digests(["usr_ann", None, "usr_ben"])
     assert len(people.ids) == 2
     assert not any("usr" in each for each in people.ids)
@@ -93,7 +93,7 @@ def test_reaches_only_messages_from_a_number_on() -> None:
     assert not some.reaches("chat_b", 1)
 
 
-def test_words_of_agents_alone_may_be_anybodys() -> None:
+def test_content_by_agents_alone_may_be_by_anyone() -> None:
     assert made("chat_a", 1, 1, "usr_ann").wrote(["usr_ann"])
     assert not made("chat_a", 1, 1, "usr_ann").wrote(["usr_ben"])
     assert MadeFrom.messages("chat_a", 1, 1, [None]).wrote(["usr_ben"])
@@ -108,7 +108,7 @@ def test_item_of_one_chat_is_indexed_by_chat_and_of_several_by_agent() -> None:
     ]
 
 
-def test_few_of_strangers_leaves_out_what_one_person_has_too_many_of() -> None:
+def test_few_of_strangers_limits_items_per_non_member() -> None:
     def few(*writers: Authors, members: set[str] | None) -> list[int]:
         return few_of_strangers(range(len(writers)), lambda n: writers[n], members, most=1)
 

@@ -1,4 +1,4 @@
-"""Who may be told what, decided by roles, subjects, notices, talks and their time."""
+"""Which words rules share, decided by roles, subjects, notices, conversations and times."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -95,7 +95,7 @@ NO = SharingRefusal
         ({}, {"discarded_at": NOON}, 15, NO.DISCARDED),
     ],
 )
-def test_words_are_told_after_notice_and_quiet_time_unless_kept(
+def test_words_are_shared_after_notice_and_pause_unless_kept_private(
     change: dict[str, Any], chat: dict[str, Any], minutes: int, refusal: SharingRefusal | None
 ) -> None:
     now = NOON + timedelta(minutes=minutes)
@@ -138,7 +138,7 @@ HOUR = timedelta(hours=1)
         ({"id": "shr_2", "begins_at": NOON + HOUR}, DOCTOR, NO.BEFORE_RULE),
     ],
 )
-def test_rule_that_does_not_tell_says_the_first_condition_that_fails(
+def test_rule_that_does_not_share_names_the_first_failed_condition(
     given: dict[str, Any], reader: PersonRoles, refusal: SharingRefusal | None
 ) -> None:
     one, now = rule(**given), NOON + HOUR
@@ -154,7 +154,7 @@ def test_rule_that_does_not_tell_says_the_first_condition_that_fails(
     assert both.rules_for(_chat(STATE), said, _emma()) == decided.rules
 
 
-def test_nobody_is_told_what_is_no_text_of_a_known_person() -> None:
+def test_words_without_known_author_or_reader_are_not_shared() -> None:
     rules = ReaderRules((rule(),), (DOCTOR,), 1, NOON + HOUR, Settings())
     said = SaidMessage(SAID, EMMA.id, NOON)
     assert rules.decided(_chat(STATE), None, _emma()).refusal is NO.NOT_OWN_WORDS
@@ -165,7 +165,7 @@ def test_nobody_is_told_what_is_no_text_of_a_known_person() -> None:
     assert nobody.decided(_chat(STATE), said, _emma()).refusal is NO.NO_READER
 
 
-def test_readers_one_of_whom_refuses_are_told_nothing() -> None:
+def test_readers_including_one_who_refuses_receive_no_shared_words() -> None:
     refusing = replace(roles("usr_m", ("doctor", "usr_p")), refuses=True)
     both = ReaderRules((rule(),), (DOCTOR, refusing), 1, NOON + HOUR, Settings())
     said = SaidMessage(SAID, EMMA.id, NOON)
@@ -175,7 +175,7 @@ def test_readers_one_of_whom_refuses_are_told_nothing() -> None:
     assert PersonRoles.of(refused, NOON).refuses
 
 
-def test_what_several_messages_made_is_told_only_where_each_of_them_is() -> None:
+def test_item_made_from_several_messages_is_shared_only_if_each_message_is() -> None:
     held = HeldRole(role="nurse", since=NOON)
     emma = User(tenant=TENANT, id=EMMA.id, name="Emma", created_at=NOON, roles=(held,))
     now, said = NOON + PAUSE, [SaidMessage(seq, EMMA.id, NOON) for seq in (SAID, SAID + 1)]
@@ -189,7 +189,7 @@ def test_what_several_messages_made_is_told_only_where_each_of_them_is() -> None
     assert readers.rules_for_all(_chat(STATE), [], emma) == ()
 
 
-def test_readers_search_what_all_of_them_may_be_told_in_at_most_eight_partitions() -> None:
+def test_readers_search_shared_words_in_at_most_eight_partitions() -> None:
     rules = tuple(rule(whose=f"role {n}") for n in range(10))
     one = ReaderRules(rules, (DOCTOR,), 1, NOON, Settings())
     assert len(one.partitions(TENANT, "agt_a")) == MAX_PARTITIONS
@@ -197,7 +197,7 @@ def test_readers_search_what_all_of_them_may_be_told_in_at_most_eight_partitions
     assert nobody.partitions(TENANT, "agt_a") == ()
 
 
-def test_talk_that_was_kept_stays_kept_and_the_next_one_is_told() -> None:
+def test_conversation_kept_private_stays_private_and_the_next_one_is_shared() -> None:
     private = STATE.model_copy(update={"private": True})
     assert private.spoken(7, NOON + PAUSE - timedelta(seconds=1), PAUSE).private
     later = private.spoken(7, NOON + PAUSE, PAUSE)

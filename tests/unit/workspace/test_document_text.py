@@ -35,7 +35,7 @@ def test_a_short_document_is_shown_whole_behind_bars() -> None:
     )
 
 
-def test_an_empty_document_says_so() -> None:
+def test_empty_document_is_marked_empty() -> None:
     assert document_text(document("")) == "=== plan.md (v1) ===\n[empty]"
 
 
@@ -44,7 +44,7 @@ def test_document_head_names_any_media_type_but_markdown() -> None:
     assert document_head(table) == "=== a.csv (text/csv, v1) ==="
 
 
-def test_a_long_document_says_how_much_of_it_is_missing() -> None:
+def test_long_document_is_cut_with_the_number_of_missing_characters() -> None:
     text = "x" * (SHOWN_CHARACTERS + 2_345)
     _, line, mark = document_text(document(text)).splitlines()
     assert line == "| " + "x" * SHOWN_CHARACTERS
@@ -60,7 +60,7 @@ def test_exactly_ten_thousand_characters_are_not_cut() -> None:
     assert "[cut" not in document_text(document("x" * SHOWN_CHARACTERS))
 
 
-def test_reading_on_again_and_again_misses_nothing() -> None:
+def test_reading_a_long_document_by_offset_returns_all_its_text() -> None:
     text = "".join(chr(0x4E00 + n % 5_000) for n in range(25_000))
     parts = []
     offset = 0
@@ -75,7 +75,7 @@ def test_reading_on_again_and_again_misses_nothing() -> None:
 
 
 @given(HOSTILE)
-def test_no_line_of_a_document_can_pass_for_anything_else(text: str) -> None:
+def test_every_line_of_a_document_is_prefixed(text: str) -> None:
     head, *lines = re.split(f"[{LINE_ENDS}]", document_text(document(text)))
     assert head == "=== plan.md (v1) ==="
     assert all(line.startswith("|") or line == "[empty]" for line in lines)
@@ -96,7 +96,7 @@ def test_invisible_characters_are_replaced_by_visible_ones() -> None:
 # ---------------------------------------------------------------------- the section
 
 
-def test_the_chats_documents_stand_behind_the_agents_own() -> None:
+def test_chat_documents_are_listed_after_the_agents_documents() -> None:
     shown = (
         ShownDocument("rules", document("Be kind.", name="rules")),
         ShownDocument("agenda", document("1. Hi", name="agenda"), of_chat=True),
@@ -111,7 +111,7 @@ def test_the_chats_documents_stand_behind_the_agents_own() -> None:
     assert global_documents(section_input()) is None
 
 
-def test_where_room_is_short_each_document_is_cut_further_and_says_so() -> None:
+def test_documents_over_budget_are_each_cut_with_a_mark() -> None:
     shown = tuple(
         ShownDocument(f"doc {n}", document("word " * 2_000, name=f"doc {n}")) for n in range(3)
     )

@@ -156,7 +156,7 @@ def test_document_search_returns_exact_words_first_then_meaning() -> None:
     assert re.findall(r"^- (\S+) ", found, re.MULTILINE) == ["rules.md", "garage.md"]
 
 
-def test_document_search_finds_a_passage_and_tells_its_place() -> None:
+def test_document_search_finds_a_passage_with_its_offset() -> None:
     text = "\n".join(["The weather was fine today."] * 100 + ["The code of the safe is 4711."])
     world = talking(does("list_documents", query="4711"), does("list_documents", query="zebra 9"))
     given_document(world, OF_CHAT, "log", text)
@@ -383,7 +383,7 @@ def test_a_skill_that_is_not_shown_is_read_by_its_name() -> None:
         max_size=20,
     ).map("".join)
 )
-def test_nothing_in_a_document_can_be_a_line_of_the_prompt(text: str) -> None:
+def test_hostile_document_text_cannot_forge_prompt_lines(text: str) -> None:
     world = talking()
     plain = prompt(world).splitlines()
     given_document(world, OWN, "notes", text, pinned=True)

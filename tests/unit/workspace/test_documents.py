@@ -151,7 +151,7 @@ def test_edit_replaces_text_that_occurs_exactly_once() -> None:
     assert world.app.documents.get(REACH, "plan").text == "two two"
 
 
-def test_nothing_is_revised_that_is_not_there() -> None:
+def test_changing_a_missing_document_is_not_found() -> None:
     with pytest.raises(NotFound):
         World().app.documents.revise(REACH, "plan", Revision(append="x"))
     with pytest.raises(NotFound):
@@ -174,7 +174,7 @@ def test_a_deleted_document_is_gone_and_a_new_one_of_its_name_is_another() -> No
 # ---------------------------------------------------------------------- at once
 
 
-def test_of_texts_that_are_appended_at_once_none_is_lost() -> None:
+def test_concurrent_appends_to_a_document_are_all_kept() -> None:
     world = World()
     write(world, text="")
     with ThreadPoolExecutor(8) as pool:
@@ -222,7 +222,7 @@ def test_change_of_a_recreated_document_applies_to_the_new_one() -> None:
 # ---------------------------------------------------------------------- once
 
 
-def test_an_effect_that_is_carried_out_again_changes_nothing() -> None:
+def test_repeated_document_effect_changes_nothing() -> None:
     world = World()
     write(world)
     append, remove = Author(effect="run:1:0", guard=HOLDS), Author(effect="run:1:1", guard=HOLDS)
@@ -248,7 +248,7 @@ def test_an_effect_on_one_document_is_not_repeated_on_another_of_the_same_name()
     assert world.app.documents.get(both, "plan").text == "One\n"
 
 
-def test_nothing_is_changed_for_a_run_that_is_in_other_hands() -> None:
+def test_document_change_with_lost_lease_is_refused() -> None:
     world = World()
     write(world)
     lost = Author(effect="run:1:0", guard=FAILS)
@@ -285,7 +285,7 @@ def test_a_chats_documents_are_listed_on_the_chat_ten_at_most() -> None:
     assert world.stored_chat().documents == tuple(map(Document.id_of, kept))
 
 
-def test_a_document_that_a_chat_is_given_while_people_write_costs_no_message() -> None:
+def test_concurrent_chat_documents_and_messages_are_all_stored() -> None:
     world = World()
     ann = person("usr_ann", "Ann")
     world.chat(ann)
@@ -389,7 +389,7 @@ def test_renamed_hidden_document_stays_pinned_and_listed_by_threads() -> None:
     assert texts_of(world, EARLIER, "log (2)") == ["secret"]
 
 
-def test_a_chats_document_gives_way_as_well_and_stays_listed_on_the_chat() -> None:
+def test_hidden_chat_document_is_renamed_and_stays_listed_on_the_chat() -> None:
     world = World()
     world.chat(person("usr_ann", "Ann"), chat_id="chat_1", visibility="private")
     earlier, later = (DocumentReach(folders=(OF_CHAT,), readers=who) for who in (ANN, BOTH))
@@ -446,7 +446,7 @@ def test_change_document_from_narrower_content_is_refused() -> None:
 # ---------------------------------------------------------------------- moving
 
 
-def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost() -> None:
+def test_documents_of_a_merged_person_move_without_loss() -> None:
     world = World()
     caller = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_caller")
     for folder, people, count in ((caller, "usr_caller", 4), (HERS, "usr_ann", 3)):
@@ -475,7 +475,7 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
     assert world.table.query(Query(caller.partition)).items == ()
 
 
-def test_a_document_knows_every_chat_that_has_a_part_in_it_up_to_a_hundred() -> None:
+def test_document_records_up_to_a_hundred_source_chats() -> None:
     world = World()
     write(world)
     for n in range(MAX_SOURCES):

@@ -1,4 +1,4 @@
-"""What was made before somebody joined stays, and nothing that is done later tells of it."""
+"""Items from before someone joined are kept, and later changes do not reveal them."""
 
 from collections.abc import Callable
 

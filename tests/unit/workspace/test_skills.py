@@ -30,12 +30,12 @@ HEADS = [
 # ---------------------------------------------------------------------- choosing
 
 
-def test_core_comes_first_then_the_bound_the_modes_and_the_tags_none_twice() -> None:
+def test_chosen_skills_are_core_then_bound_tags_and_mode_without_duplicates() -> None:
     chosen = skills_for(HEADS, bound=("rust",), mode="review", tags=("python", "code"))
     assert chosen == ("core", "rust", "python", "review")
 
 
-def test_without_anything_there_is_core() -> None:
+def test_skills_without_selection_are_core_only() -> None:
     assert skills_for(HEADS) == ("core",)
     assert skills_for([], bound=("core",)) == ("core",)
 
@@ -54,7 +54,7 @@ def test_deleted_bound_skill_is_named_in_the_prompt() -> None:
 # ---------------------------------------------------------------------- ours
 
 
-def test_every_skill_that_we_ship_is_whole() -> None:
+def test_every_shipped_skill_is_complete() -> None:
     assert "core" in shipped()
     for name, skill in shipped().items():
         assert skill.name == name
@@ -108,7 +108,7 @@ def test_a_new_skill_must_not_be_there() -> None:
         world.app.skills.get("other", "rust")
 
 
-def test_of_skills_that_are_made_at_once_all_stand_in_the_catalog() -> None:
+def test_concurrently_created_skills_are_all_in_the_catalog() -> None:
     world = World()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: put(world, f"skill-{n:02d}"), range(20)))

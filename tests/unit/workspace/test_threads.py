@@ -110,7 +110,7 @@ def test_a_fourth_open_thread_is_refused_until_one_ends() -> None:
     begin(world)
 
 
-def test_how_many_may_be_open_is_a_setting() -> None:
+def test_open_thread_limit_is_a_setting() -> None:
     world = World(Settings(max_open_threads=1))
     begin(world)
     with pytest.raises(Conflict):
@@ -261,7 +261,7 @@ def test_deleting_a_thread_leaves_nothing_of_it() -> None:
 # ---------------------------------------------------------------------- taken up
 
 
-def test_a_thread_that_is_taken_up_belongs_to_the_chat_and_knows_the_run() -> None:
+def test_resumed_thread_records_its_chat_and_run() -> None:
     world = World()
     thread = begin(world)
     author = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=2)
@@ -278,7 +278,7 @@ def test_an_unknown_thread_is_not_taken_up() -> None:
         World().app.threads.switch(REACH, "thr_nowhere")
 
 
-def test_operators_can_let_no_thread_be_active() -> None:
+def test_active_thread_can_be_cleared() -> None:
     world = World()
     thread = begin(world)
     world.app.threads.switch(REACH, thread.id)
@@ -297,7 +297,7 @@ def test_retried_switch_keeps_a_later_switch_of_another_run() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 1])
-def test_a_thread_that_is_begun_as_another_one_is_loses_neither(before: int) -> None:
+def test_concurrently_begun_threads_are_both_stored(before: int) -> None:
     table = MeanwhileTable()
     world = World(overrides={"table": table})
     for n in range(before):
@@ -310,7 +310,7 @@ def test_a_thread_that_is_begun_as_another_one_is_loses_neither(before: int) -> 
     assert len(concerns) == before + 2
 
 
-def test_two_that_switch_and_two_that_write_at_once_all_get_through() -> None:
+def test_concurrent_thread_switches_and_changes_all_succeed() -> None:
     world = World()
     threads = [begin(world) for _ in range(3)]
 
