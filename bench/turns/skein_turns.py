@@ -76,11 +76,12 @@ class Stopwatch:
             app.prompt_builder.build,
             app.get(RememberedTokens),
         )
-        watched: dict[str, Any] = {
-            "context_loader": _Watched(app.context_loader, fresh=self._timed_read(read)),
-            "prompt_builder": _Watched(app.prompt_builder, build=_timed(build, self.builds.append)),
-        }
-        app.turns = replace(app.turns, **watched)
+        loader: Any = _Watched(app.context_loader, fresh=self._timed_read(read))
+        builder: Any = _Watched(app.prompt_builder, build=_timed(build, self.builds.append))
+        openings = app.turns.openings
+        readings = replace(openings.readings, context_loader=loader)
+        openings = replace(openings, readings=readings, prompt_builder=builder)
+        app.turns = replace(app.turns, openings=openings)
         for name in ("count", "cut"):
             timed = _timed(getattr(counter, name), self._count)
             vars(counter)[name] = timed

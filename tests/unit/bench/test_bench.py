@@ -17,7 +17,7 @@ from bench.turns.fills import filled_by_batches, filled_by_transactions
 from bench.turns.script import LENGTHS, SYSTEM_PROMPT, text
 from bench.turns.scripted import FIRST_ANSWER
 from bench.turns.skein_chat import Kind, SkeinChat, TurnFailedError
-from bench.turns.skein_turns import Talk
+from bench.turns.skein_turns import Stopwatch, Talk
 from bench.turns.stand import Stand
 from bench.turns.vectors import IndexedTable
 from bench.turns.wire import SEARCH, Wire, WireCall, rounds, seconds_on_wire
@@ -59,6 +59,18 @@ def test_turn_of_the_bench_shows_the_filled_messages(kind: Kind, *, fresh: bool)
     told = [text(seq) for seq in range(1, MESSAGES + 4) if seq != MESSAGES + 2]
     assert all(one in prompt for one in told)
     assert text(FIRST_ANSWER + 1) in prompt
+
+
+def test_stopwatch_times_reading_and_prompt_of_each_new_worker() -> None:
+    watch = Stopwatch(Wire())
+    stand = Stand(MemoryTable, tokens(), watched=watch.watch)
+    chat = SkeinChat(stand, chat_id="chat_timed")
+    chat.create(2, filled_by_transactions(stand.table))
+    for _ in range(2):
+        chat.check(chat.turn(fresh_worker=True))
+        chat.rest()
+    assert len(watch.reads) == len(watch.own_reads) == len(watch.builds) == 2
+    assert watch.tokens > 0
 
 
 def test_a_turn_that_is_no_whole_one_is_not_counted() -> None:
