@@ -1,4 +1,4 @@
-"""A background thread for work that nobody waits for."""
+"""A background thread for tasks that no caller waits for."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ class BackgroundThread:
     """`Background` on one daemon thread, which starts with the first task.
 
     Args:
-        most: How many tasks may wait.
+        most: The maximum number of waiting tasks.
     """
 
     def __init__(self, most: int = MAX_WAITING) -> None:
@@ -46,7 +46,7 @@ class BackgroundThread:
             self._changed.wait_for(lambda: not self._working and self._pause() != 0, seconds)
 
     def _pause(self) -> float | None:
-        """Return the seconds until the next task is due; None without a task."""
+        """Return the seconds until the next task is due; None if there is no task."""
         return max(self._tasks[0][0] - time.monotonic(), 0) if self._tasks else None
 
     def _serve(self) -> None:

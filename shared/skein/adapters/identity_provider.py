@@ -1,7 +1,7 @@
-"""The issuer of people's tokens, found by its address as OpenID Connect says.
+"""The issuer of people's tokens, discovered from its address by OpenID Connect.
 
 The checks are those of API Gateway's JWT authorizer: the key comes from the issuer's `jwks_uri`,
-and the audience is `aud` or, without it, `client_id`.
+and the audience is `aud` or, if that is missing, `client_id`.
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html
 """
 
@@ -72,7 +72,7 @@ def issuer_of(token: str) -> str:
     """Return the issuer that a token names; the signature is not checked.
 
     Raises:
-        Unauthenticated: The token is no JWT.
+        Unauthenticated: The token is not a JWT.
     """
     try:
         return str(jwt.decode(token, options={"verify_signature": False}).get("iss", ""))
@@ -81,7 +81,7 @@ def issuer_of(token: str) -> str:
 
 
 def refusal(error: jwt.PyJWTError) -> str:
-    """Return why a token is refused, in words that repeat nothing of the token."""
+    """Return why a token is refused, in a sentence that repeats no part of the token."""
     if isinstance(error, jwt.ExpiredSignatureError):
         return "the token has expired"
     return f"the token is invalid ({type(error).__name__.removesuffix('Error')})"

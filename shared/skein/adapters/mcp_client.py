@@ -1,7 +1,7 @@
 """The client of MCP servers, by the official library over Streamable HTTP.
 
-All requests go through the function that the caller gives, which guards the network and signs. The
-library gets it as the transport of its HTTP client, so it opens no connection itself.
+All requests go through a function that the caller passes, which guards the network and signs the
+requests. The library uses it as the transport of its HTTP client, so it opens no connection itself.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ T = TypeVar("T")
 
 METHOD_NOT_ALLOWED = 405
 MAX_PAGES = 10
-MAX_STATE = 4_000  # characters that a server wants back with an answer
-MAX_ROUNDS = 3  # of questions that are declined, in one call
-# The names of headers that the protocol needs. The guard sets those of the connection.
+MAX_STATE = 4_000  # maximum length of the state that a server expects back with an answer
+MAX_ROUNDS = 3  # the most questions that are declined in one call
+# The headers that the protocol needs. The guard sets those of the connection.
 SENT_HEADERS = ("accept", "content-type", "last-event-id")
 PROTOCOL_HEADERS = "mcp-"
-# Packages whose `__init__` imports the library's server, and with it 20 MB that the layer lacks.
+# Packages whose `__init__` imports the library's server, which adds 20 MB that the layer lacks.
 CLIENT_ONLY = ("mcp", "mcp.client")
 
 
 class _RefusedError(Exception):
-    """A server answered with an error of the protocol; the text is its message."""
+    """A server answered with a protocol error; the text is its message."""
 
 
 class LibraryMcpClient:
@@ -114,13 +114,13 @@ def _in_session(
     ask: Callable[[ClientSession], Awaitable[T]],
     seconds: float,
 ) -> T:
-    """Ask a server in a session.
+    """Send a request to a server in a session.
 
-    An error of `send` ends the session, and is raised as it is: the library would hide it.
+    An error of `send` ends the session, and is raised unchanged: the library would hide it.
 
     Raises:
-        _RefusedError: The server answered with an error of the protocol.
-        Ambiguous: The server broke the protocol, or the time is over.
+        _RefusedError: The server answered with a protocol error.
+        Ambiguous: The server broke the protocol, or the time-out passed.
     """
     _import_client_only()
     from mcp.shared.exceptions import MCPError
@@ -151,7 +151,7 @@ def _in_session(
 async def _session(
     url: str, version: str | None, send: SendRequest, raised: list[BaseException]
 ) -> AsyncIterator[ClientSession]:
-    """Open a session; a server whose version is known to be stateless is asked nothing first."""
+    """Open a session; no request is sent first if the server's version is known to be stateless."""
     import httpx2
     from mcp.client._probe import negotiate_auto
     from mcp.client.session import ClientSession
@@ -161,13 +161,13 @@ async def _session(
 
     class Session(ClientSession):
         async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
-            """Check no result: a model reads it as the words of a service."""
+            """Skip validation of results: the model reads them as the text of a service."""
 
     stateless = version in MODERN_PROTOCOL_VERSIONS
     async with (
         httpx2.AsyncClient(transport=_guarded(send, raised)) as client,
         streamable_http_client(url, http_client=client) as (read, write),
-        # Older servers ask while a call lasts, for which no person would be quick enough.
+        # Older servers ask during a call, when a person could not answer fast enough.
         Session(read, write, elicitation_callback=_asked if stateless else None) as session,
     ):
         if stateless:
@@ -179,14 +179,14 @@ async def _session(
 
 
 def _guarded(send: SendRequest, raised: list[BaseException]) -> httpx2.AsyncBaseTransport:
-    """Return a transport that sends each request by `send`, one after the other."""
+    """Return a transport that sends requests with `send`, one at a time."""
     import httpx2
 
     class GuardedSender(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             if raised:
                 raise httpx2.ConnectError("the session has ended")
-            if request.method == "GET":  # a stream of what the server says unasked
+            if request.method == "GET":  # the stream for messages that the server sends unasked
                 return httpx2.Response(METHOD_NOT_ALLOWED, request=request)
             headers = {
                 name: value
@@ -203,7 +203,7 @@ def _guarded(send: SendRequest, raised: list[BaseException]) -> httpx2.AsyncBase
                 answer = send(sent)
             except BaseException as error:
                 if request.method != "DELETE" or not isinstance(error, SkeinError):
-                    raised.append(error)  # but not that an older server keeps its session
+                    raised.append(error)  # a failed DELETE does no harm: the session just lives on
                 raise httpx2.ConnectError("the request failed") from error
             kept = {"content-type": answer.content_type}
             if answer.mcp_session:
@@ -216,7 +216,7 @@ def _guarded(send: SendRequest, raised: list[BaseException]) -> httpx2.AsyncBase
 
 
 async def _asked(context: Any, params: Any) -> Any:
-    """Decline a question that a server asks in another way than by its result."""
+    """Decline a question that a server does not ask in the result of a call."""
     from mcp_types import ElicitResult
 
     return ElicitResult(action="decline")
@@ -234,7 +234,7 @@ def _listed(tool: Any) -> ListedTool:
 
 
 def _answer(result: Any) -> McpAnswer:
-    """Return the words of a result; its structure only if it has no words."""
+    """Return the text of a result, or its structured content if it has no text."""
     words = [getattr(each, "text", f"[{each.type}]") for each in result.content]
     if not any(words) and result.structured_content is not None:
         words = [json.dumps(result.structured_content, ensure_ascii=False)]
@@ -242,7 +242,7 @@ def _answer(result: Any) -> McpAnswer:
 
 
 def _question(result: InputRequiredResult) -> McpQuestion | None:
-    """Return the question of a server, if it is one with a closed set of answers."""
+    """Return the question of a server; None if it does not have a closed set of answers."""
     asked = list((result.input_requests or {}).items())
     if len(asked) != 1:
         return None
@@ -264,7 +264,7 @@ def _question(result: InputRequiredResult) -> McpQuestion | None:
 
 
 def _values(part: dict[str, Any]) -> tuple[str, ...] | None:
-    """Return the values of an enum of texts; None if the field is none."""
+    """Return the values of an enum of strings; None if the field is not one."""
     if part.get("type", "string") != "string":
         return None
     titled = part.get("oneOf") or part.get("anyOf") or ()
@@ -276,7 +276,7 @@ def _values(part: dict[str, Any]) -> tuple[str, ...] | None:
 
 
 def _replies(content: dict[str, Any], state: str | None) -> dict[str, Any]:
-    """Return the arguments that answer questions, each with a value or, for None, a refusal."""
+    """Return the arguments that answer questions: each has a value, or None for a refusal."""
     from mcp_types import ElicitResult
 
     replies = {
@@ -298,7 +298,7 @@ def _import_client_only() -> None:
 
     The client needs neither the server nor the packages below it, so the layer has none of them.
     """
-    # The library logs what servers say, and the ids of their sessions.
+    # The library logs what servers send, and the ids of their sessions.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     for name in CLIENT_ONLY:
         if name not in sys.modules:
@@ -308,4 +308,4 @@ def _import_client_only() -> None:
             package = ModuleType(name)
             package.__path__ = list(spec.submodule_search_locations)
             package.__spec__ = spec
-            sys.modules.setdefault(name, package)  # another thread may be first
+            sys.modules.setdefault(name, package)  # another thread may have imported it first

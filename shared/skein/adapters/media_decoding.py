@@ -1,7 +1,8 @@
 """Decode one picture or PDF: the program that `media_reader.py` runs for each hostile file.
 
-It reads the file from its input, and writes a line of JSON and the content to its output. It
-imports no more than it needs, since it starts for each file, and has no secrets in its environment.
+It reads the file from standard input, and writes a line of JSON and the content to standard output.
+It imports as little as possible, since it starts anew for each file, and its environment has no
+secrets.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 OPENED = ("JPEG", "PNG", "WEBP", "HEIF")  # the formats that Pillow may open
-# How each format is stored. A JPEG may have several pictures (MPO); the first one is taken.
+# How each format is stored. A JPEG may hold several pictures (MPO); the first one is used.
 FORMATS = {"JPEG": "JPEG", "MPO": "JPEG", "PNG": "PNG", "WEBP": "WEBP", "HEIF": "JPEG"}
 TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 QUALITY = 88
@@ -31,22 +32,22 @@ PLAIN_MODES = {
     "WEBP": frozenset({"RGB", "RGBA"}),
 }
 MAX_PAGES = 200
-SMALLEST_SIDE = 320  # pixels, to which a picture is shrunk at most
+SMALLEST_SIDE = 320  # pixels; a picture is not shrunk further
 
 Made = tuple[dict[str, Any], bytes]
 
 
 def main(cpu_seconds: str, memory: str, task: str, *numbers: str) -> None:
-    """Carry out a task on the file of the input, within limits of this process.
+    """Carry out a task on the file from standard input, within limits for this process.
 
     Args:
-        cpu_seconds: The seconds of a processor.
-        memory: The bytes of addresses.
+        cpu_seconds: The limit of CPU time, in seconds.
+        memory: The limit of address space, in bytes.
         task: One of `_TASKS`.
-        numbers: What the task takes.
+        numbers: The arguments of the task.
     """
     decode, libraries = _TASKS[task]
-    for library in libraries:  # before the limits hold
+    for library in libraries:  # before the limits apply
         import_module(library)
     _limit_this_process(int(cpu_seconds), int(memory))
     try:
@@ -70,17 +71,17 @@ def _limit_this_process(cpu_seconds: int, memory: int) -> None:
 
 
 def checked_picture(content: bytes, max_pixels: int) -> Made:
-    """Return a picture without anything but its pixels."""
+    """Return a picture with its pixels only."""
     image = _decoded(content, max_pixels)
     stored_as = FORMATS[image.format or ""]
-    image = _upright(image)  # the memory of what was decoded is free from here on
+    image = _upright(image)  # frees the memory of the decoded picture
     image = _in_srgb(image)
     shown = {"content_type": TYPES[stored_as], "width": image.width, "height": image.height}
     return shown, _encoded(image, stored_as)
 
 
 def small_picture(content: bytes, max_pixels: int, max_bytes: int) -> Made:
-    """Return a picture as a JPEG of at most so many bytes; nothing if that is too small."""
+    """Return a picture as a JPEG of at most `max_bytes`; empty if that is too small."""
     image = _decoded(content, max_pixels)
     side = max(image.size)
     while True:
@@ -98,8 +99,8 @@ def _decoded(content: bytes, max_pixels: int) -> Image:
     """Decode a picture.
 
     Raises:
-        MediaRefused: The content is no picture of an allowed format, is damaged or has too many
-            pixels. These are compared before anything is decoded.
+        MediaRefused: The content is not a picture of an allowed format, is damaged or has too many
+            pixels. The number of pixels is checked before anything is decoded.
     """
     import pi_heif
     from PIL import Image, UnidentifiedImageError
@@ -125,19 +126,19 @@ def _decoded(content: bytes, max_pixels: int) -> Image:
 
 
 def _upright(image: Image) -> Image:
-    """Return the picture as its metadata say that it is to be shown."""
+    """Return the picture turned upright according to its metadata."""
     from PIL import ImageOps
 
     try:
         return ImageOps.exif_transpose(image)
     except MemoryError:
         raise
-    except Exception:  # damaged metadata, which are removed anyway
+    except Exception:  # damaged metadata, which is removed anyway
         return image
 
 
 def _in_srgb(image: Image) -> Image:
-    """Return the picture with the colours that it has without its colour profile."""
+    """Return the picture with its colours converted to sRGB, so that it needs no colour profile."""
     from PIL import ImageCms
 
     profile = image.info.get("icc_profile")
@@ -157,7 +158,7 @@ def _in_srgb(image: Image) -> Image:
 
 
 def _encoded(image: Image, stored_as: str) -> bytes:
-    """Encode a picture, without anything but its pixels."""
+    """Encode only the pixels of a picture."""
     if image.mode not in PLAIN_MODES[stored_as]:
         clear = stored_as != "JPEG" and (
             "A" in image.mode or "transparency" in image.info or image.mode == "PA"
@@ -169,13 +170,13 @@ def _encoded(image: Image, stored_as: str) -> bytes:
     made = io.BytesIO()
     try:
         image.save(made, stored_as, quality=QUALITY, **more)
-    except (OSError, ValueError) as error:  # as encoders say that memory is short
+    except (OSError, ValueError) as error:  # encoders raise this when memory is short
         raise MediaRefused("too_large") from error
     return made.getvalue()
 
 
 def text_of_document(content: bytes, max_characters: int) -> Made:
-    """Return the beginning of the text of a PDF; an encrypted one or one without text has none.
+    """Return the beginning of a PDF's text; empty if the PDF is encrypted or has no text.
 
     Raises:
         MediaRefused: The PDF is damaged.
@@ -190,14 +191,14 @@ def text_of_document(content: bytes, max_characters: int) -> Made:
             length += len(pages[-1])
             if length > max_characters:
                 break
-    except Exception as error:  # a library of damaged files raises whatever it finds
+    except Exception as error:  # the library may raise any exception for a damaged file
         raise MediaRefused("unreadable") from error
     text = "\n\n".join(page for page in pages if page)
     return {}, text[:max_characters].encode()
 
 
 def _read_page(extract: Callable[[], str]) -> str:
-    """Return the text of a page; a page that cannot be read has none."""
+    """Return the text of a page; empty if the page cannot be read."""
     try:
         text = extract()
     except Exception:
@@ -205,7 +206,7 @@ def _read_page(extract: Callable[[], str]) -> str:
     return text.encode("utf-8", "ignore").decode().replace("\x00", "").strip()
 
 
-# What each task calls, and the libraries that it imports before the limits hold.
+# The function of each task, and the libraries that it imports before the limits apply.
 _PICTURES = (
     *("PIL.ImageCms", "PIL.ImageOps", "pi_heif"),
     *("PIL.JpegImagePlugin", "PIL.PngImagePlugin", "PIL.WebPImagePlugin"),

@@ -1,9 +1,9 @@
-"""Pictures and documents of people: check what they really are, and remove what they reveal.
+"""Pictures and documents from people: check their real format, and remove hidden metadata.
 
-Pictures are decoded and encoded again, so that nothing of the original file is left but its pixels:
-no place, no device, no comment, and nothing that was appended. A file can be made to keep its
-decoder busy for hours. So `media_decoding.py` decodes each in a process of its own, which ends
-after some seconds of work. Lambda has no shared memory, which `multiprocessing` needs.
+Pictures are decoded and encoded again, so that only the pixels of the original file are left: no
+location, no device, no comment and no appended data. A file can be made to keep its decoder busy
+for hours. So `media_decoding.py` decodes each file in a separate process, which is ended after some
+seconds of CPU time. Lambda has no shared memory, which `multiprocessing` needs.
 """
 
 import json
@@ -19,19 +19,19 @@ from skein.models.chats.media import MAX_BYTES, MAX_PIXELS, MAX_TEXT_CHARACTERS
 from skein.models.common.file import CheckedFile
 
 DECODER = "skein.adapters.media_decoding"
-SECONDS = 60.0  # in which the decoder gets the 10 seconds of a processor that it may use
-INHERITED = ("LD_LIBRARY_PATH",)  # of the environment; the decoder gets no secrets
-ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}  # each further thread's would reserve addresses
-MAX_SCANS = 100  # of a JPEG; one of a browser or a phone has at most a dozen
+SECONDS = 60.0  # the time-out of the decoder, which may use 10 seconds of CPU time
+INHERITED = ("LD_LIBRARY_PATH",)  # passed to the decoder, which gets no secrets
+ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}  # each further thread would reserve address space
+MAX_SCANS = 100  # scans of a JPEG; one from a browser or a phone has at most a dozen
 JPEG = b"\xff\xd8"
-MARKER = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")  # not the restarts within a scan
+MARKER = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")  # excludes the restart markers within a scan
 START_OF_SCAN, END = 0xDA, 0xD9
 BARE = frozenset({0x01, 0xD8})  # markers without a length
 CLAIMED_TEXTS = frozenset({"text/plain", "text/vcard", "text/x-vcard", "text/directory"})
 VCARD = b"BEGIN:VCARD"
 MARKUP = ("<!doctype", "<html", "<script", "<svg", "<?xml", "<body", "<iframe")
-BEGINNING = 4_096  # characters in which markup is looked for
-CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}  # that no text has
+BEGINNING = 4_096  # the number of characters that are searched for markup
+CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}  # bytes that text never contains
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class LibraryMediaReader:
     """`MediaReader` by Pillow and pypdf.
 
     Attributes:
-        cpu_seconds: How long a processor may work on a file.
-        memory: How many bytes of addresses its process may use.
+        cpu_seconds: The CPU time that a file may take, in seconds.
+        memory: The address space that the process may use, in bytes.
     """
 
     cpu_seconds: int = 10
@@ -67,7 +67,7 @@ class LibraryMediaReader:
         """Run the decoder on a file, and return what it found and made.
 
         Raises:
-            MediaRefused: The file is refused, or took more time or memory than a file may take.
+            MediaRefused: The file is refused, or exceeded the limit of time or memory.
             RuntimeError: The decoder does not work.
         """
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
@@ -75,18 +75,19 @@ class LibraryMediaReader:
         arguments = (self.cpu_seconds, self.memory, task, *numbers)
         try:
             done = subprocess.run(  # noqa: S603 - nothing of the arguments is a user's
-                # Without the packages of the site and the current folder: the path has all.
+                # Without site packages and the current folder: PYTHONPATH holds everything that is
+                # needed.
                 [sys.executable, "-S", "-P", "-m", DECODER, *map(str, arguments)],
                 env={**inherited, **ONE_ARENA, "PYTHONPATH": path},
                 input=content,
                 capture_output=True,
-                start_new_session=True,  # what interrupts this process says nothing of the file
+                start_new_session=True,  # an interrupt of this process must not end the decoder
                 timeout=SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise MediaRefused("unreadable") from None
-        if done.returncode < 0:  # ended by a signal, such as that of a limit
+        if done.returncode < 0:  # ended by a signal, for example when a limit is exceeded
             raise MediaRefused("unreadable")
         if done.returncode > 0:
             raise RuntimeError(f"the decoder failed: {done.stderr.decode(errors='replace')[-500:]}")
@@ -98,9 +99,9 @@ class LibraryMediaReader:
 
 
 def _has_many_scans(content: bytes) -> bool:
-    """Tell whether a JPEG repeats its picture in more scans than any program makes.
+    """Return whether a JPEG repeats its picture in more scans than any program produces.
 
-    Each scan takes as long as a whole picture, and 60,000 fit into the length of a file.
+    Each scan takes as long to decode as a whole picture, and a file has room for 60,000.
     """
     at, scans = len(JPEG), 0
     while scans <= MAX_SCANS and (found := MARKER.search(content, at)) is not None:
@@ -117,7 +118,7 @@ def _text(content: bytes) -> CheckedFile:
     """Check a text or a contact.
 
     Raises:
-        MediaRefused: The content is not text in UTF-8, or a page for a browser.
+        MediaRefused: The content is not UTF-8 text, or it is a web page.
     """
     try:
         text = content.decode("utf-8-sig")

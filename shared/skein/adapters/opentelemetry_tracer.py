@@ -1,7 +1,7 @@
-"""Tracer on OpenTelemetry: spans as OpenTelemetry's, sent by any of its exporters.
+"""A tracer on OpenTelemetry, whose spans any OpenTelemetry exporter can send.
 
-The exporter of this module sends them to the X-Ray daemon, which Lambda runs beside a function
-whose tracing is active. It sends one UDP datagram a span and waits for no answer. The format:
+The exporter of this module sends them to the X-Ray daemon, which Lambda runs beside a function with
+active tracing. It sends one UDP datagram per span and does not wait for a response. The format:
 https://docs.aws.amazon.com/xray/latest/devguide/xray-api-segmentdocuments.html
 """
 
@@ -93,7 +93,7 @@ class XRayExporter(SpanExporter):
 
 
 def segment_document(span: ReadableSpan) -> dict[str, Any]:
-    """Return a span as X-Ray's segment document; a part of a segment is a subsegment."""
+    """Return a span as X-Ray's segment document; a part of a segment becomes a subsegment."""
     context, parent = span.get_span_context(), span.parent
     if context is None:
         raise ValueError("a span needs a context")

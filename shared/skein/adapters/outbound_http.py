@@ -1,8 +1,8 @@
 """Requests to services that operators name, within limits and never to private addresses.
 
 A host is resolved once, each of its addresses is checked, and the connection goes to the address
-that was checked. So a name that resolves to another address later changes nothing. The library of
-the model's client resolves names itself, out of reach of such a check.
+that was checked. So it makes no difference if the name resolves to another address later (DNS
+rebinding). The library of the model's client resolves names itself, out of reach of such a check.
 
 The time-out of a socket holds for each read of a few bytes, so a slow service could make a request
 last for hours. Therefore a timer ends the connection when the time of the whole request is over.
@@ -31,7 +31,7 @@ MAX_BYTES = 1_000_000
 CHUNK = 64 * 1024
 KEEP_METHOD = frozenset({307, 308})
 FOLLOWED = frozenset({301, 302, 303, 307, 308})
-# Not for public services, whatever `ipaddress` says, which differs between versions of Python.
+# Addresses that are never public. `ipaddress` differs between versions of Python.
 SPECIAL = tuple(
     map(
         ipaddress.ip_network,
@@ -39,7 +39,7 @@ SPECIAL = tuple(
             "192.0.0.0/24",  # protocol assignments
             "192.88.99.0/24",  # relays of 6to4
             "224.0.0.0/4",  # multicast
-            *("::/3", "4000::/2", "8000::/1"),  # all that is not global unicast, e.g. NAT64
+            *("::/3", "4000::/2", "8000::/1"),  # everything that is not global unicast, e.g. NAT64
             "2001::/23",  # protocol assignments, e.g. Teredo
             "2002::/16",  # 6to4
             "3fff::/20",  # documentation
@@ -50,7 +50,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_public(address: IpAddress) -> bool:
-    """Tell whether an address is one of the public internet, and translates to no other one."""
+    """Return whether an address is on the public internet and does not translate to another one."""
     return address.is_global and not any(address in network for network in SPECIAL)
 
 
@@ -65,7 +65,7 @@ class OutboundHttpClient:
 
     Attributes:
         loopback: Whether plain http to this machine is allowed, as on the local stack.
-        max_bytes: The most bytes of an answer.
+        max_bytes: The maximum length of an answer, in bytes.
         hosts: The hosts that may be called; empty for all.
         resolve: Returns the addresses of a host.
     """
@@ -97,7 +97,7 @@ class OutboundHttpClient:
         raise Redirected("the service redirects too often")
 
     def exchange(self, request: HttpRequest, until: float) -> tuple[HttpAnswer, str | None]:
-        """Send one request, and return the answer and where it redirects to.
+        """Send one request; return the answer and the URL that it redirects to, if any.
 
         Args:
             until: The end of the time-out, by `time.monotonic`.
@@ -113,7 +113,7 @@ class OutboundHttpClient:
             except (OSError, http.client.HTTPException) as error:
                 why = TOO_LONG if over.is_set() else type(error).__name__
                 raise Ambiguous(f"the service did not answer: {why}") from None
-            if over.is_set():  # what was read may have been cut off
+            if over.is_set():  # the part that was read may be cut off
                 raise Ambiguous(f"the service did not answer: {TOO_LONG}")
             return read
 
@@ -121,11 +121,11 @@ class OutboundHttpClient:
     def _connection(
         self, parts: SplitResult, until: float
     ) -> Iterator[tuple[http.client.HTTPConnection, Event]]:
-        """Connect to the host of a URL; the yielded event tells whether the time is over.
+        """Connect to the host of a URL; the yielded event is set when the time is over.
 
         Raises:
             Failed: The address is not allowed.
-            Unavailable: The host was not reached.
+            Unavailable: The host could not be reached.
         """
         host = parts.hostname or ""
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -157,11 +157,11 @@ class OutboundHttpClient:
                 yield connection, over
 
     def _address(self, scheme: str, host: str, port: int, until: float) -> str:
-        """Return the address of a host, if all of its addresses are allowed.
+        """Return an address of a host whose addresses are all allowed.
 
         Raises:
             Failed: The address is not allowed.
-            Unavailable: The host has none, or its name was not resolved in time.
+            Unavailable: The host has no address, or its name was not resolved in time.
         """
         if self.hosts and host not in self.hosts:
             raise Failed("this deployment does not allow calls to this host")
@@ -182,7 +182,7 @@ class OutboundHttpClient:
         return str(addresses[0])
 
     def _read(self, connection: http.client.HTTPConnection) -> tuple[HttpAnswer, str | None]:
-        """Read an answer that is complete and not too long."""
+        """Read an answer; fail if it is incomplete or too long."""
         with connection.getresponse() as response:
             body = bytearray()
             while chunk := response.read1(CHUNK):
@@ -204,19 +204,19 @@ class OutboundHttpClient:
 
 
 def _left(until: float) -> float:
-    """Return the seconds that resolving a name, or connecting, may take."""
+    """Return the seconds that are left to resolve a name or to connect."""
     return max(min(CONNECT_SECONDS, until - monotonic()), 0.001)
 
 
 @contextmanager
 def _ended_at(until: float, sock: socket.socket) -> Iterator[Event]:
-    """End the connection of a socket at a time; the yielded event tells that it was ended."""
+    """End the connection of a socket at a time; the yielded event is set when it was ended."""
     over = Event()
 
     def end() -> None:
         over.set()
-        with suppress(OSError):  # the service was faster
-            # Not the method of a TLS socket, which would read on without decrypting.
+        with suppress(OSError):  # the service has already closed the connection
+            # Not the `shutdown` of a TLS socket, which would continue to read without decrypting.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     timer = Timer(max(until - monotonic(), 0), end)

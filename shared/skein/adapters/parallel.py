@@ -12,7 +12,7 @@ THREADS = 16  # fewer than the connections in the pool of the table's client
 
 
 def map_threads(function: Callable[[A], B], over: Sequence[A]) -> list[B]:
-    """Map with threads, at most 16 at the same time; see `skein.ports.ParallelMap`.
+    """Map with at most 16 threads at the same time; see `skein.ports.ParallelMap`.
 
     Each call has the caller's context variables, so its log lines name the running function.
     """

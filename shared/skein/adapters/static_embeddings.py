@@ -27,7 +27,7 @@ LAYER_FOLDER = Path("/opt/embeddings")
 REPOSITORY_FOLDER = Path(__file__).resolve().parents[3] / ".cache" / "embeddings"
 HEAD_BYTES = 8  # a safetensors file begins with the length of its JSON head
 COMPONENT_BYTES = 2
-MAX_TOKENS = 2_000  # of a text; later ones do not change its mean noticeably
+MAX_TOKENS = 2_000  # of a text; later tokens do not change its mean noticeably
 CACHED_ROWS = 8_000
 WORD_START = "\u2581"  # stands for a space before a token
 

@@ -48,7 +48,7 @@ class SystemClock:
 
 
 class UlidIds:
-    """New ULIDs; within one process, ULIDs of the same millisecond are in order, too."""
+    """New ULIDs; within one process, even ULIDs of the same millisecond are in order."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

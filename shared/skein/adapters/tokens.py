@@ -19,7 +19,7 @@ RANKS_FILES = {  # shipped encoding -> the file name under which tiktoken caches
     "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
     "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
 }
-CHARACTERS_OF_A_TOKEN = 6  # above the usual ratio: a cut encodes only that much of a long text
+CHARACTERS_OF_A_TOKEN = 6  # more than usual, so that `cut` encodes only the start of a long text
 
 
 class RanksMissing(SkeinError):
@@ -68,7 +68,7 @@ class Tokens:
         return len(self._loaded().encode_ordinary(text))
 
     def cut(self, text: str, tokens: int) -> str:
-        """Return the longest prefix in at most `tokens` tokens, in whole characters.
+        """Return the longest prefix of whole characters with at most `tokens` tokens.
 
         Raises:
             RanksMissing: The ranks were not shipped.

@@ -9,7 +9,7 @@ from botocore.parsers import ResponseParserError
 
 from skein.errors import Ambiguous, ConditionFailed, Contention, Throttled, TooLarge, Unavailable
 
-# All errors that botocore calls raise for causes outside of our code.
+# All errors that botocore raises for causes outside of our code.
 AwsError = ClientError | BotoCoreError | ResponseParserError
 AWS_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
 
@@ -85,7 +85,7 @@ def _reason(code: str, message: str) -> Exception | None:
     if code in THROTTLES:
         return Throttled(f"AWS throttled the call: {code}")
     if code in {"ValidationError", "ValidationException"}:
-        # DynamoDB has no error code for an item that is too large, only these words.
+        # DynamoDB has no error code for an item that is too large, only this message.
         if "size" in message and "exceed" in message and "Expression" not in message:
             return TooLarge("The item is too large for the table.")
         return ValueError(message)

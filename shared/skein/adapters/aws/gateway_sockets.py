@@ -38,7 +38,7 @@ class GatewaySockets:
     """`Sockets` on API Gateway.
 
     Args:
-        client: A client such as one of `gateway_client`; None without a live channel.
+        client: A client, for example from `gateway_client`; None without a live channel.
     """
 
     client: "ApiGatewayManagementApiClient | None"
@@ -63,7 +63,7 @@ class GatewaySockets:
 
 
 def _meaning(error: AwsError) -> Exception:
-    """Map an error of API Gateway: an id that names no connection is `ConnectionGone`."""
+    """Map an error of API Gateway: an unknown connection id becomes `ConnectionGone`."""
     response = getattr(error, "response", {})
     if response.get("Error", {}).get("Code") in GONE:
         return ConnectionGone("the connection is closed")

@@ -14,7 +14,7 @@ class EmfMetrics:
     """`Metrics` as log lines, one per metric, from which CloudWatch reads them.
 
     Args:
-        stack_name: The value of the dimension `service`, by which stacks differ.
+        stack_name: The value of the dimension `service`, which tells stacks apart.
     """
 
     stack_name: str
@@ -25,7 +25,7 @@ class EmfMetrics:
         """Add `value` to a metric of the namespace `Skein`.
 
         With a reason, `value` is also added to the metric with the dimension `reason`. The line
-        names the function as metadata, which is no dimension.
+        names the function as metadata, not as a dimension.
         """
         for dimensions in ({}, {"reason": reason}) if reason is not None else ({},):
             metric = single_metric(

@@ -17,7 +17,7 @@ READ_SECONDS = 3
 TRIES = 2
 GONE = frozenset({"EndpointDisabled", "EndpointDisabledException", "NotFound", "NotFoundException"})
 REFUSED = frozenset({"InvalidParameter", "InvalidParameterException"})
-# SNS refuses a token that it knows with other attributes, such as a disabled one, and says so.
+# SNS rejects a token that it already knows with other attributes (e.g. disabled) with this text.
 KNOWN = re.compile(r"Endpoint (arn:[^ ]+) already exists with the same Token")
 APNS = "AWS.SNS.MOBILE.APNS"  # the start of the message attributes for Apple's header fields
 
@@ -31,7 +31,7 @@ class SnsPush:
     """`MobilePush` on SNS; the address of a device is the ARN of its endpoint.
 
     Args:
-        client: A client such as one of `sns_client`.
+        client: A client, for example from `sns_client`.
         applications: The ARN of the platform application of each platform.
     """
 
@@ -40,7 +40,7 @@ class SnsPush:
 
     def register(self, platform: Platform, token: str) -> str:
         address = self._endpoint(platform, token)
-        enabled = {"Token": token, "Enabled": "true"}  # SNS disables what a provider refuses
+        enabled = {"Token": token, "Enabled": "true"}  # SNS disables rejected endpoints
         try:
             self.client.set_endpoint_attributes(EndpointArn=address, Attributes=enabled)
         except AWS_ERRORS as error:

@@ -71,7 +71,7 @@ def schema_of(query: Query) -> KeySchema:
 
 
 def is_impossible(query: Query) -> bool:
-    """Tell whether no key can lie between the bounds; DynamoDB refuses such a query."""
+    """Return whether the bounds exclude every key; DynamoDB rejects such a query."""
     # Python orders text by code point, which is also the order of its UTF-8 bytes.
     return not query.last or query.first > query.last
 
@@ -106,7 +106,7 @@ def check_transaction(writes: Sequence[Write]) -> None:
     """Check the writes of a transaction.
 
     Raises:
-        ValueError: There are more than 100 writes, two writes have the same item, or a write is
+        ValueError: There are more than 100 writes, two writes change the same item, or a write is
             invalid (`check_write`).
     """
     if len(writes) > MAX_TRANSACTION_ITEMS:
@@ -154,7 +154,7 @@ def check_search(search: VectorSearch) -> None:
     """Check that every engine accepts a vector search.
 
     Raises:
-        ValueError: The limit is not 1 to 100, or the vector has another number of dimensions.
+        ValueError: The limit is not 1 to 100, or the vector has the wrong number of dimensions.
     """
     if not 1 <= search.limit <= MAX_NEAREST:
         raise ValueError(f"a search finds 1 to {MAX_NEAREST} passages, not {search.limit}")

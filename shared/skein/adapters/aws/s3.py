@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 READ_SECONDS = 10
 TRIES = 3
-# Of an object that does not exist. The role may list the bucket; otherwise S3 would say 403.
+# The codes for an object that does not exist. The role may list the bucket; otherwise S3 would
+# return 403.
 ABSENT = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
 def s3_client(aws: Aws) -> "S3Client":
-    """Create a client for S3, whose signed URLs name the region and state only what we ask for."""
+    """Create a client for S3, whose signed URLs name the region and sign only what we ask for."""
     client: S3Client = aws.client(
         "s3",
         read_seconds=READ_SECONDS,
@@ -37,7 +38,7 @@ class S3Files:
     """`Files` in S3.
 
     Args:
-        client: A client such as one of `s3_client`.
+        client: A client, for example from `s3_client`.
     """
 
     client: "S3Client"

@@ -38,7 +38,7 @@ class SecretsManager:
     """`Secrets` in Secrets Manager; each secret is a JSON object of strings.
 
     Args:
-        client: A client such as one of `secrets_client`.
+        client: A client, for example from `secrets_client`.
         clock: The clock for the cache, which keeps a secret for 5 minutes.
     """
 

@@ -29,8 +29,8 @@ TRIES = 3
 def sqs_client(aws: Aws) -> "SQSClient":
     """Create a client for SQS.
 
-    The client retries a batch whose answer was lost. Duplicate jobs do no harm, since a job only
-    names what to look at.
+    The client retries a batch whose response was lost. Duplicate jobs are harmless, since a job
+    only names the item to process.
     """
     client: SQSClient = aws.client("sqs", read_seconds=READ_SECONDS, tries=TRIES)
     return client
@@ -39,8 +39,9 @@ def sqs_client(aws: Aws) -> "SQSClient":
 def group_of(tenant: str) -> str:
     """Return the message group of a tenant's jobs.
 
-    On a standard queue, a group has no order. SQS delivers the jobs of other groups first while one
-    group has a backlog (fair queues). A tenant whose name SQS does not accept has a hash instead.
+    On a standard queue, groups do not order messages. While one group has a backlog, SQS delivers
+    the jobs of other groups first (fair queues). If SQS does not accept a tenant's name, the group
+    is a hash of it.
     """
     if GROUP_ID.fullmatch(tenant):
         return tenant
@@ -52,7 +53,7 @@ class SqsQueues:
     """`Queues` on SQS.
 
     Args:
-        client: A client such as one of `sqs_client`.
+        client: A client, for example from `sqs_client`.
     """
 
     client: "SQSClient"

@@ -22,7 +22,7 @@ COMPARABLE = frozenset({"S", "N", "B"})
 _NUMBERS = Context(
     prec=38, Emin=-128, Emax=126, traps=[Clamped, Overflow, Inexact, Rounded, Underflow]
 )
-_EXACT = 10**38  # whole numbers below have at most 38 digits
+_EXACT = 10**38  # whole numbers below this have at most 38 digits
 _SMALLEST_PLAIN = 1e-4  # Python writes smaller fractions with an exponent
 
 
@@ -30,8 +30,8 @@ def marshal(value: Any) -> AttributeValue:
     """Convert a value to a DynamoDB attribute value; equal values of all types convert alike.
 
     Raises:
-        ValueError: A number has more than 38 digits or is not finite, a string has half a surrogate
-            pair, or a name in a mapping is empty.
+        ValueError: A number has more than 38 digits or is not finite, a string has a lone
+            surrogate, or a name in a mapping is empty.
         TypeError: DynamoDB has no type for the value.
     """
     # Most values are strings, whole numbers, and components of vectors.
@@ -79,7 +79,7 @@ def unmarshal(spelled: Mapping[str, Any]) -> Any:
 
 
 def comparable(value: Any) -> AttributeValue:
-    """Convert a value for a comparison by `<`.
+    """Convert a value so that it can be compared with `<`.
 
     Raises:
         ValueError: Values of this type have no order.

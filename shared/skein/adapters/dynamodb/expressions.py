@@ -1,7 +1,7 @@
 """Conversion of conditions and writes of `skein.models.common.storage` to DynamoDB expressions.
 
-Expressions hold names and values as placeholders only. So no attribute name collides with a
-reserved word, and no value is parsed as part of an expression.
+All names and values in expressions are placeholders. So no attribute name collides with a reserved
+word, and no value is parsed as part of an expression.
 """
 
 from typing import Any, assert_never

@@ -59,8 +59,8 @@ CONNECTIONS = 25
 
 WAITS = (*doubling(timedelta(milliseconds=20), 4), timedelta(milliseconds=500))
 CALL_RETRY = Retry(WAITS, max_tries=3)
-CONFLICT_RETRY = Retry(WAITS, max_tries=20)  # with other transactions
-BATCH_RETRY = Retry(WAITS, max_tries=10)  # which DynamoDB reads only in part
+CONFLICT_RETRY = Retry(WAITS, max_tries=20)  # because of a conflict with other transactions
+BATCH_RETRY = Retry(WAITS, max_tries=10)  # because DynamoDB processed only part of the batch
 
 TRANSACTION_WORDS: dict[type[Write], str] = {
     Put: "Put",
@@ -85,7 +85,7 @@ class DynamoTable:
     """A `Table` on DynamoDB.
 
     Args:
-        client: A client that never retries, such as one of `dynamo_client`.
+        client: A client that never retries, for example from `dynamo_client`.
         clock: The clock that waits between the attempts of a call.
     """
 
@@ -165,7 +165,7 @@ class DynamoTable:
         check_transaction(writes)
         if not writes:
             return
-        # The token makes the transaction idempotent, so a retry after a lost answer is safe.
+        # The token makes the transaction idempotent, so a retry after a lost response is safe.
         token = uuid4().hex
         items: list[Any] = [
             {TRANSACTION_WORDS[type(write)]: request_for(write, self.table_name)}

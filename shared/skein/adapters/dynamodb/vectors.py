@@ -1,6 +1,6 @@
 """The vector index of the table on DynamoDB.
 
-A search compares attributes for equality only: the service refuses ranges, although its
+A search compares attributes for equality only: the service rejects ranges, although its
 documentation allows them.
 """
 
@@ -24,9 +24,9 @@ from skein.ports import Clock
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-SEARCH_RETRY = Retry(WAITS, max_tries=2)  # a prompt waits, and does without the search if necessary
-MISSING_INDEX = Retry(minutes(5))  # for so long, no search looks for it
-# A region without vector indexes does not know the operation.
+SEARCH_RETRY = Retry(WAITS, max_tries=2)  # few tries, because a prompt waits
+MISSING_INDEX = Retry(minutes(5))  # how long searches are skipped after the index was missing
+# In a region without vector indexes, DynamoDB does not know the operation.
 MISSING = frozenset({"ResourceNotFoundException", "UnknownOperationException"})
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class DynamoVectorIndex:
     """A `VectorIndex` on DynamoDB.
 
     Args:
-        client: A client that never retries, such as one of `dynamo_client`.
+        client: A client that never retries, for example from `dynamo_client`.
         index_name: The name of the vector index; empty if the table has none.
         clock: The clock that waits between the attempts of a call.
     """

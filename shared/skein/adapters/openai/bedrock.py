@@ -1,4 +1,4 @@
-"""Amazon Bedrock's OpenAI-compatible endpoint, whose requests the role of the function signs."""
+"""Amazon Bedrock's OpenAI-compatible endpoint; requests are signed with the function's role."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ HOST = re.compile(r"bedrock-(?:runtime|mantle)\.([a-z0-9-]+)\.(?:amazonaws\.com|
 
 
 def bedrock_region(base_url: str | None) -> str | None:
-    """Return the region of Bedrock's OpenAI-compatible endpoint; None for another address."""
+    """Return the region of Bedrock's OpenAI-compatible endpoint; None for any other address."""
     parts = urlsplit(base_url or "")
     found = HOST.fullmatch(parts.hostname or "") if parts.scheme == "https" else None
     return found[1] if found else None
 
 
 def bedrock_signer(base_url: str, region: str, credentials: Callable[[], object | None]) -> Any:
-    """Return the provider of the SDK that signs each request by AWS's Signature Version 4.
+    """Return the SDK's provider that signs each request with AWS Signature Version 4.
 
     Args:
         base_url: The address of the endpoint.

@@ -1,4 +1,4 @@
-"""Embeddings by the provider's API, and what readers do without them."""
+"""Embeddings from the provider's API, and how readers continue when it is unavailable."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ BATCH_TEXTS = 64
 BATCH_BYTES = 200_000  # OpenAI accepts 300,000 tokens in a request; a token has at least one byte
 TEXT_BYTES = 8_000  # OpenAI accepts 8,192 tokens of a text
 INDEXING_SECONDS = 20.0
-QUERY_SECONDS = 2.0  # somebody waits
+QUERY_SECONDS = 2.0  # short, because a caller waits for it
 PAUSE = timedelta(seconds=30)
-KEPT_TEXTS = 256  # the same query is embedded several times
+KEPT_TEXTS = 256  # cached, because the same query is embedded several times
 
 NOTHING: Final = Embedding((0.0,) * DIMENSIONS, 0.0)
 
@@ -31,11 +31,11 @@ logger = logging.getLogger(__name__)
 
 
 class OpenAIEmbeddings:
-    """`Embeddings` by an OpenAI-compatible `/v1/embeddings`; texts leave the account.
+    """`Embeddings` from an OpenAI-compatible `/v1/embeddings`; texts leave the account.
 
     Args:
         model: The client of the provider's API.
-        name: The name of the embeddings' model; it must offer 256 dimensions.
+        name: The name of the embedding model; it must offer 256 dimensions.
         seconds: The time-out of a batch.
     """
 
@@ -49,7 +49,7 @@ class OpenAIEmbeddings:
         self._lock = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        """See `skein.ports.Embeddings`. A text that the provider refuses has no meaning.
+        """See `skein.ports.Embeddings`. A text that the provider refuses gets an empty embedding.
 
         Raises:
             Transient: The provider is down, slow or throttling, refuses the key or does not know
@@ -65,7 +65,7 @@ class OpenAIEmbeddings:
         return [found[text] for text in cut]
 
     def _embedded(self, texts: Sequence[str]) -> list[Embedding]:
-        """Ask for one batch; if the provider refuses it, for each text alone."""
+        """Embed one batch; if the provider refuses it, embed each text alone."""
         try:
             vectors = self._model.embeddings(
                 self.name, texts, dimensions=DIMENSIONS, seconds=self._seconds
@@ -77,7 +77,7 @@ class OpenAIEmbeddings:
         if any(len(vector) != DIMENSIONS for vector in vectors):
             raise Unavailable(f"{self.name} does not offer {DIMENSIONS} dimensions")
         return [
-            # A longer message says more, as in the mean of all its words.
+            # A longer text has a larger weight, like the mean of all its words.
             Embedding(unit(vector), float(len(text.split()) or 1))
             for text, vector in zip(texts, vectors, strict=True)
         ]
@@ -90,9 +90,10 @@ class OpenAIEmbeddings:
 
 
 class QueryEmbeddings:
-    """`Embeddings` of queries: without a provider, a text has no meaning, and words must do.
+    """`Embeddings` of queries; they are empty if the provider fails, so recall uses words only.
 
-    After a failure, the provider is not asked for 30 seconds: each prompt would wait for it.
+    After a failure, the provider is not asked for 30 seconds: otherwise each prompt would wait for
+    it.
 
     Args:
         failed: Called after each failure.

@@ -1,4 +1,4 @@
-"""The errors of Skein for those of the OpenAI SDK, by status and machine-readable fields."""
+"""Map the errors of the OpenAI SDK to Skein's, by status and machine-readable fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openai import APIError
 
 WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
-# HTTP status codes. A payment is required where a quota is used up.
+# HTTP status codes. 402 (payment required) means that a quota is used up.
 KEY_REFUSALS = frozenset({401, 403})
 SLOW_DOWN = frozenset({402, 429})
 NO_SUCH_CALL = frozenset({404, 405, 501})
@@ -32,7 +32,7 @@ SERVER_ERRORS = 500
 UNKNOWN_MODEL = frozenset(
     {"model_not_found", "invalid_model", "unknown_model", "model_decommissioned"}
 )
-# Providers that give no code of their own tell an unknown model only by the message.
+# Some providers have no code for an unknown model and only say so in the message.
 NO_CODE = frozenset({"", "none", "400", "invalid_request_error"})
 UNKNOWN_MODEL_MESSAGE = re.compile(
     r"(?:error: )?(?:"
@@ -55,7 +55,7 @@ FILTERED = frozenset(
         "responsibleaipolicyviolation",
     }
 )
-# With these fields, OpenRouter tells of a flagged prompt (openrouter.ai/docs/errors).
+# OpenRouter reports a flagged prompt with these fields (openrouter.ai/docs/errors).
 MODERATION_FIELDS = frozenset({"flagged_input", "reasons"})
 
 
@@ -83,9 +83,9 @@ def error_of(error: APIError) -> SkeinError:
 
 
 def _names_model(error: APIError) -> bool:
-    """Return whether an error says that the model is unknown, in place of its status.
+    """Return whether an error says that the model is unknown although its status does not.
 
-    The message counts only for status 400 without a code: it may quote the prompt.
+    The message is checked only for status 400 without a code, because it may quote the prompt.
     """
     if error.code in UNKNOWN_MODEL or error.type in UNKNOWN_MODEL or error.param == "model":
         return True

@@ -55,7 +55,7 @@ PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
 PROBE_TOKENS = 1
 _UNTIL = ContextVar("until", default=math.inf)  # when the caller of a call gives up
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
-# Names of models that reason before they answer. An unknown one is found by its token counts.
+# Names of reasoning models. Unknown ones are recognized by their token counts.
 REASONING_MODEL = re.compile(
     r"(?:^|[/:])(?:o\d|gpt-[5-9]|gpt-oss|deepseek-r|qwq|magistral|grok-[4-9])|think|reason",
     re.IGNORECASE,
@@ -124,7 +124,7 @@ class OpenAIModel:
         self._streams = True  # until the provider refuses
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once; the SDK retries a failed request once within the time-out.
+        """Call the model once; the SDK retries a failed request once within the time-out.
 
         Raises:
             Throttled: The provider asks Skein to slow down, or the quota is used up.
@@ -139,11 +139,12 @@ class OpenAIModel:
         return self._asked(request, lambda client: self._whole(client, request))
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
-        """Ask the model once, and report its words while it writes them.
+        """Call the model once, and report its text while it is generated.
 
-        The request is repeated without streaming if the provider refuses to stream, or breaks off
-        the stream. A provider that refuses, or counts no tokens of a stream, is not asked to stream
-        by this client again. The tokens of an answer that the provider did not count are estimated.
+        The request is repeated without streaming if the provider refuses to stream, or the stream
+        breaks off. If the provider refuses to stream, or does not count the tokens of a stream,
+        this client does not ask it to stream again. The tokens of an answer that the provider did
+        not count are estimated.
 
         Raises:
             Transient, ModelRejected: As in `complete`.
@@ -174,8 +175,8 @@ class OpenAIModel:
             raise Unavailable("the model's answer has an unexpected form") from error
 
     def _whole(self, client: OpenAI, request: ModelRequest) -> ChatCompletion:
-        # The SDK converts each part of typed parameters by its type, which takes more CPU than all
-        # else of a call. It sends an extra body as given.
+        # The SDK converts each part of typed parameters by type, which takes more CPU than the rest
+        # of the call. It sends an extra body as given.
         return client.chat.completions.create(
             model=request.model, messages=(), extra_body=self._parameters_of(request)
         )
@@ -183,7 +184,7 @@ class OpenAIModel:
     def _streamed(
         self, client: OpenAI, request: ModelRequest, heard: Callable[[str], None]
     ) -> ChatCompletion:
-        """Read an answer as a stream; ask for it whole if that fails."""
+        """Read an answer as a stream; if that fails, request it without streaming."""
         import httpx2
         import openai
 
@@ -215,7 +216,7 @@ class OpenAIModel:
     def _estimated(
         self, request: ModelRequest, parameters: Mapping[str, Any], completion: ChatCompletion
     ) -> CompletionUsage | None:
-        """Estimate the tokens of a request and its answer from their words."""
+        """Estimate the tokens of a request and its answer from their text."""
         if self._tokens is None:
             return None
         message = completion.choices[0].message
@@ -249,7 +250,7 @@ class OpenAIModel:
         return _parameters(request, self._reasoning_tokens if reasons else 0)
 
     def close(self) -> None:
-        """Give up the connection after the current calls; the next call reconnects."""
+        """Close the connection after the current calls; the next call reconnects."""
         with self._lock:
             if self._connection is not None:
                 self._give_up(self._connection)
@@ -277,7 +278,7 @@ class OpenAIModel:
         """Ask for the embedding of each text, in order.
 
         Args:
-            model: The name of the embeddings' model.
+            model: The name of the embedding model.
             texts: The texts of one request.
             dimensions: The number of components of a vector.
             seconds: The time-out of the whole call, including the client's own retry.
@@ -470,14 +471,14 @@ def _message(message: ModelMessage, request: ModelRequest) -> dict[str, Any]:
 
 
 def _image(image: ImageRef, request: ModelRequest) -> dict[str, Any]:
-    """Return a picture as a part of a message; the bytes stand in the address itself."""
+    """Return a picture as a part of a message; its address is a data URL that holds the bytes."""
     data = b64encode(request.image_bytes[image.media_id]).decode()
     url = f"data:{image.content_type};base64,{data}"
     return {"type": "image_url", "image_url": {"url": url, "detail": request.image_detail}}
 
 
 def _text(content: object) -> str:
-    """Return the words of a message's content, without its pictures."""
+    """Return the text of a message's content, without its pictures."""
     parts = content if isinstance(content, list) else [{"text": content}]
     return " ".join(str(part["text"]) for part in parts if "text" in part)
 
@@ -513,14 +514,14 @@ def _tool_calls(choice: Choice, request: ModelRequest) -> tuple[ToolCall, ...]:
 
 
 def _fault(choice: Choice) -> AnswerFault | None:
-    """Return how the provider says that an answer is not whole; None for a whole one."""
+    """Return the provider's reason why an answer is incomplete; None if it is complete."""
     if _refusal(choice):
         return "refused"
     return FAULTS.get(str(choice.finish_reason).lower())
 
 
 def _refusal(choice: Choice) -> str:
-    """Return the words with which the model refuses; '' if it does not."""
+    """Return the text of the model's refusal; '' if it did not refuse."""
     words = getattr(choice.message, "refusal", None)
     return words if isinstance(words, str) else ""
 

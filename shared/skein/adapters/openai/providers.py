@@ -1,7 +1,8 @@
 """Several providers of models: a model's name may begin with the name of its provider.
 
-The deployment names the providers and their addresses. Operators choose a model of one of them, as
-`bedrock/openai.gpt-oss-20b`. A name with another beginning is a model of the default provider.
+The deployment names the providers and their addresses. Operators choose a model of one of them, for
+example `bedrock/openai.gpt-oss-20b`. A name without such a prefix is a model of the default
+provider.
 """
 
 from __future__ import annotations

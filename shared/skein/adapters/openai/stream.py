@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 
-FIRST_HALVES = ("\ud800", "\udbff")  # of characters beyond the basic plane, in UTF-16
+FIRST_HALVES = ("\ud800", "\udbff")  # the range of high surrogates in UTF-16
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Answer:
     usage: Any = None
 
     def add(self, chunk: ChatCompletionChunk) -> bool:
-        """Add a chunk; return whether it held words of the answer."""
+        """Add a chunk; return whether it held text of the answer."""
         self.model = chunk.model or self.model
         self.usage = getattr(chunk, "usage", None) or self.usage
         if not chunk.choices:  # the usage, or the result of a content filter
@@ -47,7 +47,7 @@ class _Answer:
         return bool(words)
 
     def _add_call(self, call: Any) -> None:
-        """Add a part of a tool call; without an index, an id or a name begins a call."""
+        """Add a part of a tool call; without an index, a new id or name starts another call."""
         number = call.index
         if number is None:
             begins = call.id or (call.function is not None and call.function.name)
@@ -65,7 +65,7 @@ class _Answer:
             made.function.arguments += call.function.arguments or ""
 
     def whole(self) -> SimpleNamespace:
-        """Return the answer in the form of one that was not streamed."""
+        """Return the answer in the form of a response that was not streamed."""
         message = SimpleNamespace(
             content=merged(self.content),
             refusal=merged(self.refusal),
@@ -78,11 +78,11 @@ class _Answer:
 def streamed_completion(
     chunks: Iterable[ChatCompletionChunk], heard: Callable[[str], None]
 ) -> ChatCompletion | None:
-    """Read a stream to its end, and return its answer as one that was not streamed.
+    """Read a stream to its end, and return its answer like a response that was not streamed.
 
     Args:
         chunks: The chunks, as the SDK parsed them without validating them.
-        heard: Called with the text so far after each chunk with words.
+        heard: Called with the text so far after each chunk that holds text.
 
     Returns:
         The answer; None if there was no chunk.

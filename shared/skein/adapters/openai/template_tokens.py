@@ -2,7 +2,7 @@
 
 Servers of open models (llama.cpp, vLLM and others) may parse the tokens of a model's own template
 in the text of a message. An invisible character after the first one breaks a token. Stored texts
-are not changed: a request gets the character, and an answer loses it again.
+are not changed: the character is added to requests and removed from answers.
 """
 
 import re
@@ -35,10 +35,10 @@ _BROKEN = re.compile(rf"([<\[])(?:{BREAK}|\\u200[bB])(?={_REST}|{_IN_BRACKETS})"
 
 
 def harmless(text: str) -> str:
-    """Return a text in which no chat-template token is whole (idempotent)."""
+    """Return a text in which every chat-template token is broken (idempotent)."""
     return _TOKEN.sub(lambda found: found[0] + BREAK, text)
 
 
 def restored(text: str) -> str:
-    """Return a text of a model as it is stored: with the tokens that `harmless` broke."""
+    """Return a model's text as it is stored: with the tokens that `harmless` broke restored."""
     return _BROKEN.sub(r"\1", text)

@@ -1,7 +1,7 @@
-"""Media of messages at Twilio: fetched with the account's credentials, from Twilio's hosts alone.
+"""Media of messages at Twilio, fetched with the account's credentials from Twilio's hosts only.
 
-Twilio answers with a redirect to its content network. The credentials go to Twilio's API only.
-See https://www.twilio.com/docs/messaging/api/media-resource.
+Twilio answers with a redirect to its content network. The credentials are sent to Twilio's API
+only. See https://www.twilio.com/docs/messaging/api/media-resource.
 """
 
 import base64
@@ -15,7 +15,7 @@ from skein.errors import Ambiguous, AnswerTooLong, Failed, MediaRefused, Unavail
 from skein.models.common.http import HttpRequest
 
 SECONDS = 30.0
-MAX_STEPS = 4  # requests: the first one, and as many redirects as Twilio may need
+MAX_STEPS = 4  # the first request, and as many redirects as Twilio may need
 API = re.compile(r"api(\.[a-z0-9-]+)*\.twilio\.com")
 CONTENT = re.compile(r"[a-z0-9-]+\.twiliocdn\.com")
 S3 = re.compile(r"s3[a-z0-9.-]*\.amazonaws\.com")
@@ -37,14 +37,14 @@ def fetch(
 
     Args:
         url: The URL that a webhook named.
-        credentials: The account's SID and tokens, of which there are two in a rotation.
-        api_url: The base URL of another API than Twilio's default.
-        max_bytes: The most bytes that the file may have.
-        loopback: Whether this machine may be asked, as on the local stack.
+        credentials: The account's SID and its tokens; during a rotation there are two.
+        api_url: The base URL of an API that replaces Twilio's default.
+        max_bytes: The maximum size of the file, in bytes.
+        loopback: Whether requests to this machine are allowed, as on the local stack.
 
     Raises:
         MediaRefused: The URL is not one of Twilio's, or the file has too many bytes.
-        Unavailable: Twilio was not reached; a retry is safe.
+        Unavailable: Twilio could not be reached; a retry is safe.
     """
     own = urlsplit(api_url or "").netloc
     client = OutboundHttpClient(loopback=loopback, max_bytes=max_bytes)
@@ -82,7 +82,7 @@ def _headers(credentials: tuple[str, str]) -> dict[str, str]:
 
 
 def _is_api(url: str, own: str) -> bool:
-    """Tell whether a URL is one of Twilio's API, or of the API that stands for it."""
+    """Return whether a URL belongs to Twilio's API, or to the API that replaces it."""
     parts = urlsplit(url)
     if own and parts.netloc == own:
         return True
@@ -90,7 +90,7 @@ def _is_api(url: str, own: str) -> bool:
 
 
 def _is_content(url: str) -> bool:
-    """Tell whether a URL is one of Twilio's content network."""
+    """Return whether a URL belongs to Twilio's content network."""
     parts = urlsplit(url)
     in_bucket = S3.fullmatch(parts.netloc) is not None and parts.path.startswith(S3_FOLDERS)
     return parts.scheme == "https" and (CONTENT.fullmatch(parts.netloc) is not None or in_bucket)

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Fields(defaultdict[str, list[str]]):
-    """Form fields in the form that Twilio's validator needs for repeated names."""
+    """Form fields in the shape that Twilio's validator needs for repeated names."""
 
     def getall(self, name: str) -> list[str]:
         """Return all values of one name, in the order in which they were sent."""
@@ -44,7 +44,7 @@ class TwilioSignature:
         """See `skein.ports.WebhookVerifier`; without an auth token every webhook is refused.
 
         Raises:
-            Unavailable: The auth token could not be read now.
+            Unavailable: The auth token cannot be read at the moment.
         """
         tokens = self._tokens()
         if not tokens or not signature:

@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 LIBRARIES = ("twilio.rest", "twilio.rest.api")
 
 API_URL = "https://api.twilio.com"
-# https://www.twilio.com/docs/lookup/v2-api/reassigned-number. The layer has no client of it.
+# https://www.twilio.com/docs/lookup/v2-api/reassigned-number. The layer has no client for it.
 LOOKUPS_URL = "https://lookups.twilio.com"
 MESSAGING_URL = "https://messaging.twilio.com"
 SENDERS_URL = f"{MESSAGING_URL}/v2/Channels/Senders"
 CONNECT_SECONDS = 3.05
 READ_SECONDS = 10.0
-# A look-up reads the newest SMS between two numbers. There are never this many in the minutes
-# since a post. Twilio's own date filter has days only, and it filters by the date of sending, which
-# a queued SMS does not have.
+# A look-up reads the newest SMS between two numbers. There are never this many in the minutes after
+# a post. Twilio's own date filter has a resolution of days, and it filters by the date of sending,
+# which a queued SMS does not have.
 MAX_LOOKED_UP_SMS = 100
 MAX_SENDERS = 1_000
 MAX_FOUND_NUMBERS = 20  # Twilio also finds numbers that contain the given digits
 
 UNAUTHORIZED, THROTTLED = 401, 429
 CLIENT_FAULTS = range(400, 500)
-MIN_ERROR_CODE = 10_000  # the library gives the HTTP status if there is no code
+MIN_ERROR_CODE = 10_000  # the library returns the HTTP status if Twilio gives no code
 
 
 class TwilioSms:
@@ -46,7 +46,7 @@ class TwilioSms:
 
     Args:
         secrets: The secret store that holds `account_sid`, `auth_token`, and during a rotation
-            `auth_token_next`, which is tried after Twilio refused the other one.
+            `auth_token_next`, which is tried after Twilio refused `auth_token`.
         settings: The settings, which name the secret and may override the URL of Twilio's API.
     """
 
@@ -92,7 +92,7 @@ class TwilioSms:
         return tuple(sent for sent in found if sent.created_at >= first)
 
     def has_number(self, phone: str, channel: str = "sms") -> bool:
-        """See `skein.ports.Sms`; a deployment without an account has no number."""
+        """See `skein.ports.Sms`; a deployment without a Twilio account has no number."""
         try:
             clients = self._clients()
         except Unavailable:
@@ -114,7 +114,7 @@ class TwilioSms:
         return any(number.phone_number == phone for number in found)
 
     def was_reassigned(self, phone: str, *, since: date) -> bool:
-        """See `skein.ports.Sms`; Twilio knows this of numbers of the US only."""
+        """See `skein.ports.Sms`; Twilio knows this only for US numbers."""
         clients = self._clients()
         asked = {"Fields": "reassigned_number", "LastVerifiedDate": f"{since:%Y%m%d}"}
         try:
@@ -140,7 +140,7 @@ class TwilioSms:
         )
 
     def _credentials(self) -> list[tuple[str, str]]:
-        """Return the account's SID with each token of the secret; a rotation has two."""
+        """Return the account's SID with each token of the secret; a rotation has two tokens."""
         try:
             secret = self._secrets.get(self._settings.twilio_secret)
             tokens = [secret["auth_token"], *filter(None, [secret.get("auth_token_next")])]
@@ -149,7 +149,7 @@ class TwilioSms:
             raise Unavailable("the Twilio credentials are missing") from error
 
     def _clients(self) -> "list[Client]":
-        """Return a client for each token of the secret, of which there are two in a rotation."""
+        """Return a client for each token of the secret; during a rotation there are two."""
         credentials = self._credentials()
         with self._lock:
             self._made = {
@@ -160,7 +160,7 @@ class TwilioSms:
 
 
 def _asked(clients: "Sequence[Client]", ask: Callable[["Client"], Any]) -> Any:
-    """Ask with the first token that Twilio accepts; a refused one had no effect."""
+    """Make a request with the first token that Twilio accepts; a refused request has no effect."""
     *others, last = clients
     for client in others:
         try:
@@ -172,7 +172,7 @@ def _asked(clients: "Sequence[Client]", ask: Callable[["Client"], Any]) -> Any:
 
 
 def _status_of(error: Exception) -> int | None:
-    """Return the HTTP status of an error; the library hides that of a list in its response."""
+    """Return the HTTP status of an error; that of a list request is in the error's response."""
     response = error.args[1] if len(error.args) > 1 else None
     return getattr(error, "status", None) or getattr(response, "status_code", None)
 
@@ -184,8 +184,8 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
     class HttpClient(TwilioHttpClient):  # type: ignore[misc] # the library has no types
         """Twilio's HTTP client with two time-outs, one connection per call, and any API URL.
 
-        A connection that is kept while Lambda freezes the container breaks at its next use. Then
-        it is unknown whether Twilio accepted the SMS.
+        A connection that is kept open while Lambda freezes the container breaks when it is used
+        next. Then it is unknown whether Twilio accepted the SMS.
         """
 
         def request(
@@ -207,7 +207,7 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
 def _senders(clients: "Sequence[Client]", channel: str) -> frozenset[str]:
     """Return the addresses from which the account sends on a channel.
 
-    See https://www.twilio.com/docs/whatsapp/api/senders. Twilio's library asks another domain.
+    See https://www.twilio.com/docs/whatsapp/api/senders. Twilio's library uses another domain.
     """
     answers = (
         client.request("GET", SENDERS_URL, params={"Channel": channel, "PageSize": MAX_SENDERS})
@@ -218,7 +218,7 @@ def _senders(clients: "Sequence[Client]", channel: str) -> frozenset[str]:
 
 
 def _addressed(sms: OutgoingSms) -> dict[str, Any]:
-    """Return both addresses as Twilio writes those of the channel."""
+    """Return both addresses in Twilio's format for the channel."""
     prefix = channel_named(sms.channel).prefix
     return {"to": f"{prefix}{sms.phone}", "from_": f"{prefix}{sms.line}"}
 
@@ -242,7 +242,7 @@ def _meaning_of(error: Exception) -> SkeinError:
             return Throttled("Twilio throttled the call")
         if error.status in CLIENT_FAULTS:
             known = error.code if error.code and error.code >= MIN_ERROR_CODE else None
-            # Twilio's message may hold the phone number.
+            # Twilio's message may contain the phone number.
             return SmsRejected(f"Twilio rejected the SMS: {error.status}, code {known}", code=known)
     if isinstance(error, requests.ConnectionError) and _never_connected(error):
         return Unavailable("failed to reach Twilio")
