@@ -28,7 +28,7 @@ def build_app(settings: Settings, **overrides: object) -> App:
         overrides: Adapters to use instead of the real ones; see `Ports`.
 
     Raises:
-        TypeError: An override is no port.
+        TypeError: An override is not a port.
     """
     return App(Ports(settings, **overrides))
 
@@ -69,10 +69,11 @@ def use(replacement: App | None) -> None:
 def load_adapters(*ports: str) -> None:
     """Import adapters and their libraries while Lambda starts a function.
 
-    Lambda starts containers ahead of need, and with more CPU than they get later. So a function
-    loads the adapters that every event needs; other adapters are imported by the first event that
-    needs them. Nothing is connected, and no setting is read. If the container already has an app,
-    nothing is loaded: that app may have other adapters, as that of the local stack does.
+    Lambda starts containers before they are needed, and with more CPU than they get later. So a
+    function loads the adapters that every event needs; other adapters are imported by the first
+    event that needs them. No connection is opened, and no setting is read. If the container already
+    has an app, nothing is loaded: that app may have other adapters, as that of the local stack
+    does.
 
     Args:
         ports: The names of ports. The ports that every function needs (`SHARED`) are loaded, too.
@@ -84,21 +85,21 @@ def load_adapters(*ports: str) -> None:
     if in_use():
         return
     _seed_after_restore()
-    gc.disable()  # the objects of an import are no garbage
+    gc.disable()  # imported objects are not garbage
     try:
         for module in modules:
             adapter = import_module(f"skein.adapters.{module}")
             for library in getattr(adapter, "LIBRARIES", ()):
                 import_module(library)
     finally:
-        gc.freeze()  # later collections skip what is there now
+        gc.freeze()  # later collections skip the existing objects
         gc.enable()
 
 
 def _seed_after_restore() -> None:
-    """Let each container that starts from a snapshot draw random numbers of its own.
+    """Seed the random numbers of each container that starts from a snapshot.
 
-    All of them would otherwise wait equally long before they retry. Lambda's runtime has the
+    Otherwise all of them would wait equally long before they retry. Lambda's runtime has the
     module; elsewhere there are no snapshots.
     """
     if find_spec("snapshot_restore_py"):

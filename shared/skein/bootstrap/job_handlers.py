@@ -18,7 +18,7 @@ J = TypeVar("J", bound=Job)
 def for_jobs(
     *job_types: type[J],
 ) -> Callable[[Callable[[J, datetime], None]], Handler[FailedItems]]:
-    """Make a function of a job and the invocation's deadline the handler of a queue."""
+    """Turn a function of a job and the invocation's deadline into the handler of a queue."""
 
     def decorated(take: Callable[[J, datetime], None]) -> Handler[FailedItems]:
         @logged

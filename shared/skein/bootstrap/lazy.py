@@ -1,4 +1,4 @@
-"""Properties that are built once, at their first use, also with many threads."""
+"""Thread-safe properties that are built once, when they are first used."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -19,7 +19,7 @@ class Owner(Protocol):
 
 
 class lazy(Generic[T]):  # noqa: N801 - a decorator
-    """Make a method a property that is computed once per instance, at its first use.
+    """Turn a method into a property that is computed once per instance, when it is first used.
 
     `functools.cached_property` does the same, but from Python 3.12 on it may compute a value twice
     when two threads read the property at once. One container could then have two connection pools,
@@ -33,7 +33,7 @@ class lazy(Generic[T]):  # noqa: N801 - a decorator
 
     @property
     def type_name(self) -> str:
-        """The name of the value's type, as the method states it."""
+        """The name of the value's type, from the method's return annotation."""
         return str(self._build.__annotations__["return"])
 
     @overload

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     )
     from skein.tracing import Tracer
 
-APP = "app"  # instead of a port's name
+APP = "app"  # the name of the app itself, beside the names of ports
 ADAPTERS = {  # port -> module of its real adapter
     "clock": "system",
     "ids": "system",
@@ -116,7 +116,7 @@ class Ports:
 
     @lazy
     def extensions(self) -> Extensions:
-        """What the subjects add to the core."""
+        """The extensions of the core."""
         from skein.interface.extensions import RegisteredExtensions
 
         return RegisteredExtensions()
@@ -283,7 +283,7 @@ class Ports:
 
     @lazy
     def vocabulary(self) -> Vocabulary:
-        """The common words, in contrast to which others are rare."""
+        """The vocabulary of common words; all other words count as rare."""
         return self.static_embeddings
 
     @lazy
@@ -329,7 +329,7 @@ class Ports:
 
     @lazy
     def background(self) -> Background:
-        """The thread for work that nobody waits for."""
+        """The thread for work that no caller waits for."""
         from skein.adapters.background import BackgroundThread
 
         return BackgroundThread()

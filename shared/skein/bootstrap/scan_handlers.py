@@ -10,14 +10,14 @@ from skein.bootstrap import app
 from skein.invocations import deadline_of
 from skein.logs import Handler, logged
 
-MARGIN = timedelta(seconds=5)  # between the end of a scan and the time-out
+MARGIN = timedelta(seconds=5)  # between the end of a scan and the time-out of the function
 
 
 def for_due_items(scan: Callable[[datetime], int]) -> Handler[dict[str, int]]:
-    """Make a scan of the due index the handler of a schedule.
+    """Turn a scan of the due index into the handler of a schedule.
 
     Args:
-        scan: Sends the jobs of the due items until a time, and returns their number.
+        scan: Sends the jobs of the due items until the given time, and returns their number.
     """
 
     @logged

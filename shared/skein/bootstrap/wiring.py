@@ -1,8 +1,9 @@
 """Wiring: an app builds each service from the type hints of the service's constructor.
 
-A parameter gets the port or the service of its type. A parameter of the type `Callable[[], T]` gets
-a function that returns the `T`, which is then built at its first use. A parameter of the type
-`Services` gets the app itself. A parameter with a default keeps the default.
+A parameter receives the port or the service of its type. A parameter of the type `Callable[[], T]`
+receives a function that returns the `T`, which is built when the function is first called. A
+parameter of the type `Services` receives the app itself. A parameter with a default keeps the
+default.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,11 +20,11 @@ TABLE = "table"  # the port whose transactions other writes may join
 
 
 class Unwired(TypeError):
-    """A service cannot be built: nothing has the type of a parameter, or it needs itself."""
+    """A service cannot be built: a parameter's type is unknown, or it depends on itself."""
 
 
 class App:
-    """All of Skein in one Lambda container: the ports, and the services that were built from them.
+    """Skein in one Lambda container: the ports, and the services that are built from them.
 
     Attributes:
         ports: The settings and the adapters.
@@ -87,7 +88,7 @@ def _needs(kind: type) -> Mapping[str, Any]:
 
 
 def _is_service(hint: Any) -> bool:
-    """Tell whether a type is a class of Skein that can be built."""
+    """Return whether a type is a class of Skein that can be built."""
     if not isinstance(hint, type) or Protocol in hint.__bases__:
         return False
     return hint.__module__.startswith("skein.")
