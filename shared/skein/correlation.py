@@ -1,11 +1,11 @@
-"""What each log line names: the running function, and the message that the work belongs to.
+"""The fields of each log line: the running function, and the message that the work belongs to.
 
 Correlation ids follow a message through the logs from its webhook to its delivery.
 A request has a correlation id, and its messages, runs and deliveries store the id. A worker that
 handles one of these follows the stored id, so that every log line has it.
 
-On one machine, all functions run in one process at the same time. So the fields that name an
-invocation are kept in a context variable, too, and not in the logger.
+On one machine, all functions run in one process at the same time. So the fields of an invocation
+are also kept in a context variable, and not in the logger.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ def follow(correlation_id: str) -> None:
 
 @contextmanager
 def correlated(correlation_id: str | None = None) -> Iterator[None]:
-    """Run a piece of work with its own correlation id, then restore the previous id.
+    """Run a block of work with its own correlation id, then restore the previous id.
 
     The work is a segment of the trace with this correlation id (see `skein.tracing`).
 

@@ -7,7 +7,7 @@ SkeinError
     Forbidden         403  signed in, but without the required scope or signature
     NotFound          404  the caller sees no such resource
     Conflict          409  the resource is in a state that forbids the request
-      AlreadyAsked         a person has an open question about the same
+      AlreadyAsked         a person already has an open question about the same subject
     TooLarge          413  larger than the table or the contract allows
     UnsupportedMediaType 415  the body is not JSON
     Unprocessable     422  well formed, but the values do not fit together
@@ -25,7 +25,7 @@ SkeinError
       AnswerTooLong   the service answered more than Skein reads
   ConditionFailed     a conditional write found another state; services decide the consequence
   ExtraWriteFailed    an extra write of a post no longer holds; nothing was posted
-  NotActive           what a post is written for is paused or over; nothing was posted
+  NotActive           the work that a post belongs to is paused or over; nothing was posted
   LostLease           another worker took over the run; this worker stops without further writes
   ReadersChanged      someone joined the chat of an activation; the activation is rebuilt
   ModelRejected       the model provider refuses this request; a retry does not help
@@ -108,7 +108,7 @@ class Conflict(Rejected):
 
 
 class AlreadyAsked(Conflict):
-    """A person has an open question about the same, so they are not asked again."""
+    """The person already has an open question about the same subject."""
 
     def __init__(self, seq: int) -> None:
         super().__init__(
@@ -125,7 +125,7 @@ class TooLarge(Rejected):
 
 
 class UnsupportedMediaType(Rejected):
-    """The body has another content type than JSON."""
+    """The content type of the body is not JSON."""
 
     status = 415
     code = "unsupported_media_type"
@@ -202,7 +202,7 @@ class Ambiguous(Transient):
 
 
 class AnswerTooLong(Ambiguous):
-    """A service answered more than Skein reads."""
+    """A service's answer is longer than Skein reads."""
 
 
 class ConditionFailed(SkeinError):
@@ -222,7 +222,7 @@ class ExtraWriteFailed(SkeinError):
 
 
 class NotActive(SkeinError):
-    """What a message is written for is paused or over, as its item says; nothing was posted."""
+    """The work that a message belongs to is paused or over; nothing was posted."""
 
 
 class LostLease(SkeinError):
@@ -299,4 +299,4 @@ class Failed(ToolError):
 
 
 class Redirected(Failed):
-    """A service answered with a redirect that is not followed; it may have done what was asked."""
+    """The service's redirect is not followed; the request may have taken effect."""

@@ -1,7 +1,7 @@
 """Hops of jobs: how many jobs led to the one that is being handled.
 
 A job that is sent while another job is handled has one hop more than that job. All other jobs have
-none. So a loop of jobs is visible, and the dispatch can stop it.
+0 hops. So Skein can detect a loop of jobs, and the dispatch can stop it.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _handled: ContextVar[int | None] = ContextVar("hops", default=None)
 
 @contextmanager
 def handling(hops: int) -> Iterator[None]:
-    """Handle a job with `hops` hops: jobs that the block sends have one more."""
+    """Handle a job that has `hops` hops: jobs that the block sends get one more."""
     before = _handled.set(hops)
     try:
         yield

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 JSON_HEADERS = {"content-type": "application/json"}
 PROBLEM_JSON = "application/problem+json"
 PROBLEM_HEADERS = {"content-type": PROBLEM_JSON}
-TITLES = {  # RFC 9110; the standard library's differ between versions of Python
+TITLES = {  # as in RFC 9110; the standard library's phrases differ between versions of Python
     400: "Bad Request",
     401: "Unauthorized",
     403: "Forbidden",
@@ -61,11 +61,11 @@ def webhook_error_response(
 ) -> dict[str, Any]:
     """Log and count the rejection of a webhook, and return its response.
 
-    Nobody reads the response of a rejected webhook, so the log and the metric have the reason.
+    The reason is in the log and the metric, because the response to a webhook is not read.
 
     Args:
         error: The error.
-        named: Log fields that name the rejected SMS, as far as they are known.
+        named: Log fields that name the rejected SMS, if known.
     """
     if isinstance(error, Rejected):
         reason = Reason(error.reason or Reason.MALFORMED_REQUEST)

@@ -1,4 +1,4 @@
-"""Deadlines of Lambda invocations, and what they answer for a batch."""
+"""Deadlines of Lambda invocations, and their responses to a batch."""
 
 from datetime import datetime, timedelta
 from typing import TypedDict
@@ -9,13 +9,13 @@ from skein.ports import Clock
 
 
 class FailedItem(TypedDict):
-    """A message of a queue, or a record of a stream, that is to be delivered again."""
+    """A message of a queue, or a record of a stream, that must be delivered again."""
 
     itemIdentifier: str
 
 
 class FailedItems(TypedDict):
-    """The answer of a function to a batch; Lambda delivers the failed items again."""
+    """The response of a function to a batch; Lambda delivers the failed items again."""
 
     batchItemFailures: list[FailedItem]
 

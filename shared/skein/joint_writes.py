@@ -1,7 +1,7 @@
-"""Writes that join the transaction of a service that does not know of them.
+"""Writes that join the transaction of a service without its knowledge.
 
-The services of an app get the table as a `JointTable`. What a caller puts into `joining` sees each
-transaction before it is carried out, and may add one write.
+The services of an app get the table as a `JointTable`. An object that a caller puts into `joining`
+sees each transaction before it is carried out, and may add one write.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ from skein.ports import Table
 
 
 class Joining(Protocol):
-    """Something that waits for the transaction that it joins."""
+    """A write that waits for the transaction that it joins."""
 
     def beside(self, writes: Sequence[Write]) -> Write | None:
-        """Return the write for a transaction; None for a transaction that it does not join."""
+        """Return the write to add to a transaction; None if it does not join this one."""
 
     def joined(self) -> None:
         """Note that a transaction was carried out with the write."""
@@ -32,7 +32,7 @@ joining: ContextVar[Joining | None] = ContextVar("joining", default=None)
 
 @dataclass(frozen=True, slots=True)
 class JointTable:
-    """The table, whose transactions other writes may join."""
+    """The table with transactions that other writes may join."""
 
     table: Table
 

@@ -1,6 +1,6 @@
-"""Structured logs: one JSON object per line, with the ids of the work in progress.
+"""Structured logs: one JSON object per line, with the ids of the current work.
 
-Logs never hold a person's words. Phone numbers are masked, and only the messages of Skein's own
+Logs never contain what people write. Phone numbers are masked, and only the messages of Skein's own
 errors are logged (see `skein.masking` and `docs/threat-model.md`).
 """
 
@@ -39,7 +39,7 @@ class Crashed(SkeinError):
 
 
 class LogFormatter(LambdaPowertoolsFormatter):
-    """Powertools' log lines, with the invocation's fields and without people's words."""
+    """Powertools' log lines, with the invocation's fields and without what people wrote."""
 
     def serialize(self, log: Any) -> str:
         """Return one masked line; an error's notes are left out, since they may quote people."""
@@ -111,7 +111,7 @@ def _request_id(event: dict[str, Any]) -> str | None:
 
 
 def _reason(event: dict[str, Any]) -> dict[str, Reason]:
-    """Return the reason of an error that leaves a handler; none for a scheduled invocation.
+    """Return the reason of an error that leaves a handler; empty for a scheduled invocation.
 
     The gateway answers 500 to a request, and SQS redelivers the jobs of a batch.
     """

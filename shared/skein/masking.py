@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from skein.errors import SkeinError, ToolError
 
 NUMBER = re.compile(r"(\+|%2B)([1-9][0-9]{6,14})(?![0-9])")
-WHOLE_NUMBER = 10  # digits; fewer digits of a shorter number stay visible
+WHOLE_NUMBER = 10  # digits; shorter numbers show fewer of their digits
 PACKAGE = os.path.join(os.path.dirname(__file__), "")  # the path prefix of Skein's own modules
 
 
 def masked(text: str) -> str:
-    """Mask every phone number in a text down to its ends, such as `+1555***0006`.
+    """Mask every phone number in a text except its first and last digits, as in `+1555***0006`.
 
-    A number is recognised by its plus sign, also in its URL-encoded form.
+    A number is recognised by its plus sign, including its URL-encoded form.
     """
     return NUMBER.sub(_ends, text)
 
@@ -28,11 +28,11 @@ def _ends(found: re.Match[str]) -> str:
 
 
 def in_our_words(error: BaseException) -> str:
-    """Describe an error for logs: type, place, and Skein's own messages.
+    """Describe an error for logs by its type and place and, if it is Skein's own, its message.
 
-    The message of any other error may quote the value that caused the error, which may be a
-    person's words. Such an error is described by its type and place only. So is a `ToolError`,
-    whose message is for the model and quotes the model.
+    The message of any other error may quote the value that caused the error, which a person may
+    have written. Such an error is described by its type and place only. The same applies to a
+    `ToolError`, whose message is for the model and may quote it.
     """
     kind = type(error).__name__
     if isinstance(error, SkeinError) and not isinstance(error, ToolError):

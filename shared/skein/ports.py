@@ -29,14 +29,14 @@ class Services(Protocol):
 
 
 class Extensions(Protocol):
-    """What the subjects add to the core, by name; see `skein/interface/extensions.py`."""
+    """The extensions of the core, by name; see `skein/interface/extensions.py`."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
         """Return the class of the effect of an answer.
 
         Args:
             purpose: The purpose of the question.
-            data: The names in its data.
+            data: The keys of its data.
 
         Raises:
             KeyError: No effect is registered.
@@ -51,7 +51,7 @@ class Extensions(Protocol):
             kind: The kind of item that its sort key names.
 
         Returns:
-            The class, whose `job` carries on with the item; None for an item of the core.
+            The class, whose `job` continues the work on the item; None for an item of the core.
         """
         ...
 
@@ -84,7 +84,7 @@ class Ids(Protocol):
         ...
 
     def digits(self, length: int) -> str:
-        """Return random digits that nobody can predict."""
+        """Return random digits that cannot be predicted."""
         ...
 
 
@@ -107,8 +107,8 @@ class Table(Protocol):
 
         Args:
             keys: The keys.
-            consistent: Whether the read is strongly consistent. Otherwise it costs half, and may
-                miss what was written in the last second.
+            consistent: Whether the read is strongly consistent. Otherwise it costs half as much,
+                and may miss writes of the last second.
         """
         ...
 
@@ -183,7 +183,7 @@ class Files(Protocol):
         ...
 
     def copy(self, source: str, target: str) -> bool:
-        """Copy a file, and tell whether there is one to copy."""
+        """Copy a file; return False if there is no such file."""
         ...
 
     def upload_url(self, name: str, upload: FileUpload, *, seconds: int) -> SignedUpload:
@@ -191,7 +191,7 @@ class Files(Protocol):
         ...
 
     def download_url(self, name: str, *, content_type: str, inline: bool, seconds: int) -> str:
-        """Sign a URL from which a client downloads a file, whether there is one or not.
+        """Sign a URL from which a client downloads a file, whether or not it exists.
 
         Args:
             content_type: The media type of the response.
@@ -204,10 +204,11 @@ class MediaReader(Protocol):
     """The libraries that read pictures and documents, each in limited time and memory."""
 
     def check(self, content: bytes, claimed: str) -> CheckedFile:
-        """Check what a file really is, and remove what it should not reveal.
+        """Check the real type of a file, and remove hidden metadata from it.
 
         Args:
-            claimed: The media type that the sender claims, which only tells texts from pictures.
+            claimed: The media type that the sender claims, which is only used to tell texts from
+                pictures.
 
         Raises:
             MediaRefused: The file is too large, damaged, of no allowed type, or takes too long.
@@ -215,10 +216,10 @@ class MediaReader(Protocol):
         ...
 
     def shrunk(self, content: bytes, max_bytes: int) -> bytes | None:
-        """Return a checked picture as a JPEG of at most so many bytes; None if that is too small.
+        """Return a checked picture as a JPEG of a limited size; None if the limit is too small.
 
         Raises:
-            MediaRefused: The content is no picture, or takes too long.
+            MediaRefused: The content is not a picture, or takes too long.
         """
         ...
 
@@ -239,7 +240,7 @@ class LanguageModel(Protocol):
     """A language model with chat completions."""
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once.
+        """Call the model once.
 
         Raises:
             Transient: The provider is down, slow or throttling.
@@ -248,7 +249,7 @@ class LanguageModel(Protocol):
         ...
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
-        """Ask the model once, and report its words while it writes them.
+        """Call the model once, and report its text while it is generated.
 
         Args:
             heard: Called with the whole text so far, from any thread. If the client tries again,
@@ -284,7 +285,7 @@ class TokenCounter(Protocol):
         ...
 
     def cut(self, text: str, tokens: int) -> str:
-        """Return the longest prefix of `text` in at most `tokens` tokens, in whole characters."""
+        """Return the longest prefix of whole characters of `text` with at most `tokens` tokens."""
         ...
 
 
@@ -320,7 +321,7 @@ class Embeddings(Protocol):
 
 
 class QueryEmbeddings(Embeddings, Protocol):
-    """The embeddings of queries, by the model of messages; without it, a query has no meaning."""
+    """The embeddings of queries, by the model of messages; empty if that model is unavailable."""
 
 
 class TextEmbeddings(Embeddings, Protocol):
@@ -328,7 +329,7 @@ class TextEmbeddings(Embeddings, Protocol):
 
 
 class VectorIndex(Protocol):
-    """The index of the vectors of passages. A write enters the index soon afterwards."""
+    """The eventually consistent index of the vectors of passages."""
 
     def nearest(self, search: VectorSearch) -> list[Item]:
         """Return the passages nearest to a vector by cosine, nearest first, without vectors.
@@ -347,7 +348,7 @@ class Vocabulary(Protocol):
     """The common words of a language; other words are rare."""
 
     def holds(self, word: str) -> bool:
-        """Tell whether a word is common; `word` has no capital letters."""
+        """Return whether a word is common; `word` is in lower case."""
         ...
 
 
@@ -376,11 +377,11 @@ class MobilePush(Protocol):
     """The push provider, which shows notifications on phones."""
 
     def register(self, platform: Platform, token: str) -> str:
-        """Make a device known, ready for notifications, and return its address (idempotent).
+        """Register a device for notifications, and return its address (idempotent).
 
         Raises:
             PushRefused: The provider refuses the token.
-            Transient: The device may or may not be known.
+            Transient: The device may or may not be registered.
         """
         ...
 
@@ -388,15 +389,15 @@ class MobilePush(Protocol):
         """Delete a device and its token at the provider (idempotent).
 
         Raises:
-            Transient: The device may still be known.
+            Transient: The device may still be registered.
         """
         ...
 
     def notify(self, address: str, notification: Notification) -> None:
-        """Show a notification; it replaces an earlier one with its collapse key.
+        """Show a notification; it replaces an earlier one with the same collapse key.
 
         Raises:
-            DeviceGone: The device is not known, or its token is no longer valid.
+            DeviceGone: The device is not registered, or its token is no longer valid.
             PushRefused: The provider refuses the notification, or the deployment's key.
             Transient: The notification may not have been accepted.
         """
@@ -404,18 +405,18 @@ class MobilePush(Protocol):
 
 
 class Background(Protocol):
-    """Work for which nobody waits, done one task after another."""
+    """Work that no caller waits for, done one task at a time."""
 
     def later(self, seconds: float, task: Callable[[], None]) -> bool:
-        """Do a task after a delay; an error of the task is logged.
+        """Run a task after a delay; an error of the task is logged.
 
         Returns:
-            False if too many tasks wait. Then the task is not done.
+            False if too many tasks are waiting. Then the task is not run.
         """
         ...
 
     def finish(self, seconds: float) -> None:
-        """Wait until all tasks that are due are done, at most `seconds`."""
+        """Wait up to `seconds` until all due tasks are done."""
         ...
 
 
@@ -438,7 +439,7 @@ class Sms(Protocol):
         ...
 
     def has_number(self, phone: str, channel: str = "sms") -> bool:
-        """Tell whether the deployment's account sends from a number in E.164 on a channel.
+        """Return whether the deployment's account sends from a number in E.164 on a channel.
 
         Raises:
             Unavailable: The provider did not answer.
@@ -455,9 +456,9 @@ class Sms(Protocol):
         ...
 
     def was_reassigned(self, phone: str, *, since: date) -> bool:
-        """Tell whether a phone number in E.164 was given to a new person since a day.
+        """Return whether a phone number in E.164 was reassigned to a new person since a given day.
 
-        A number of which the provider knows nothing was not.
+        A number that the provider knows nothing about counts as not reassigned.
 
         Raises:
             Unavailable: The provider did not answer.
@@ -469,7 +470,7 @@ class WebhookVerifier(Protocol):
     """The check that a webhook comes from the SMS provider."""
 
     def verify(self, *, url: str, parameters: Sequence[tuple[str, str]], signature: str) -> bool:
-        """Tell whether `signature` is the provider's for this URL and these form fields."""
+        """Return whether `signature` is the provider's for this URL and these form fields."""
         ...
 
 
@@ -500,27 +501,27 @@ class IdentityProvider(Protocol):
 
 
 class OutboundHttp(Protocol):
-    """Requests to services that operators name: never to private addresses, and within limits."""
+    """Requests to services that operators configure: within limits, never to private addresses."""
 
     def send(self, request: HttpRequest, *, seconds: float) -> HttpAnswer:
-        """Send a request, and follow redirects within its host.
+        """Send a request, and follow redirects within the same host.
 
         Args:
             seconds: The time-out of the whole call.
 
         Raises:
             Failed: The address is not allowed.
-            Redirected: The service may have done what was asked, and its redirect is not followed.
+            Redirected: The redirect is not followed; the request may have taken effect.
             Unavailable: The service was not reached; a retry is safe.
-            Ambiguous: The service may have done what was asked.
+            Ambiguous: The request may have taken effect.
         """
         ...
 
 
 class McpClient(Protocol):
-    """MCP servers: their tools, and calls of these.
+    """MCP servers: their tools, and calls of these tools.
 
-    Each call gets a function that sends a request, signed and guarded. Its errors propagate.
+    Each method receives a function that sends a signed and guarded request. Its errors propagate.
     """
 
     def tools(self, url: str, send: SendRequest, *, seconds: float) -> McpListing:
@@ -547,8 +548,8 @@ class McpClient(Protocol):
         """Call a tool of a server.
 
         Args:
-            may_ask: Whether a person can be asked a question of the server; else it is declined.
-            version: The version of the protocol, as the server listed its tools.
+            may_ask: Whether a person can answer a question of the server; otherwise it is declined.
+            version: The version of the protocol with which the server listed its tools.
             reply: What a person answered to the question of an earlier call.
 
         Raises:

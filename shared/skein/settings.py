@@ -280,7 +280,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         return {platform: arn for platform, arn in known.items() if arn}
 
     def overridden(self, *levels: Overrides) -> Self:
-        """Return the settings with the overrides of some levels, of which the last wins.
+        """Return the settings with the overrides of several levels; the last level wins.
 
         Overrides of settings without an environment variable have no effect.
         """
@@ -326,7 +326,7 @@ def variable(name: str) -> str:
 
 
 def _parsed(kind: Any, text: str) -> Any:
-    """Parse a variable by its setting's type: text, texts between commas, or else JSON."""
+    """Parse a variable by its setting's type: text, comma-separated texts, or JSON."""
     if kind in {str, str | None}:
         return text
     if get_origin(kind) is tuple:
@@ -334,4 +334,4 @@ def _parsed(kind: Any, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return text  # which the setting refuses
+        return text  # which the setting then rejects

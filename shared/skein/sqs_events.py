@@ -21,7 +21,7 @@ def process(
 ) -> FailedItems:
     """Handle each SQS message as a job, and report those that failed.
 
-    A message that is no job of these types fails like a message whose handling raised an error:
+    A message that is not a job of these types fails like a message whose handling raised an error:
     SQS redelivers it until it moves to the dead-letter queue. The other messages of the batch are
     not affected.
 
@@ -36,7 +36,7 @@ def parsed(body: str, job_types: Sequence[type[J]]) -> J:
     """Parse the body of a message as a job of its kind.
 
     Raises:
-        ValueError: The message is no job of these types.
+        ValueError: The message is not a job of these types.
     """
     content = json.loads(body)
     kind = content.get("kind") if isinstance(content, dict) else None

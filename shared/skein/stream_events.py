@@ -23,14 +23,15 @@ def process(
     """Forward a batch of changes, and report the first record that failed.
 
     Lambda retries the batch from that record on. A malformed record fails, too: after its retries,
-    the queue for failures has a message about it. All other changes are forwarded in any case.
+    Lambda sends a message about it to the failure queue. All other changes are forwarded in any
+    case.
 
     Args:
         event: The event of a DynamoDB stream.
         forward: Handles changes, and returns the positions of those that failed.
 
     Raises:
-        KeyError: The event is no event of a DynamoDB stream.
+        KeyError: The event is not from a DynamoDB stream.
     """
     records = event["Records"]
     numbers = [str(record["dynamodb"]["SequenceNumber"]) for record in records]
@@ -40,7 +41,7 @@ def process(
         try:
             changes[position] = change_of(record)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            # The error may quote words of the item.
+            # The error may quote parts of the item.
             why, number = type(error).__name__, numbers[position]
             logger.warning(
                 "record failed",
@@ -55,7 +56,7 @@ def process(
 
 
 def change_of(record: Mapping[str, Any]) -> ItemChange:
-    """Return the change of a stream's record.
+    """Return the change that a stream record describes.
 
     Raises:
         AttributeError, LookupError, TypeError, ValueError: The record is malformed.
@@ -80,7 +81,7 @@ def _image(stored: Mapping[str, Any] | None) -> Item | None:
 
 
 def _with_bytes(value: Any) -> Any:
-    """Return attribute values in which bytes are bytes; events have them as base64."""
+    """Return attribute values with decoded bytes; events hold them as base64."""
     if isinstance(value, list):
         return [_with_bytes(inner) for inner in value]
     if not isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """Traces: one trace follows a message from its webhook to its delivery, if tracing is on.
 
 The trace id is a hash of the correlation id, which messages, runs and deliveries store. So every
-function finds the trace of its work, also if the tick resumed the work hours later. The hash also
+function finds the trace of its work, even if the tick resumed the work hours later. The hash also
 decides whether a trace is sampled, so that a trace is recorded by all functions or by none.
 
 Each piece of work with a correlation id is a segment (see `skein.correlation.correlated`), and
@@ -33,7 +33,7 @@ class Span:
         id: 16 hex digits.
         started_ns: The start, in nanoseconds since 1970.
         ended_ns: The end; None while the work lasts.
-        failed: Whether an error left the work.
+        failed: Whether the work raised an error.
     """
 
     name: str
@@ -142,7 +142,7 @@ def identify(correlation_id: str) -> None:
 
 @contextmanager
 def span(name: str) -> Iterator[None]:
-    """Record the block as a part of the current segment; nothing without a segment."""
+    """Record the block as a part of the current segment; does nothing without a segment."""
     parent = _current.get()
     if parent is None or _Container.tracer is None:
         yield
