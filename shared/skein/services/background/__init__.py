@@ -1,4 +1,4 @@
-"""Ask models about what is new, in the background; see `engine`."""
+"""Ask models about new content in the background; see `engine`."""
 
 __all__ = [
     "engine",

@@ -1,13 +1,13 @@
-"""Background engine: the work that asks a model about what is new, outside of any run.
+"""Background engine: asks a model about new content, outside of any run.
 
-Consolidation, reflection, summaries and titles are tasks of this engine. A task says what is due,
-what it reads since its watermark, what it asks, and what it writes. All else is the same for every
-task and stands here: the order of a job, its deadline, the budget, the call of the model, its cost,
-and what a failure leads to.
+Consolidation, reflection, summaries and titles are tasks of this engine. A task defines what is
+due, what it reads since its watermark, which question it asks, and what it writes. Everything else
+is the same for every task and is defined here: the order of a job, its deadline, the budget, the
+model call, its cost, and how failures are handled.
 
-A job is idempotent. The claim decides what is due from the stored items, and each write is
-conditional on the watermark or the state that was read. So a job that is lost, doubled or late does
-no harm, and a worker that was overtaken writes nothing.
+A job is idempotent. The claim decides from the stored items what is due, and each write is
+conditional on the watermark or the state that was read. So a lost, duplicate or late job does no
+harm, and a worker that was overtaken writes nothing.
 """
 
 import logging
@@ -28,7 +28,7 @@ from skein.services.quotas.token_budget import TokenBudget
 from skein.services.quotas.usage import Budget, OverBudget, PersonOverBudget, UsageCounters
 
 CHARACTERS_PER_TOKEN = 4
-MARGIN_SECONDS = 20  # after the answer to the last question, for its writes
+MARGIN_SECONDS = 20  # reserved after the answer to the last question, for its writes
 
 logger = logging.getLogger(__name__)
 
@@ -56,10 +56,10 @@ class Question(NamedTuple, Generic[Answer]):
     Attributes:
         model: The name of the model.
         schema: The strict JSON schema of the answer.
-        agent_id: The agent that the call is counted for; None for none.
-        spread_by: The id by which the counter of usage is chosen.
+        agent_id: The agent that the call is counted for; None if there is none.
+        spread_by: The id that selects the usage counter.
         parse: Parses the answer; raises `UnusableAnswer` if that is not possible.
-        words: The people whose words the question reads, who pay for the call.
+        words: The people whose messages the question includes; they are charged for the call.
         image_bytes: The pictures of the messages, by their ids.
     """
 
@@ -74,19 +74,19 @@ class Question(NamedTuple, Generic[Answer]):
 
     @property
     def size(self) -> int:
-        """The tokens of the question, about."""
+        """The approximate number of tokens of the question."""
         words = sum(len(message.content) for message in self.messages) // CHARACTERS_PER_TOKEN
         images = (image for message in self.messages for image in message.images)
         return words + sum(image.tokens(self.model, "auto") for image in images)
 
 
 class Failure(NamedTuple):
-    """Why a batch was not decided.
+    """Why a batch was not processed.
 
     Attributes:
         why: The reason, for operators: the class of the model's error, whose text may quote the
             prompt, or a sentence of Skein about the answer.
-        usage: The tokens that were used nevertheless.
+        usage: The tokens that were used anyway.
     """
 
     why: str
@@ -94,13 +94,13 @@ class Failure(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How the work on a claim ended; by default, everything was decided.
+    """How the work on a claim ended; by default, everything was processed.
 
     Attributes:
-        out_of_time: Whether the deadline came first.
-        not_before: When to try again, because the budget of the tenant or the share of a person is
-            spent, or background work is paused; None otherwise.
-        of_person: Whether the share of a person is the cause.
+        out_of_time: Whether the deadline passed first.
+        not_before: When to try again, if the tenant's budget or a person's share is used up, or
+            background work is paused; None otherwise.
+        of_person: Whether a person's share is the cause.
     """
 
     out_of_time: bool = False
@@ -109,12 +109,12 @@ class Outcome(NamedTuple):
 
 
 class Task(ABC, Generic[J, Claim, Batch, Answer]):
-    """The part of some background work that is special about it.
+    """The part of background work that differs between its kinds.
 
     Attributes:
         name: The name in logs.
         failures: The metric that counts failures.
-        seconds: The longest call of the model, its own retry included.
+        seconds: The maximum duration of the model call, including its own retry.
         answer_tokens: The limit of an answer.
     """
 
@@ -125,19 +125,19 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
 
     @abstractmethod
     def claim(self, job: J, until: datetime) -> Claim | None:
-        """Claim what is due of a job, until the lease ends; None if nothing is due.
+        """Claim the due work of a job until the lease ends; None if nothing is due.
 
         Raises:
             ConditionFailed: Another worker was faster; the engine calls again.
-            NotFound: The item of the job does not exist any more.
+            NotFound: The item of the job no longer exists.
         """
 
     @abstractmethod
     def read(self, claim: Claim) -> Iterator[Iterator[Batch]]:
-        """Read what is new since the watermark, in batches for one question each.
+        """Read the new content since the watermark, in batches of one question each.
 
-        A series of batches depends on its order: each batch is read after the one before was
-        written, and a failure ends the series. The other series are read nevertheless.
+        The batches of a series depend on their order: each batch is read after the one before was
+        written, and a failure ends the series. Other series continue.
         """
 
     @abstractmethod
@@ -146,7 +146,7 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
 
     @abstractmethod
     def write(self, claim: Claim, batch: Batch, answer: Answer, usage: TokenUsage) -> None:
-        """Store what the answer yields and move the watermark, in one conditional transaction.
+        """Store the results of the answer and move the watermark, in one conditional transaction.
 
         Raises:
             Overtaken: The watermark has moved; nothing is stored.
@@ -162,11 +162,11 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
         """
 
     def halves(self, batch: Batch) -> Sequence[Batch]:
-        """Split a batch that yields too much; empty if it cannot be split."""
+        """Split a batch that has too many results; empty if it cannot be split."""
         return ()
 
     def release(self, claim: Claim, outcome: Outcome) -> None:
-        """Release the claim, and make what is left due again.
+        """Release the claim, and make the remaining work due again.
 
         Raises:
             Overtaken: Another worker has claimed the work; nothing is stored.
@@ -186,13 +186,13 @@ class BackgroundEngine:
     def run(self, task: Task[J, Claim, Batch, Answer], job: J, *, deadline: datetime) -> None:
         """Carry out a job of a task (idempotent).
 
-        The first question is always asked, each further one only if the deadline leaves the time.
-        Each needs the budget of the tenant.
+        The first question is always asked, each further one only if enough time is left before the
+        deadline. Each question requires that the tenant's budget is not used up.
 
         Args:
             task: The task.
-            job: What the work is about.
-            deadline: When the invocation ends, and with it the claim.
+            job: The item to work on.
+            deadline: When the invocation and the claim end.
 
         Raises:
             Transient: The table failed. The job can be repeated.
@@ -206,12 +206,12 @@ class BackgroundEngine:
 
 
 class _OutOfTime(SkeinError):
-    """The deadline leaves no time for another question."""
+    """There is no time left for another question before the deadline."""
 
 
 @dataclass(slots=True)
 class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
-    """The work on one claim; no question but the first begins after `last`."""
+    """The work on one claim; only the first question may begin after `last`."""
 
     engine: BackgroundEngine
     task: Task[J, Claim, Batch, Answer]
@@ -221,7 +221,7 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
     asked: bool = False
 
     def carry_out(self) -> Outcome:
-        """Decide all that is new, until the time or the budget ends."""
+        """Process all new content, until the time or the budget is used up."""
         try:
             for series in self.task.read(self.claim):
                 try:
@@ -238,10 +238,10 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
         return Outcome()
 
     def _decide(self, whole: Batch) -> bool:
-        """Ask about a batch and store the answer; halve a batch that yields too much.
+        """Ask about a batch and store the answer; split a batch that has too many results.
 
         Returns:
-            Whether it worked. A failure is on record, and its series ends.
+            Whether it succeeded. After a failure, which is recorded, the series ends.
         """
         left, spent = [whole], TokenUsage()
         while left:

@@ -92,6 +92,6 @@ def _attributes(item: Item) -> dict[str, Any]:
 
 
 def _as_read(item: Item) -> Condition:
-    """Return the condition that no attribute has changed, and none was added."""
+    """Return the condition that no attribute was changed or added."""
     names = sorted(Membership.model_fields.keys() | _attributes(item).keys())
     return all_of(*(Is(name, item.get(name)) for name in names))

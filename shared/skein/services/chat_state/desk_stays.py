@@ -1,4 +1,4 @@
-"""Begin and read stays of chats on the desk, and the rule of words that begins one."""
+"""Begin and read stays of chats on the desk, and check the words that begin one."""
 
 import re
 from datetime import datetime, timedelta
@@ -25,11 +25,12 @@ class DeskRequest(Value):
     """Why a chat is put on the desk.
 
     Attributes:
-        agent_id: The agent that asks, or whose answers or tool failed; None if no agent did.
-        reason: Why, in the agent's words, for the holder only.
-        summary: What the matter is, for the holder only.
-        authors: The people whose words reason and summary may hold, by digest.
-        made_from: The messages that they were made from.
+        agent_id: The agent that asks, or whose answers or tool failed; None if no agent is
+            involved.
+        reason: The reason in the agent's words, shown to the holder only.
+        summary: A summary of the matter, shown to the holder only.
+        authors: The people whom the reason and the summary may quote, by digest.
+        made_from: The messages that the reason and the summary were made from.
     """
 
     reason_code: DeskReason
@@ -49,7 +50,7 @@ class BegunStay(NamedTuple):
 
     @property
     def job(self) -> DeskJob:
-        """The job that tells the people of the chat."""
+        """The job that notifies the people of the chat."""
         return job_of(self.stay)
 
 
@@ -82,14 +83,14 @@ def begun(chat: Chat, stay_id: str, request: DeskRequest, now: datetime) -> Begu
 
 
 def asked_in_words(message: Message, chat: Chat, words: tuple[str, ...]) -> bool:
-    """Tell whether a person's message has one of the words that put its chat on the desk.
+    """Return whether a person's message contains a word that puts its chat on the desk.
 
-    A chat without agents has nobody to step in for, and a chat on the desk stays there. The answer
-    to a choice, words that an agent proposed, and a reset ask for nobody.
+    The result is False for chats without agents and for chats that are on the desk already. It is
+    also False for answers to choices, words that an agent proposed, and resets.
 
     Args:
         chat: The chat before the message.
-        words: The words of the tenant.
+        words: The tenant's words for this.
     """
     if not words or message.kind != "text" or message.sender.kind != "user":
         return False
@@ -102,7 +103,7 @@ def asked_in_words(message: Message, chat: Chat, words: tuple[str, ...]) -> bool
 
 
 def job_of(stay: DeskStay) -> DeskJob:
-    """Return the job that looks at a stay."""
+    """Return the job that checks a stay."""
     return DeskJob(tenant=stay.tenant, chat_id=stay.chat_id, stay_id=stay.id)
 
 

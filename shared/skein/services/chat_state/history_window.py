@@ -6,7 +6,7 @@ from skein.services.chat_state.sessions import first_of_session
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
-MAX_WINDOWS = 2  # the most messages in a prompt whose summary is late, in windows
+MAX_WINDOWS = 2  # the most messages in a prompt with a late summary, as a multiple of the window
 STAYING_SHARE = 3  # when the start of a window moves, one third of the window stays,
 MIN_STAYING = 3  # and at least this many messages
 
@@ -24,10 +24,10 @@ def block_of(window: int) -> int:
 def window_start(last_seq: int, window: int, first: int = 1, *, block: int | None = None) -> int:
     """Return the seq of the first message in a history window that ends with `last_seq`.
 
-    The start moves in blocks. Between two moves, the prompts of consecutive runs begin alike, so a
-    provider's prefix cache can serve them. A move drops two thirds of the window at once, to
-    balance two costs: messages that stay after a move are charged in full again, and every message
-    shown is charged at the lower cached price each time.
+    The start moves in blocks. Between two moves, the prompts of consecutive runs have the same
+    beginning, so a provider's prefix cache can serve them. A move drops two thirds of the window at
+    once, to balance two costs: messages that stay after a move are charged in full again, and every
+    message shown is charged at the lower cached price each time.
 
     Args:
         last_seq: The seq of the newest message.
@@ -61,8 +61,8 @@ def pinned(chat: Chat, summary: Summary | None, settings: Settings) -> PinnedSum
     """Return the chat summary that prompts show from now on.
 
     The pinned summary changes only when the window can move, so between two moves both stay the
-    same. The exception is the start of a session. A session begins with the newest summary of the
-    messages before, and a more complete summary replaces that one as soon as one is written.
+    same. The exception is the start of a session: it begins with the newest summary of the messages
+    before, which is replaced as soon as a more complete one is written.
     """
     first = first_of_session(chat)
     start = window_start(chat.last_seq, window_of(chat, settings), first)

@@ -1,8 +1,8 @@
 """Read and change a person's open choices: limits, counts of the day, and the conditional write.
 
 Each transaction that asks or ends a choice also writes the person's one item `PersonChoices`, under
-an optimistic lock. So an answer counts once. The limits hold for a person in each chat, so that one
-chat tells nothing about another.
+an optimistic lock. So an answer counts once. The limits apply to a person in each chat separately,
+so that one chat reveals nothing about another.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from skein.models.chats.person_choices import (
 from skein.models.common.storage import Item, Key, Put, Write, at_version
 from skein.ports import Table
 
-CODE_KEPT = timedelta(days=1)  # after its choice is over, so that a late SMS is told so
+CODE_KEPT = timedelta(days=1)  # after the choice has ended, so that a late SMS gets an explanation
 
 
 def read_choices(table: Table, tenant: str, user_id: str, now: datetime) -> PersonChoices:
@@ -41,7 +41,7 @@ def found_choices(
 
 
 def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime) -> PersonChoices:
-    """Return a person's choices as of `now`: expired ones are over, and a new day counts from 0.
+    """Return a person's choices as of `now`, without expired ones and with the counts of this day.
 
     Args:
         item: The stored item; None if the person was never asked.
@@ -71,7 +71,7 @@ def with_asked(
 ) -> PersonChoices:
     """Return the choices with one more open choice.
 
-    The question of an invitation takes the place of the invitation.
+    The question about an invitation replaces the invitation itself.
 
     Args:
         choices: The person's choices as of `now`.
@@ -79,8 +79,8 @@ def with_asked(
         consent: Whether it asks for a consent.
 
     Raises:
-        RateLimited: The person has as many open invitations as allowed, or in this chat was asked
-            for enough consents today, or has refused this agent twice today.
+        RateLimited: The person has the maximum number of open invitations or, in this chat, was
+            asked for the maximum number of consents today or refused this agent twice today.
     """
     others = _others(choices, asked)
     invitations = [choice for choice in others if choice.purpose == INVITATION]
@@ -107,7 +107,7 @@ def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts
     """Return the counts of a chat that allow an agent one more consent.
 
     Raises:
-        RateLimited: They allow none until tomorrow.
+        RateLimited: No more consents are allowed today.
     """
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     tomorrow = midnight + timedelta(days=1) - now
@@ -123,7 +123,7 @@ def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts
 def with_ended(
     choices: PersonChoices, ended: OpenChoice, now: datetime, *, refused: bool = False
 ) -> PersonChoices:
-    """Return the choices without one that is over; its codes are known for one more day.
+    """Return the choices without one that has ended; its codes stay known for one more day.
 
     Args:
         choices: The person's choices as of `now`.
@@ -147,7 +147,7 @@ def with_ended(
 
 
 def without_chat(choices: PersonChoices, chat_id: str) -> PersonChoices:
-    """Return the choices of a person whom a chat no longer names as invited."""
+    """Return a person's choices after a chat no longer lists them as invited."""
     left = tuple(each for each in choices.invited_in if each != chat_id)
     return choices.model_copy(update={"invited_in": left})
 
@@ -158,7 +158,7 @@ def invitation_to(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
 
 
 def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | None:
-    """Return the open choice of a message, its question or the repetition; None if it is over."""
+    """Return the open choice that a message asks or repeats; None if the choice has ended."""
     here = (one for one in choices.open if one.chat_id == chat_id)
     return next((one for one in here if seq in {one.seq, one.repeated_seq}), None)
 
@@ -171,25 +171,25 @@ def with_repeated(choices: PersonChoices, asked: OpenChoice, seq: int) -> Person
 
 
 def stored_choices(choices: PersonChoices) -> Put:
-    """Return the write that stores changed choices, if nobody changed them since they were read."""
+    """Return the write that stores changed choices (optimistic lock)."""
     raised = choices.model_copy(update={"version": choices.version + 1})
     return Put(raised.key, raised.to_item(), at_version(choices.version))
 
 
 def expired(question: Message, now: datetime) -> list[Write]:
-    """Return the write by which an open question expires now; none if it is over already."""
+    """Return the write that expires an open question now; empty if it has ended already."""
     if question.choice is None or question.choice.status(now) != "open":
         return []
     return [question.with_choice(question.choice.model_copy(update={"expires_at": now}))]
 
 
 def _others(choices: PersonChoices, asked: OpenChoice) -> list[OpenChoice]:
-    """Return the open choices besides the invitation to the chat that is asked about."""
+    """Return the open choices except the invitation to the chat in question."""
     if asked.invited_to is None:
         return list(choices.open)
     return [choice for choice in choices.open if choice.invited_to != asked.invited_to]
 
 
 def rate_limited(message: str, wait: timedelta) -> RateLimited:
-    """Return the refusal of a choice, with the time after which it may be asked."""
+    """Return the error that refuses a choice, with the time after which it may be asked."""
     return RateLimited(message, retry_after_seconds=max(1, ceil(wait.total_seconds())))

@@ -1,7 +1,7 @@
-"""Pictures of prompts: the bytes of the pictures that a model is sent.
+"""Pictures of prompts: load the bytes of the pictures that are sent to a model.
 
-Prompts are recorded with references. The bytes are read just before the model is asked, so a
-picture that was deleted meanwhile is not sent.
+Prompts are recorded with references. The bytes are read just before the model call, so a picture
+that was deleted in the meantime is not sent.
 """
 
 import logging
@@ -39,10 +39,10 @@ class Pictures:
     parallel_map: ParallelMap
 
     def sent(self, tenant: str, messages: Sequence[ModelMessage]) -> SentPictures:
-        """Return messages with their pictures; a sentence replaces one that is gone.
+        """Return messages with their pictures; a sentence replaces a deleted picture.
 
-        A picture that cannot be loaded now is left out,
-        because the answer to the words should not wait for it.
+        A picture that cannot be loaded at the moment is left out, so that the answer to the text
+        does not have to wait for it.
         """
         images = {image.media_id: image for message in messages for image in message.images}
         loaded = self.parallel_map(lambda image: self._load(tenant, image), list(images.values()))
@@ -63,7 +63,7 @@ class Pictures:
 
 
 def _with_remarks(message: ModelMessage, found: Mapping[str, bytes | str]) -> ModelMessage:
-    """Return a message with the pictures that have bytes, and a remark for each other one."""
+    """Return a message with the loaded pictures, and a remark for each other picture."""
     kept = tuple(image for image in message.images if isinstance(found[image.media_id], bytes))
     remarks = [found[image.media_id] for image in message.images if image not in kept]
     if not remarks:

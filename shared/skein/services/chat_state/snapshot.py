@@ -37,7 +37,7 @@ class ChatSnapshot(NamedTuple):
 
     @property
     def opted_out(self) -> bool:
-        """Whether a direct chat's person has opted out, so that nobody reads answers.
+        """Return whether a direct chat's person has opted out, so that answers would not be read.
 
         A person whose last message came from the app reads the answers there.
         """
@@ -87,9 +87,9 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
 
 
 def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
-    """Return a snapshot with the memberships of its people outside of the app as they are now.
+    """Return a snapshot with fresh memberships of the people who do not use the app.
 
-    Each such person costs one read; a chat without any costs none.
+    This takes one read per such person, and no read if there are none.
     """
     for person in snapshot.members:
         if person.active and person.member.kind == "user" and person.route is not None:

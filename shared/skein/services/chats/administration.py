@@ -84,8 +84,8 @@ class ChatAdministration:
                 does not have exactly two.
             NotFound: One of the people does not exist.
             Forbidden: Only operators may add one of the agents.
-            RateLimited: `by` has created or changed too many chats, or one of the people has three
-                open invitations.
+            RateLimited: `by` has created or changed too many chats, or one of the people already
+                has three open invitations.
             Conflict: One of the people is being erased, or `by` has left the chat that they created
                 under this `client_id`.
         """
@@ -121,7 +121,7 @@ class ChatAdministration:
         return opened
 
     def created(self, tenant: str, by: NamedMember, chat_id: str) -> OpenedChat:
-        """Return a chat whose creation is repeated.
+        """Return the chat for a repeated request to create it.
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member any more.
@@ -142,15 +142,15 @@ class ChatAdministration:
         """Change a chat's title, respond policy or consolidation.
 
         The visibility of a chat never changes. Switching consolidation on covers earlier messages
-        too. Without an own value, the chat inherits one (`services/config/resolution.py`).
+        too. A chat without a value of its own inherits one (`services/config/resolution.py`).
 
         Args:
             by: An owner of the chat.
             change: The fields to change.
-            operator: Whether `by` may act as an operator, in a chat that nobody owns.
+            operator: Whether `by` may act as an operator, in a chat without an owner.
 
         Returns:
-            The chat; for an operator who is no member, without title and summary.
+            The chat; for an operator who is not a member, without title and summary.
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
@@ -201,7 +201,7 @@ class ChatAdministration:
             by: An owner of the chat.
             member: The person whose role changes.
             role: The new role.
-            operator: Whether `by` may act as an operator, in a chat that nobody owns.
+            operator: Whether `by` may act as an operator, in a chat without an owner.
 
         Raises:
             NotFound: The chat does not exist, or one of the two is not a member.
@@ -235,11 +235,11 @@ class ChatAdministration:
         """Discard a chat: cancel its queued runs and accept no more messages (idempotent).
 
         Members can still read the chat, but lists omit it. A run of another chat that waits for a
-        reply here resumes without one. Its invitations end.
+        reply here resumes without one. The chat's invitations end.
 
         Args:
             by: An owner of the chat.
-            operator: Whether `by` may act as an operator, in a chat that nobody owns.
+            operator: Whether `by` may act as an operator, in a chat without an owner.
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
@@ -252,7 +252,7 @@ class ChatAdministration:
             end_invitation(self.table, self.clock, tenant, chat_id, user_id)
 
     def _discard_once(self, tenant: str, chat_id: str, actor: Actor) -> tuple[list[Job], list[str]]:
-        """Discard a chat; return the jobs to send, and the people whose invitations are to end."""
+        """Discard a chat; return the jobs to send, and the people whose invitations must end."""
         snapshot = self._owned(tenant, chat_id, actor)
         invited = [each.member.id for each in snapshot.chat.invited]
         if snapshot.chat.discarded_at is not None:
@@ -263,7 +263,7 @@ class ChatAdministration:
         told = snapshot.chat.sharing
         if told is not None and self.table.get(User.key_of(tenant, told.person_id)) is not None:
             writes.append(sharing_changed(tenant, told.person_id))
-        jobs: list[Job] = [RecallJob(tenant=tenant, chat_id=chat_id)]  # to leave the index
+        jobs: list[Job] = [RecallJob(tenant=tenant, chat_id=chat_id)]  # updates the index
         for agent in snapshot.agents:
             released, following = self._released(agent, now)
             writes.extend(released)
@@ -290,7 +290,7 @@ class ChatAdministration:
     def _released(
         self, membership: Membership, now: datetime
     ) -> tuple[tuple[Write, ...], list[Job]]:
-        """Resume the run that waits in a membership where nobody can reply any more.
+        """Resume the run that waits in a membership where no reply is possible any more.
 
         Returns:
             The writes for the caller's transaction, and the jobs to send after the commit.
@@ -309,22 +309,22 @@ class ChatAdministration:
         *,
         operator: bool = False,
     ) -> Chat:
-        """Add a member, for whom earlier messages count as seen (idempotent).
+        """Add a member; earlier messages count as seen (idempotent).
 
-        A person who shares no chat with `by` is invited instead. So is a person who was a member
-        before, and left or was removed.
+        A person who shares no chat with `by`, or who left the chat or was removed before, is
+        invited instead.
 
         Args:
-            by: The member who adds.
-            member: Who is added.
+            by: The member who adds them.
+            member: The person or agent to add.
             operator: Whether `by` is also an operator, who may add every agent.
 
         Raises:
             Forbidden: Only operators may add the agent.
             NotFound: The chat, the agent or the person does not exist, or `by` is not a member.
             Conflict: The chat is discarded, direct or full, or the person is being erased.
-            RateLimited: `by` has created or changed too many chats, or the person has three open
-                invitations.
+            RateLimited: `by` has created or changed too many chats, or the person already has three
+                open invitations.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
         chat = optimistic(
@@ -335,7 +335,7 @@ class ChatAdministration:
         return chat
 
     def _send_invitations(self, chat: Chat, member: MemberRef | None = None) -> None:
-        """Have the invited people of a chat, or one of them, asked by SMS (idempotent)."""
+        """Send the jobs that ask the invited people of a chat by SMS (idempotent)."""
         invited = (each.member for each in chat.invited if member in {None, each.member.ref})
         self.dispatch.send(
             [InvitationJob(tenant=chat.tenant, user_id=person.id) for person in invited]
@@ -392,17 +392,17 @@ class ChatAdministration:
     ) -> None:
         """Remove a member, and cancel an agent's queued run (idempotent).
 
-        Owners remove others. A member can leave, and withdraw an own invitation. Leaving does not
-        count against the rate limit, so it is always possible. When the last owner leaves, the chat
-        has no owner.
+        Owners can remove others. A member can leave, and withdraw invitations that they made.
+        Leaving does not count against the rate limit, so it is always possible. When the last owner
+        leaves, the chat has no owner.
 
-        If the member is an agent, its run of another chat that waits for a reply here resumes
-        without one. The agents that follow the canceled run in its chain still respond.
+        If the member is an agent and its run of another chat waits for a reply here, that run
+        resumes without one. The agents that follow the canceled run in its chain still respond.
 
         Args:
             by: The person who removes.
             member: The member, or an invited person.
-            operator: Whether `by` may act as an operator, in a chat that nobody owns.
+            operator: Whether `by` may act as an operator, in a chat without an owner.
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
@@ -483,7 +483,7 @@ class ChatAdministration:
     def _following(self, membership: Membership, now: datetime) -> EnqueuedRun | None:
         """Queue a run of the next agent in the chain of a canceled run.
 
-        A person starts such a chain with "respond now, then these agents".
+        A person starts such a chain by asking several agents to respond in turn.
         """
         queued = membership.queued_run
         if queued is None or not queued.then:
@@ -500,7 +500,7 @@ class ChatAdministration:
         return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
     def _owned(self, tenant: str, chat_id: str, actor: Actor) -> ChatSnapshot:
-        """Read a chat that the person owns, or acts for an owner of."""
+        """Read a chat that the person owns, or in which they act for an owner."""
         snapshot = read_snapshot(self.table, tenant, chat_id)
         actor.check_owns(snapshot.chat)
         return snapshot

@@ -25,8 +25,8 @@ class AppMessages:
     def post(self, new: NewMessage, *, extra_writes: ExtraWrites = lambda _: ()) -> PostedMessage:
         """Post a person's message, if the limits of the person and the tenant allow it.
 
-        A message that was posted before is returned unchanged, without charging any limit. The
-        limits and the chat's settings are read in one batch, and the chat is read only once. The
+        A message that was posted before is returned unchanged, and no limit is charged. The limits
+        and the chat's settings are read in one batch, and the chat is read only once. The
         transaction that stores the message charges its sender.
 
         Args:
@@ -45,7 +45,7 @@ class AppMessages:
     def _post_once(
         self, new: NewMessage, extra_writes: ExtraWrites, *, again: bool
     ) -> PostedMessage:
-        """Post the message, on condition that the sender's bucket has not changed since.
+        """Post the message, on condition that the sender's bucket has not changed.
 
         Raises:
             ConditionFailed: The bucket has changed; the caller reads again.

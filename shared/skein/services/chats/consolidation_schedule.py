@@ -40,7 +40,7 @@ MAX_FAILURES = 3  # consecutive failures after which a chat is reported, and ret
 
 
 class DueChange(NamedTuple):
-    """Change that makes a chat due: the chat's attributes, and the write of `Consolidation`."""
+    """The change that makes a chat due: the chat's attributes, and the write of `Consolidation`."""
 
     change: dict[str, Any]
     write: Update
@@ -77,10 +77,10 @@ def consolidation_due(
 
 
 def may_be_due(chat: Chat, settings: Settings) -> bool:
-    """Tell whether messages make a chat due, from what the chat stores.
+    """Return whether messages make a chat due, judging by the chat's own attributes.
 
-    The agents and the tenant of a group may have values of their own, which only the worker reads.
-    So a group that inherits its value is always due.
+    The agents and the tenant of a group may have their own values, which only the worker reads. So
+    a group that inherits its value is always due.
     """
     if chat.consolidate is not None:
         return chat.consolidate
@@ -88,14 +88,14 @@ def may_be_due(chat: Chat, settings: Settings) -> bool:
 
 
 def makes_due(chat: Chat, message: Message, settings: Settings) -> bool:
-    """Tell whether a new message of a chat is to be consolidated."""
+    """Return whether a new message of a chat must be consolidated."""
     return is_new_text(chat, message) and may_be_due(chat, settings)
 
 
 def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings) -> bool:
-    """Tell whether a keyword makes a direct chat due that holds messages: START, or a yes.
+    """Return whether a keyword (START, or a yes) makes a direct chat with messages due.
 
-    With a yes, a person may open earlier words to a sharing rule.
+    With a yes, a person may make earlier messages available to a sharing rule.
     """
     chat = snapshot.chat
     if chat.kind != "direct" or message.kind != "keyword" or chat.consolidation_at is not None:
@@ -105,7 +105,7 @@ def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings
 
 
 def is_new_text(chat: Chat, message: Message) -> bool:
-    """Tell whether a message is a text that says something new; in a direct chat, of its person."""
+    """Return whether a message has new text; in a direct chat, only its person's text counts."""
     if message.kind == "team":
         return chat.kind == "group"
     if message.kind != "text":
@@ -134,7 +134,7 @@ def agents_without(table: Table, snapshot: ChatSnapshot, settings: Settings) -> 
 
 
 def has_new(chat: Chat, agent: Membership) -> bool:
-    """Tell whether a chat holds something new that the agent has not consolidated.
+    """Return whether a chat has new messages that the agent has not consolidated.
 
     In a direct chat, only a person's text is new.
     """
@@ -143,18 +143,18 @@ def has_new(chat: Chat, agent: Membership) -> bool:
 
 
 def has_own_words(chat: Chat, agent: Membership) -> bool:
-    """Tell whether a chat holds words of a person that sharing rules cover, and the agent not read.
+    """Return whether a person's words that sharing rules cover are still unread by the agent.
 
-    A chat whose person was never told of a rule has none.
+    There are none if the person was never told about a rule.
     """
     direct = chat.kind == "direct" and chat.sharing is not None
     return direct and agent.own_words_read < chat.person_seq
 
 
 def idle_at(chat: Chat, settings: Settings) -> datetime:
-    """Return when the chat counts as quiet, unless another message arrives before.
+    """Return when the chat counts as quiet, if no other message arrives before.
 
-    A talk that sharing rules may tell is over by then.
+    By then, a talk that sharing rules may share has also ended.
     """
     said_at = chat.last_message_at or chat.created_at
     at = said_at + timedelta(seconds=effective_in(chat, settings).consolidation_idle_seconds)
@@ -169,7 +169,7 @@ def next_consolidation(
     settings: Settings,
     without: Collection[str] = (),
 ) -> datetime | None:
-    """Return when the consolidation of a chat is due next; None if nothing is left.
+    """Return when the consolidation of a chat is due next; None if no messages are left.
 
     Args:
         snapshot: The chat and its memberships.
@@ -194,7 +194,7 @@ def next_consolidation(
 
 
 def wanted(agent: Membership, requested_seq: int | None) -> bool:
-    """Tell whether an operator requested messages that the agent has not consolidated yet."""
+    """Return whether an operator requested consolidation of messages that are still pending."""
     return requested_seq is not None and agent.remembered_seq < requested_seq
 
 

@@ -47,7 +47,7 @@ def counted(
 ) -> CounterWrites:
     """Count a message in its chat, and schedule upkeep and consolidation.
 
-    - Upkeep: the due pointer only moves to an earlier time here. Only upkeep itself removes it.
+    - Upkeep: the due pointer can only move to an earlier time here. Only upkeep itself removes it.
     - Chat summary: it is pinned if the message moves the history window, and the summary covers the
       messages that leave the window. A reset removes the chat's summaries.
     - Consolidation: the first message after a consolidation schedules the next one. A later message

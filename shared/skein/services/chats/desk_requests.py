@@ -1,8 +1,8 @@
 """Put chats on the desk, where they wait for a person of the team.
 
-A tool of agents, operators and the rules of a tenant do so. The rule of words is applied by
-`post_message`, in the transaction of the message. The people of the chat are told afterwards, by
-the stay's job (`desk/notices.py`), and services by the event `help.requested`.
+An agent's tool, an operator or a rule of the tenant can put a chat on the desk. `post_message`
+checks the tenant's words, in the transaction of the message. Afterwards, the stay's job notifies
+the people of the chat (`desk/notices.py`), and the event `help.requested` notifies services.
 """
 
 import logging
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class RequestOutcome(NamedTuple):
-    """A chat after a request.
+    """The result of a request for a chat.
 
     Attributes:
         before: Whether the chat was on the desk before, by another request.
@@ -58,11 +58,11 @@ class DeskRequests:
         cause: str,
         guard: Check | None = None,
     ) -> RequestOutcome:
-        """Put a chat on the desk (idempotent by the cause); one that is there stays as it is.
+        """Put a chat on the desk (idempotent per cause); a chat on the desk stays unchanged.
 
         Args:
-            cause: What led to the request, e.g. a call: it puts the chat on the desk once, also if
-                the stay has ended meanwhile.
+            cause: The cause of the request, e.g. a call. The same cause puts the chat on the desk
+                only once, even if the stay has ended since.
             guard: The check on the fencing token of the run that asks.
 
         Raises:

@@ -2,7 +2,7 @@
 
 An agent writes first only to people who have consented to texts (`directory/text_consents.py`),
 outside their quiet hours and within limits. The first text begins with an introduction, which says
-who asks and how to stop: the membership keeps it until the first text is posted.
+who asks and how to stop. The membership keeps the introduction until the first text is posted.
 """
 
 import logging
@@ -51,7 +51,7 @@ class Contact(NamedTuple):
 
 
 class NotNow(Conflict):
-    """A first contact comes later: the person has quiet hours, or a limit is used up.
+    """A first contact must wait: the person has quiet hours, or a limit is used up.
 
     Args:
         reason: Why.
@@ -64,7 +64,7 @@ class NotNow(Conflict):
 
 
 class _Parties(NamedTuple):
-    """The person, the agent and the tenant's settings, as read."""
+    """The person, the agent and the tenant's settings, as they were read."""
 
     user: User
     agent: Agent
@@ -72,7 +72,7 @@ class _Parties(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """A route by which the person may be reached, and the chat of its addresses, if any."""
+    """A route on which the person may be reached, and the chat of its addresses, if any."""
 
     owner: AddressOwner
     line: Line
@@ -84,8 +84,8 @@ class _Way(NamedTuple):
 class FirstContact:
     """The service that opens a chat in which an agent writes first.
 
-    Each refusal is an error with a `Reason`. An operator is told which; what a person who asks
-    through an agent is told, the caller decides.
+    Each refusal is an error with a `Reason`. Operators see the reason; the caller decides how much
+    of it to tell a person who asks through an agent.
     """
 
     table: Table
@@ -103,18 +103,18 @@ class FirstContact:
         asker: str,
         asked_by: MemberRef | None = None,
     ) -> Contact:
-        """Open the chat, or find it (idempotent). Nothing is sent, and no limit is charged.
+        """Open or find the chat (idempotent). Nothing is sent, and no limit is charged.
 
-        The caller posts the text, with the writes of `charges` in the same transaction.
+        The caller posts the text with the writes of `charges` in the same transaction.
 
         Args:
             tenant: The tenant.
             agent_id: The agent, which needs a line.
             user_id: The person.
-            asker: Who asks, as the introduction names them.
+            asker: The asker's name in the introduction.
             asked_by: The person who asks through an agent; None for an operator, and for a text
-                without a word of the person who causes it. People name only people with whom they
-                share a chat that both have accepted.
+                that contains nothing written by the person who causes it. People can only name
+                people with whom they share a chat that both have accepted.
 
         Raises:
             NotFound: The person or the agent does not exist, or `asked_by` does not know the
@@ -134,7 +134,7 @@ class FirstContact:
             raise
 
     def check(self, tenant: str, agent_id: str, user_id: str) -> None:
-        """Check that a person may be reached, now or later; nothing is written.
+        """Check that a person may be reached, now or later, without writing anything.
 
         Raises:
             NotFound: The person or the agent does not exist.
@@ -144,14 +144,14 @@ class FirstContact:
         self._not_opted_out(self._way(parties), parties)
 
     def charges(self, contact: Contact) -> tuple[Write, ...]:
-        """Return the writes that charge a contact and check its consent, for the text's commit.
+        """Return the writes that charge a contact and check its consent when the text is committed.
 
-        They fail if another writer has charged the person or the line since, or has changed the
-        consents (optimistic lock). So no text is posted after a consent was revoked.
+        They fail if another writer has charged the person or the line in the meantime, or has
+        changed the consents (optimistic lock). So no text is posted after a consent was revoked.
 
         Raises:
             Conflict: The person has revoked the consent, or lost the number.
-            NotNow: A limit of the day is used up.
+            NotNow: A daily limit is used up.
         """
         owner = AddressOwner.read(
             self.table, AddressOwner.key_of(contact.tenant, contact.route.person)
@@ -237,7 +237,7 @@ class FirstContact:
         return _Parties(user, agent, TenantSettings.from_optional(found.get(settings_key)))
 
     def _way(self, parties: _Parties) -> _Way:
-        """Choose how to reach the person; a chat of the agent that exists comes first.
+        """Choose how to reach the person; an existing chat with the agent is preferred.
 
         Raises:
             Conflict: There is no way; `reason` says why.
@@ -265,7 +265,7 @@ class FirstContact:
         """Return the person's addresses on which they have consented to texts.
 
         Raises:
-            Conflict: There is none, or all were silent for too long.
+            Conflict: There is no such address, or all were silent for too long.
         """
         keys = [AddressOwner.key_of(user.tenant, each) for each in user.addresses]
         found = self.table.get_many(keys) if keys else {}
@@ -287,7 +287,7 @@ class FirstContact:
         return proven
 
     def _is_theirs(self, owner: AddressOwner, channel: str) -> bool:
-        """Tell whether an address was not silent on a channel for too long."""
+        """Return whether an address has been used recently enough to still be the person's."""
         return not owner.has_lapsed(self._now.date(), self.settings.number_silence_days, channel)
 
     def lines_of(self, agent: Agent) -> Iterator[Line]:
@@ -319,11 +319,11 @@ class FirstContact:
     ) -> tuple[Membership | None, ChatSnapshot | None]:
         """Return the person's membership in the former chat of the addresses, and that chat.
 
-        The chat is None if it is another agent's or discarded.
+        The chat is None if it belongs to another agent or is discarded.
 
         Raises:
-            Conflict: The person has opted out of the channel there; or had, before an erasure, and
-                has not consented since.
+            Conflict: The person has opted out of the channel there, or had opted out before an
+                erasure and has not consented since.
         """
         consent = way.owner.consents[way.route.channel]
         if consent.how == "operator" and self.opted_out.has(
@@ -348,7 +348,7 @@ class FirstContact:
     def _ready(
         self, there: ChatSnapshot, person: NamedMember, way: _Way, introduction: str
     ) -> None:
-        """Set the route of the person in a chat that exists, and renew an unsaid introduction."""
+        """Set the person's route in an existing chat, and renew an unsent introduction."""
         member = there.member(person.ref)
         if member is None:
             return
@@ -374,7 +374,7 @@ class FirstContact:
         """Return the buckets of a contact's person and line, with their rates.
 
         Raises:
-            NotNow: One of them holds no contact.
+            NotNow: One of the buckets is empty.
         """
         owners = (
             owner_on_channel(route.channel, user_id),
@@ -398,7 +398,7 @@ class FirstContact:
         return limits
 
     def _introduction(self, parties: _Parties, way: _Way, asker: str) -> str:
-        """Return what the first text begins with: who asks, and how to stop."""
+        """Return the introduction of the first text: who asks, and how to stop."""
         own = {name: value for name, value in parties.overrides.items() if name == "introduction"}
         words = TenantOnlySettings.model_validate(own).introduction
         stop = channel_named(way.route.channel).stop_word

@@ -1,10 +1,11 @@
 """Invite people to a chat, and end invitations.
 
 A person is invited instead of added if they share no chat with the person who adds them. The chat
-names who is invited, and each invited person's `PersonChoices` has an open choice. Both change in
-one transaction. A membership exists only after the person has accepted.
+lists the invited people, and each invited person's `PersonChoices` has an open choice. Both change
+in one transaction. A membership exists only after the person has accepted.
 
-The open choice is due until the person was asked by SMS (`services/choices/invitation_texts.py`).
+The open choice stays due until the person was asked by SMS
+(`services/choices/invitation_texts.py`).
 """
 
 from collections.abc import Sequence
@@ -56,10 +57,10 @@ def invite(
     Args:
         by: The member who invites.
         people: Up to 100 people who have no open invitation to this chat.
-        hours: After how many hours the invitations expire.
+        hours: The number of hours after which the invitations expire.
 
     Raises:
-        RateLimited: One of the people has three open invitations.
+        RateLimited: One of the people already has three open invitations.
         ConditionFailed: Another writer has changed a chat or a person's choices; try again.
     """
     keys = [PersonChoices.key_of(tenant, person.id) for person in people]
@@ -90,7 +91,7 @@ def withdrawn(chat: Chat, user_id: str) -> Write:
 def answered(
     table: Table, tenant: str, chat_id: str, user_id: str, *, accept: bool, now: datetime
 ) -> list[Write] | None:
-    """Return the writes on a chat by which an invited person joins or declines.
+    """Return the writes on a chat when an invited person joins or declines.
 
     The caller ends the person's choice in the same transaction.
 
@@ -100,7 +101,7 @@ def answered(
     Raises:
         NotFound: The chat does not exist, or the person is not invited to it.
         Conflict: The invitation has expired, the chat is discarded, the person is being erased, or
-            they are a member and decline.
+            a member declines.
     """
     snapshot = read_snapshot(table, tenant, chat_id, closed=True)
     chat, invitation = snapshot.chat, snapshot.chat.invitation(user_id)
@@ -130,7 +131,7 @@ def ended_choice(table: Table, tenant: str, chat_id: str, user_id: str, now: dat
 
 
 def invitations_of(table: Table, tenant: str, user_id: str) -> list[tuple[Chat, Invited]]:
-    """Return a person's invitations that chats still name, also expired ones."""
+    """Return a person's invitations that chats still list, including expired ones."""
     choices = PersonChoices.read(table, PersonChoices.key_of(tenant, user_id))
     ids = choices.invited_in if choices is not None else ()
     keys = [Chat.key_of(tenant, chat_id) for chat_id in ids]
@@ -152,14 +153,14 @@ def end_invitation(table: Table, clock: Clock, tenant: str, chat_id: str, user_i
 
 
 def _without_lapsed(table: Table, choices: PersonChoices, chat_id: str) -> PersonChoices:
-    """Forget one expired invitation of a person, so that there are never more than a few.
+    """Remove one expired invitation of a person, so that they never pile up.
 
-    The person's choices name every chat that may still name the person. So the chat forgets the
-    person in the same transaction.
+    The person's choices list every chat that may still list the person. So the invitation is
+    removed from the chat in the same transaction.
 
     Args:
         choices: The person's choices as of now.
-        chat_id: The chat to which the person is invited, which is left alone.
+        chat_id: The chat to which the person is invited now; it is not changed.
 
     Raises:
         ConditionFailed: Another writer has changed the chat or the choices.

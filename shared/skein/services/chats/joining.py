@@ -18,7 +18,7 @@ def joined(
     """Return a chat with a new member, and the writes; earlier messages count as seen.
 
     If the member was invited, the chat's invitation ends. The caller ends the person's choice. If
-    the member is an agent, upkeep has its other chats summarised for this one.
+    the member is an agent, upkeep requests summaries of its other chats for this one.
 
     Args:
         snapshot: The chat, with its closed memberships.
@@ -45,11 +45,11 @@ def has_been_in(table: Table, chat: Chat, ref: MemberRef) -> bool:
 
 
 def has_left(snapshot: ChatSnapshot, member: NamedMember) -> bool:
-    """Return whether a person was a member of a chat and is none now.
+    """Return whether a person was a member of a chat and no longer is.
 
     Args:
         snapshot: The chat, with its closed memberships.
-        member: A person; an agent has never left, in this sense.
+        member: A person; for an agent, the result is always False.
     """
     if member.kind == "agent" or snapshot.member(member.ref) is not None:
         return False

@@ -26,7 +26,7 @@ def new_line_chat(
     route: Route | None = None,
     introduction: str | None = None,
 ) -> list[Write]:
-    """Return the writes of a new direct chat of a line, on condition that nobody opened another.
+    """Return the writes of a new direct chat of a line, on condition that no other exists.
 
     Args:
         line: The line.
@@ -35,11 +35,11 @@ def new_line_chat(
         members: The person and the line's agent.
         former: The former chat of the two addresses, which the new one replaces.
         former_membership: The person's membership in the former chat. Its opt-out stays in force:
-            the carrier blocks the pair of numbers, whichever the agent.
+            the carrier blocks the pair of numbers for every agent.
         retention: The tenant's retention.
         now: The current time.
         route: The route to a person who has not written yet.
-        introduction: What the first text to that person says before its own words.
+        introduction: The introduction that precedes the first text to that person.
     """
     chat = Chat(
         tenant=line.tenant,

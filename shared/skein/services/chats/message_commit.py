@@ -28,8 +28,8 @@ class Commit:
     """The writes of one transaction, and the jobs that follow it.
 
     Attributes:
-        delayed_jobs: Jobs that are sent with the debounce delay.
-        jobs: Jobs that are sent without delay.
+        delayed_jobs: Jobs to send with the debounce delay.
+        jobs: Jobs to send without delay.
         runs: The runs that the message queues, extends or resumes, by agent id.
         reasons: Why the message starts no run, by agent id.
         undelivered: Why people get no SMS with the message.
@@ -55,7 +55,7 @@ class Commit:
         """Return the message with its runs, its deliveries, and the reasons for missing ones.
 
         Args:
-            reason: The reason of most agents, which is stored once.
+            reason: The reason that applies to most agents, which is stored once.
         """
         others = {agent: why for agent, why in self.reasons.items() if why != reason}
         return message.model_copy(
@@ -116,7 +116,7 @@ class MessageRuns:
 
         Args:
             commit: Collects the writes, the runs, and the reasons of agents without a run.
-            nobody: Why the message triggers no agent, if so (`why_nobody`).
+            nobody: Why the message triggers no agent; None if it may trigger some (`why_nobody`).
             texted: Whether the message is an SMS.
         """
         trigger = Trigger(

@@ -23,7 +23,7 @@ class RunReason:
     """A run of a message, and why it gives no answer.
 
     Attributes:
-        status: None if the run does not exist any more.
+        status: None if the run no longer exists.
         reason: None if the run has answered.
     """
 
@@ -38,7 +38,7 @@ class AgentReason:
 
     Attributes:
         reason: Why the agent gives no answer, or not yet; None if it has answered.
-        runs: The run that the message led to. If that run was merged, the other run follows.
+        runs: The run that the message led to. If it was merged into another run, that run follows.
     """
 
     agent_id: str
@@ -59,7 +59,7 @@ class DeliveryReason:
         seq: The message that is delivered: the message itself, or an answer to it.
         reason: Why the SMS has not reached the phone; None if it has.
         id: None if the message has no delivery.
-        status: None, too, if the delivery does not exist any more.
+        status: None also if the delivery no longer exists.
         error_codes: Twilio's error codes of the parts.
     """
 

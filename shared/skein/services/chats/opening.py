@@ -1,4 +1,4 @@
-"""Open a chat: its members, its creator as the owner, and the invitations of strangers."""
+"""Open a chat: add its members, make its creator the owner, and invite strangers."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -164,10 +164,10 @@ def open_chat(
 
 
 def as_called(roster: Sequence[NamedMember], by: NamedMember) -> NamedMember:
-    """Return the signed-in person with the name in the roster, not the one of the sign-in."""
+    """Return the signed-in person with the name from the roster, not the one from the sign-in."""
     return next((member for member in roster if member.ref == by.ref), by)
 
 
 def authors_of(title: str | None, by: MemberRef) -> Authors:
-    """Return the person whose words a title holds, by digest; nobody without a title."""
+    """Return the author of a title, by digest; empty if there is no title."""
     return Authors.in_digests([by.id] if title is not None else [])

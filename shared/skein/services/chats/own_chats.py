@@ -1,4 +1,4 @@
-"""Read an agent's chats and messages, and check that readers elsewhere may see them."""
+"""Read an agent's chats and messages, and check that readers in other chats may see them."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from skein.services.runs.claim import Claim
 from skein.services.visibility.audience import audience_of
 
 NOT_YOURS = "chat not found: you are not a member of a chat with this id"
-ROWS_READ = 50  # per query, at least: some rows are keywords and notices
+ROWS_READ = 50  # per query, at least, because some rows are keywords and notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +59,9 @@ class OwnChats:
         readers: Audience,
         before: int | None = None,
     ) -> tuple[list[Message], Audience]:
-        """Read a chat's newest messages, without those that a reset hides, and their audience.
+        """Read a chat's newest messages, except those that a reset hides, and their audience.
 
-        Elsewhere than in the chat, those that may repeat words told by sharing rules are left out.
+        For readers in another chat, messages that may repeat words from sharing rules are left out.
 
         Args:
             chat: The chat as it was just read. Later messages are left out, because their audience
@@ -71,7 +71,8 @@ class OwnChats:
             before: Only messages with a lower `seq`.
 
         Returns:
-            The messages in which members talk, oldest first, and the people present for all.
+            The conversation messages, oldest first, and the people who were present for all of
+            them.
 
         Raises:
             Forbidden: The messages are private, and the readers may not see them.

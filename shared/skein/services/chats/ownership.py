@@ -1,4 +1,4 @@
-"""Who may act in a chat: its owners, and operators where nobody owns the chat."""
+"""Decide who may act in a chat: its owners, or operators if the chat has no owner."""
 
 from typing import NamedTuple
 
@@ -19,14 +19,14 @@ class Actor(NamedTuple):
     operator: bool = False
 
     def acts_for_owner(self, chat: Chat) -> bool:
-        """Whether the person acts as an operator, in a chat that nobody owns."""
+        """Whether the person acts as an operator, in a chat without an owner."""
         return self.operator and not chat.owned
 
     def check_admitted(self, chat: Chat) -> None:
         """Check that the person is a member, or acts for an owner.
 
         Raises:
-            NotFound: Neither, so the chat must look as if it did not exist.
+            NotFound: Neither is the case, so the chat must look as if it did not exist.
         """
         if not chat.has(self.ref) and not self.acts_for_owner(chat):
             raise NotFound("chat not found")
@@ -35,8 +35,8 @@ class Actor(NamedTuple):
         """Check that the person owns a chat, or acts for an owner.
 
         Raises:
-            NotFound: The person is no member, so the chat must look as if it did not exist.
-            Forbidden: The person is a member only.
+            NotFound: The person is not a member, so the chat must look as if it did not exist.
+            Forbidden: The person is a member but not an owner.
         """
         self.check_admitted(chat)
         if chat.role_of(self.ref) == "owner" or self.acts_for_owner(chat):

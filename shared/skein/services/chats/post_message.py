@@ -76,32 +76,34 @@ class NewMessage(Value):
     """A message to post.
 
     Attributes:
-        client_id: The sender's own id of the message, which makes a retry harmless.
-        route: The route of a message from outside of the app, by which answers then go.
+        client_id: The sender's own id for the message, which makes retries idempotent.
+        route: The route of a message from outside of the app; later answers use it.
         opted_out: True after STOP, False after START on the route's channel; None keeps the stored
             opt-out.
-        confirms_opt_out: Whether the notice goes to a phone in spite of its person's opt-out.
-        charged_to: The person who pays for its SMS in place of the recipient, if anybody does.
+        confirms_opt_out: Whether the notice is sent to a phone even though its person has opted
+            out.
+        charged_to: The person who is charged for its SMS instead of the recipient, if any.
         no_run_reason: Why the message starts and resumes no run, if its sender is over a limit or
-            it is a number that answers no question.
+            it is a number that does not answer a question.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
-            None reads them, for a person's message in a direct chat.
+            If None, they are read for a person's message in a direct chat.
         depth: The chain depth: 0 from a person, plus 1 for each agent in between.
         run_id: The run that posts an agent's message.
-        authors: The people whose words that run was shown, by digest.
-        traced_to: The person whose words led to that run.
+        authors: The people whose messages that run was shown, by digest.
+        traced_to: The person whose message led to that run.
         expects_reply: Whether the sender waits for an answer.
         origin: Why an agent posts the message, if the agent was asked in another chat.
         choice: The question, for a message of the kind `choice`.
         answers: The agent whose choice a person's message answers; only it is triggered.
-        template: The message template to use where no text may be sent; None for the first one
-            that fits.
-        via: The choice by which a person agreed to post an agent's words. Such a post leaves the
-            person's route and SEEN watermark as they are.
-        report_of: The work whose end the message tells.
+        template: The message template to use where free text may not be sent; None for the first
+            one that fits.
+        via: The choice in which a person agreed to post an agent's words. Such a post does not
+            change the person's route and SEEN watermark.
+        report_of: The work whose result the message reports.
         noticed_rules: See `Message`.
-        sharing_stamp: What the run was told by sharing rules; None for nothing.
-        while_active: The item that must be active for the message to be posted.
+        sharing_stamp: The content that the run received through sharing rules; None if it received
+            none.
+        while_active: The item that must be active when the message is posted.
     """
 
     tenant: Tenant
@@ -135,11 +137,11 @@ class NewMessage(Value):
 
     @property
     def sharing_checks(self) -> list[Check]:
-        """The checks that what the run was told by sharing rules may still be told."""
+        """The checks that content from sharing rules in the run may still be shared."""
         return self.sharing_stamp.unchanged(self.tenant) if self.sharing_stamp is not None else []
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
-        """Return the keys of the idempotency records under the sender's own id and former ids."""
+        """Return the keys of the idempotency records under the sender's current and former ids."""
         refs = (self.sender, *(MemberRef(kind="user", id=user_id) for user_id in formerly))
         key_of = IdempotencyRecord.key_of
         return [key_of(self.tenant, self.chat_id, ref, self.client_id) for ref in refs]
@@ -190,14 +192,15 @@ class Chats:
 
         Raises:
             NotFound: The chat does not exist, or the sender is not a member.
-            Conflict: The chat is discarded, or a person of the team holds it: then agents do not
-                speak there, and nobody else sends messages of the team.
+            Conflict: The chat is discarded, or a person of the team holds it. Then agents may not
+                post there, and only the holder sends messages of the team.
             Unprocessable: The text is empty, too long or not Unicode, or `reply_to` is not a
                 message of the chat.
             ExtraWriteFailed: The condition of the first extra write does not hold.
-            ReadersChanged: What the run was told by sharing rules may not be told any more.
-            NotActive: What the message is written for is paused or over.
-            Contention: 20 attempts lost to other writers; nothing was stored.
+            ReadersChanged: Content that the run received through sharing rules may no longer be
+                shared.
+            NotActive: The work that the message belongs to is paused or over.
+            Contention: 20 attempts failed because of other writers; nothing was stored.
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
         message_id = f"msg_{self.ids.ulid()}"
@@ -243,12 +246,12 @@ class Chats:
         return PostedMessage(message, created=True)
 
     def _posted_while_open(self, new: NewMessage, sender: Membership | None, chat: Chat) -> Message:
-        """Find the same message, posted while the chat was open to its sender.
+        """Find the same message, if it was posted while the chat was open to its sender.
 
         Raises:
             NotFound: The message was not posted before, and the sender is not a member.
             Conflict: The message was not posted before, and the chat is discarded or held by
-                somebody else.
+                another person.
         """
         earlier = self.earlier(new, sender.formerly if sender else ())
         if earlier is not None:
@@ -264,7 +267,7 @@ class Chats:
         raise Conflict("a team member has taken over the chat", reason=Reason.DESK)
 
     def _posted_before_end(self, new: NewMessage, sender: Membership) -> Message:
-        """Find the same message, posted before a rule that told its run words ended.
+        """Find the same message, if it was posted before a sharing rule used by its run ended.
 
         Raises:
             ReadersChanged: The message was not posted before.
@@ -339,7 +342,7 @@ class Chats:
     def _stay_begun_by(
         self, message: Message, new: NewMessage, chat: Chat, now: datetime
     ) -> BegunStay | None:
-        """Put the chat on the desk if the message has one of the tenant's words for that."""
+        """Put the chat on the desk if the message contains one of the tenant's words for this."""
         overrides = chat.overrides if chat.kind == "direct" else new.overrides
         words = tuple((overrides or {}).get(DESK_WORDS, ()))
         if not words or not asked_in_words(message, chat, words):
@@ -402,7 +405,7 @@ class Chats:
         """Find the message that the sender posted with this `client_id`.
 
         Args:
-            new: The message, of which only the sender, the chat and the `client_id` count.
+            new: The message; only its sender, chat and `client_id` are used.
             formerly: Former ids of the sender in the chat, which are looked up too.
         """
         records = (IdempotencyRecord.read(self.table, key) for key in new.record_keys(formerly))
@@ -436,10 +439,10 @@ def _log_repeated(earlier: Message) -> None:
 
 
 def _sender_in(snapshot: ChatSnapshot, new: NewMessage) -> Membership | None:
-    """Return the sender's membership; None if the sender may not post the message at all.
+    """Return the sender's membership; None if the sender may not post the message.
 
-    The person who holds the chat is no member. Only they post messages of the kind `team`, so the
-    membership that this returns for them is never stored.
+    The person who holds the chat is not a member. Only they post messages of the kind `team`, so
+    the membership that this function returns for them is never stored.
     """
     holder = snapshot.chat.holder
     if "team" not in {new.kind, new.sender.kind}:
@@ -450,16 +453,16 @@ def _sender_in(snapshot: ChatSnapshot, new: NewMessage) -> Membership | None:
 
 
 def _must_be_silent(new: NewMessage, chat: Chat) -> bool:
-    """Tell whether a person of the team holds the chat, so that an agent's words may not go there.
+    """Return whether an agent's text is blocked because a person of the team holds the chat.
 
-    Notices still go, and so do questions that Skein itself asks.
+    Notices are still posted, and so are questions that Skein itself asks.
     """
     words = new.kind == "text" or (new.kind == "choice" and new.run_id is not None)
     return chat.held and new.sender.kind == "agent" and words
 
 
 def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
-    """Return the sender's membership with the route and the opt-out that the message brings."""
+    """Return the sender's membership with the route and the opt-out from the message."""
     if sender.member.kind != "user" or new.via is not None:
         return sender
     heard, opt_outs = sender.heard, sender.opt_outs

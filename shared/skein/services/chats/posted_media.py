@@ -1,4 +1,4 @@
-"""Pictures and files of a message: the items that are stored with it, and those that are read."""
+"""Pictures and files of messages: create their items with a message, and read them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 def media_kept_until(chat: Chat, posted_at: datetime) -> datetime:
-    """Return when the files of a message are deleted: with the message, or earlier."""
+    """Return when the files of a message are deleted: together with the message, or earlier."""
     retention = chat.retention or Retention()
     days = min(retention.media_days, retention.message_days or retention.media_days)
     return posted_at + timedelta(days=days)
@@ -23,10 +23,10 @@ def media_kept_until(chat: Chat, posted_at: datetime) -> datetime:
 def sent_files(
     files: Iterable[Media], snapshot: ChatSnapshot, sender: MemberRef, now: datetime
 ) -> Iterator[Write]:
-    """Yield the writes of the items of files that a message brings, for its transaction.
+    """Yield the writes of the items of a message's files, for the message's transaction.
 
-    The provider still holds the files. The job of each follows the message; a lost job is found by
-    the due pointer. Files without an id are not fetched.
+    The provider still holds the files. After the message, a job is sent for each file; if the job
+    is lost, the due pointer brings it back. Files without an id are not fetched.
     """
     membership, chat = snapshot.member(sender), snapshot.chat
     if membership is None:

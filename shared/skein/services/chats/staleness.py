@@ -1,4 +1,4 @@
-"""Staleness of summaries: the one rule for when a summary may be renewed.
+"""Staleness of summaries: the single rule for when a summary may be renewed.
 
 While any summary of a chat is stale, the chat is due for upkeep. A message sets the due pointer,
 and only upkeep clears it, once no summary is stale. So the last messages are always summarised.
@@ -19,14 +19,14 @@ from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
 MIN_MESSAGES = 2
-SAME_COOLDOWNS = 3  # after so many consecutive failures, each further one doubles the cooldown
+SAME_COOLDOWNS = 3  # after this many consecutive failures, each further one doubles the cooldown
 MAX_DOUBLINGS = 6
-TITLE_TEXTS = 3  # the texts that a chat needs before it gets a title
+TITLE_TEXTS = 3  # text messages that a chat needs before it gets a title
 TITLE_TRIES = 3
 
 
 class Renewal(NamedTuple):
-    """Stale summary, with the time from which a renewal is allowed."""
+    """A stale summary, with the time from which a renewal is allowed."""
 
     job: SummaryJob
     at: datetime
@@ -35,8 +35,8 @@ class Renewal(NamedTuple):
 def renewals(snapshot: ChatSnapshot, settings: Settings) -> Iterator[Renewal]:
     """Yield the stale summaries of a chat: its agent summaries, its chat summary and its title.
 
-    While the person of an SMS chat has opted out, none is renewed. The first message after START
-    makes the chat due again.
+    While the person of an SMS chat has opted out, no summary is renewed. The first message after
+    START makes the chat due again.
     """
     chat, agents = snapshot.chat, snapshot.agents
     if snapshot.opted_out:
@@ -82,7 +82,7 @@ def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
 def title_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     """Return when a title may be made for a chat; None if the chat needs none.
 
-    An SMS chat needs none: nobody sees its title.
+    An SMS chat needs no title, because it is never shown.
     """
     state = chat.title_state or SummaryState()
     settled = chat.title is not None or chat.named or state.failures >= TITLE_TRIES

@@ -1,4 +1,4 @@
-"""Read the chats of a person or an agent, newest first, and a person's messages and unread counts.
+"""Read the chats of people and agents, newest first, and a person's messages and unread counts.
 
 The number of reads does not depend on the length of a chat. A list takes one query and one batch, a
 chat takes one batch, and a page of messages takes one batch and one query.
@@ -51,7 +51,7 @@ class OwnChat(NamedTuple):
 
     @property
     def rank(self) -> tuple[datetime, str]:
-        """The sort key of the chat in a list; higher is newer.
+        """The sort key of the chat in a list; a higher key is newer.
 
         Chats sort by the time of their last message, or of their creation if they are empty.
         """
@@ -59,12 +59,12 @@ class OwnChat(NamedTuple):
 
 
 class ChatsCursor(Cursor):
-    """A cursor inside a window of index rows, or at the next window.
+    """A cursor within a window of index rows, or at the start of the next window.
 
     Attributes:
         after: The sort key after which the window's rows begin.
-        end: The last row of the window; None once all its chats were shown.
-        at: The time by which the last chat that was shown is sorted.
+        end: The last row of the window; None once all of its chats were shown.
+        at: The sort time of the last chat that was shown.
         chat_id: The id of that chat.
     """
 
@@ -146,7 +146,7 @@ class ChatViews:
     def direct_chats(
         self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[OwnChat]:
-        """List a person's direct chats in the order of `chats`; pages of group chats are empty.
+        """List a person's direct chats in the order of `chats`; group chats are skipped.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -166,11 +166,11 @@ class ChatViews:
     ) -> Listing[Chat]:
         """List an agent's chats in the order of `chats`.
 
-        The index has an agent's open chats only. The private ones are found through a person.
+        The index contains only an agent's open chats. Private chats are found through a person.
 
         Args:
             user_id: Only the chats with this person, open and private; None for the open chats.
-            limit: The maximum number of chats; pages of the other chats of a person are empty.
+            limit: The maximum number of chats; a page of a person's chats may be shorter or empty.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -186,8 +186,8 @@ class ChatViews:
     ) -> Listing[Chat]:
         """List a tenant's chats by the hour of the newest message, newest first.
 
-        Discarded chats are listed, too. The index lags behind by an upkeep. A chat from before this
-        list joins it with its next upkeep.
+        Discarded chats are listed, too. The index is updated by upkeep, so it lags behind. A chat
+        that is older than this list is added by its next upkeep.
 
         Raises:
             Invalid: The cursor does not belong to this list.

@@ -1,4 +1,4 @@
-"""Ask one person a question, and take the answer, which code matches."""
+"""Ask one person a question, and take the answer, which is matched by code."""
 
 __all__ = [
     "answering",

@@ -1,7 +1,7 @@
 """Answer a choice: one transaction posts the answer, records it in the question, and ends it.
 
-An answer counts once. The question's message is written on condition that it has no answer yet, and
-the person's open choices under their optimistic lock.
+An answer counts once: the write of the question's message requires that it has no answer yet, and
+the write of the person's open choices has an optimistic lock.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ class Answering:
 
         One transaction posts the answer, records it in the question's message, and removes the
         choice from the person's open ones. The answer to an agent's question triggers that agent;
-        the answer to Skein's own question triggers nobody.
+        the answer to Skein's own question triggers no agent.
 
         Args:
             given: The answer.
@@ -81,8 +81,8 @@ class Answering:
         Raises:
             NotFound: The person is not a member of the chat, or there is no such question.
             Forbidden: The question is for another person.
-            Conflict: The question is answered already or has expired, or the chat is discarded.
-            Unprocessable: The answer is not one of the options, or has no words.
+            Conflict: The question was already answered or has expired, or the chat is discarded.
+            Unprocessable: The answer is not one of the options, or is empty.
             ExtraWriteFailed: The condition of the caller's first write does not hold.
         """
 
@@ -96,7 +96,7 @@ class Answering:
         return self._answer(given, post)
 
     def _post_alone(self, new: NewMessage, writes: ExtraWrites) -> PostedMessage:
-        """Post an answer without writes of the caller, so that the question is the first write.
+        """Post an answer without extra writes of the caller; the question is the first write.
 
         Raises:
             ConditionFailed: Another writer has changed the question; the caller retries.
@@ -164,7 +164,7 @@ class Answering:
         """Return the writes that record an answer and end the choice, and its consequence.
 
         Raises:
-            Conflict: The choice is over.
+            Conflict: The choice has ended.
         """
         now = self.clock.now()
         choices = read_choices(self.table, given.tenant, given.person_id, now)
@@ -195,7 +195,7 @@ class Answering:
     def _repetition_answered(
         self, given: GivenAnswer, listed: OpenChoice, answer: ChoiceAnswer
     ) -> list[Write]:
-        """Return the write that records an answer in the repetition of its question, if any."""
+        """Return the write that records an answer in the repeated question, if there is one."""
         again = self._message(given, listed.repeated_seq) if listed.repeated_seq else None
         if again is None or again.choice is None:
             return []
@@ -208,7 +208,7 @@ def _message(
     """Return the message of an answer.
 
     Raises:
-        Unprocessable: The answer is not one of the options, or has no words.
+        Unprocessable: The answer is not one of the options, or is empty.
     """
     return NewMessage(
         tenant=given.tenant,
@@ -230,7 +230,7 @@ def _words(given: GivenAnswer, choice: Choice) -> str:
     """Return the text of an answer: the label of its option, or the words.
 
     Raises:
-        Unprocessable: The answer is not one of the options, or has no words.
+        Unprocessable: The answer is not one of the options, or is empty.
     """
     option = choice.option(given.option) if given.option is not None else None
     if choice.options:

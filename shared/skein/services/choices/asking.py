@@ -57,14 +57,14 @@ class NewChoice(Value):
     """A choice to ask.
 
     Attributes:
-        agent: The agent that asks, or in whose chat Skein asks. It posts the message.
+        agent: The agent that asks, or in whose chat Skein asks; it posts the message.
         client_id: The idempotency key of the question.
         addressee: The person who may answer; a member of the chat.
         options: The fixed answers; empty for an answer in words.
         depth, run_id, authors, traced_to, origin, sharing_stamp, while_active: See `NewMessage`.
         expires_at: When it expires; None expires it after the chat's `choice_hours`.
         purpose, data: See `Choice`.
-        invited_to, invited_by, number: See `OpenChoice`. The person who invites pays for the SMS.
+        invited_to, invited_by, number: See `OpenChoice`. The inviter is charged for the SMS.
     """
 
     tenant: Tenant
@@ -109,20 +109,20 @@ class Asking:
         """Ask a person a choice (idempotent by `client_id`).
 
         One transaction posts the message and adds the choice to the person's open ones. If the chat
-        has no place left for another, its oldest question expires in the same transaction. The
-        choice expires after the chat's `choice_hours`.
+        has the maximum number of open questions, its oldest one expires in the same transaction.
+        The choice expires after the chat's `choice_hours`.
 
         Args:
             new: The choice.
             extra_writes: See `Chats.post_message`; the caller's writes come first.
 
         Raises:
-            AlreadyAsked: The person has an open question about the same.
-            RateLimited: The person has too many open invitations or errands of the same asker, or
-                in this chat was asked too often today or has refused the agent too often.
+            AlreadyAsked: The person already has an open question about the same subject.
+            RateLimited: The person has too many open invitations or errands of the same asker. Or,
+                in this chat, the person was asked too often today or refused the agent too often.
             Unprocessable: The addressee is not a member of the chat, a label is a keyword, or the
                 question is too long for SMS.
-            Conflict: The invitation that the question is about is over.
+            Conflict: The invitation that the question is about has ended.
             ExtraWriteFailed: The condition of the caller's first write does not hold.
             Rejected: As in `Chats.post_message`.
         """
@@ -131,7 +131,7 @@ class Asking:
         return optimistic(self.clock, lambda: self._ask_alone(new))
 
     def _ask_alone(self, new: NewChoice) -> PostedMessage:
-        """Ask without writes of the caller, so that the person's choices are the first write.
+        """Ask without extra writes of the caller; the person's choices are the first write.
 
         Raises:
             ConditionFailed: Another writer has changed the person's choices; the caller retries.
@@ -189,7 +189,7 @@ class Asking:
     def _listed(
         self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the writes that add the choice to the open ones, and end the one it replaces.
+        """Return the writes that add the choice to the open ones and end the one that it replaces.
 
         If the message goes out by SMS, the choice has codes.
         """
@@ -229,7 +229,7 @@ class Asking:
         )
 
     def _oldest(self, choices: PersonChoices, chat_id: str) -> list[OpenChoice]:
-        """Return the questions that end, so that one more has a place in a chat."""
+        """Return the questions that must end to make room for one more in a chat."""
         taken = [each for each in choices.open if self.effects.of(each.purpose, {}).takes_place]
         here = [each for each in taken if each.chat_id == chat_id]
         too_many = here[: max(0, len(here) + 1 - MAX_OPEN)]
@@ -242,7 +242,7 @@ class Asking:
 
 
 def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:
-    """Refuse a question that is too long for its channel, where questions are never cut.
+    """Refuse a question that is too long for its channel, because questions are never cut.
 
     Raises:
         Unprocessable: The channel does not send so long a question.
@@ -254,7 +254,7 @@ def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:
 
 
 def _check_labels(options: Sequence[Option]) -> None:
-    """Refuse labels that an SMS could not name.
+    """Refuse labels that cannot be used in a reply by SMS.
 
     Raises:
         Unprocessable: A label is a keyword such as STOP, or has a number that looks like a code.

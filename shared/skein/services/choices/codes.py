@@ -1,7 +1,7 @@
 """Codes: the numbers with which a person answers choices by SMS.
 
-Each option has a code of its own, and so has an answer in words. `PersonChoices` holds the codes,
-and only the SMS with the question shows them. A code is unique among the person's open and recent
+Each option has its own code, and so does an answer in words. `PersonChoices` holds the codes, and
+only the SMS with the question shows them. A code is unique among the person's open and recent
 questions on all lines, so an answer may come on any line. Guesses are limited: after five wrong
 codes, answers by SMS are closed for a day.
 """
@@ -36,8 +36,8 @@ class MatchedAnswer(NamedTuple):
 
     Attributes:
         choice: The choice.
-        code: The code, which stays right or wrong however often the SMS is read; None for a typed
-            yes or no.
+        code: The code, so that reading the SMS again gives the same result; None for a typed yes or
+            no.
         option: The id of the option; None for an answer in words.
         words: The words; None for an option.
         newest_seq: For a typed yes or no, the message that must still be the newest when the answer
@@ -52,13 +52,14 @@ class MatchedAnswer(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An SMS with a code that answers nothing.
+    """An SMS with a code that does not answer a question.
 
     Attributes:
         reason: Why: `WRONG_CODE`, `CODE_ALONE`, `CHOICE_OVER` or `SMS_ANSWERS_CLOSED`.
-        chat_id: The chat of the question to which the code belongs; None for a wrong code.
+        chat_id: The chat of the question that the code belongs to; None for a wrong code.
         seq: The message of that question, if known.
-        counted: The person's choices with one more wrong code; None if the SMS is no guess.
+        counted: The person's choices with one more wrong code; None if the SMS does not count as a
+            guess.
     """
 
     reason: Reason
@@ -68,7 +69,7 @@ class Refusal(NamedTuple):
 
     @property
     def over(self) -> bool:
-        """Whether the question to which the code belongs is over."""
+        """Whether the question that the code belongs to has ended."""
         return self.reason == Reason.CHOICE_OVER
 
 
@@ -100,7 +101,7 @@ def new_codes(choices: PersonChoices, options: Sequence[Option], ids: Ids) -> di
 
 
 def could_answer(body: str) -> bool:
-    """Tell whether an SMS begins or ends with a number of six digits."""
+    """Return whether an SMS begins or ends with a number of six digits."""
     return any(True for _ in _numbers(body))
 
 
@@ -108,16 +109,17 @@ def match_code(body: str, choices: PersonChoices, now: datetime) -> CodeMatch | 
     """Match an SMS against the codes of a person.
 
     The SMS is the code, alone or next to the label of its option; case and punctuation are ignored.
-    For an answer in words, the words follow the code. A number that is no code is wrong where a
-    code would count: alone, next to a label and, if an answer in words is open, before other words.
+    For an answer in words, the words follow the code. A number that is not a code counts as a wrong
+    code wherever a code would be accepted: alone, next to a label and, if an answer in words is
+    open, before other words.
 
     Args:
-        body: The text of the SMS, which is no keyword.
+        body: The text of the SMS, which is not a keyword.
         choices: The person's choices as of `now`.
 
     Returns:
         The answer, or why there is none. None for an ordinary SMS: it has other words, or the
-        person has no question with codes, and had none within the last day.
+        person has had no question with codes within the last day.
     """
     if not choices.over and not any(choice.codes for choice in choices.open):
         return None
@@ -136,7 +138,7 @@ def match_code(body: str, choices: PersonChoices, now: datetime) -> CodeMatch | 
 
 
 def closed(choices: PersonChoices, now: datetime) -> bool:
-    """Tell whether a person's answers by SMS are closed, after too many wrong codes."""
+    """Return whether a person's answers by SMS are closed, after too many wrong codes."""
     return choices.sms_closed_until is not None and now < choices.sms_closed_until
 
 
@@ -149,10 +151,10 @@ def with_wrong_code(choices: PersonChoices, now: datetime) -> PersonChoices:
 
 
 def with_right_code(choices: PersonChoices, code: str, now: datetime) -> PersonChoices:
-    """Return the choices after a right code, which ends the count of wrong ones.
+    """Return the choices after a right code, which resets the count of wrong codes.
 
     Raises:
-        Conflict: Answers by SMS are closed now, or the question is over.
+        Conflict: Answers by SMS are closed now, or the question has ended.
     """
     if closed(choices, now) or all(code not in one.codes.values() for one in choices.open):
         raise Conflict("the code is not accepted any more")
@@ -183,7 +185,7 @@ def _judged(number: _Numbered, choices: PersonChoices) -> CodeMatch | None:
 
 
 def _answer(number: _Numbered, choice: OpenChoice, option_id: str) -> CodeMatch | None:
-    """Return the answer with a code of an open choice; None if other words stand beside it."""
+    """Return the answer with a code of an open choice; None if the SMS has other words."""
     if choice.in_words:
         if not number.rest:
             return Refusal(Reason.CODE_ALONE, choice.chat_id, choice.seq)
@@ -200,7 +202,7 @@ def _over(code: str, codes: Iterable[OverCode]) -> OverCode | None:
 
 
 def _is_one_of(rest: str, labels: Iterable[str]) -> bool:
-    """Tell whether the rest of an SMS is empty or a label, but for case and punctuation."""
+    """Return whether the rest of an SMS is empty or a label, ignoring case and punctuation."""
     words = _words(rest)
     return not words or words in map(_words, labels)
 

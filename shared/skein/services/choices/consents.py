@@ -1,8 +1,8 @@
-"""Consents: post the words to which a person has agreed, each once and in each chat.
+"""Consents: post the words that a person has agreed to, once in each chat.
 
-The answer's transaction has stored the consent. Each post is a transaction of its own: the message,
-in the person's name, and the consent that records it. It holds only if the readers are still those
-whom the person was shown. A worker that dies is followed by the tick.
+The answer's transaction has stored the consent. Each post is a separate transaction: the message in
+the person's name, and the consent that records it. The transaction fails unless the readers are
+still those that were shown to the person. If a worker dies, the tick sends the job again.
 """
 
 import logging
@@ -26,7 +26,7 @@ from skein.services.common.optimistic import revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
 from skein.services.visibility.disclosure import made_for_all
 
-POST_WITHIN = timedelta(days=1)  # of the yes; later, the words would surprise the person
+POST_WITHIN = timedelta(days=1)  # after the yes; later, the post would surprise the person
 FAILURES: Mapping[PostFailure, str] = {
     "readers_changed": "people have joined who were not named in the question",
     "left": "you are no longer a member of it",
@@ -98,7 +98,7 @@ class Consents:
         """Post the words in one chat, or record why not.
 
         Returns:
-            The consent as it is then; None if it was deleted.
+            The consent after the post; None if it was deleted.
         """
         settled = consent
 
@@ -143,7 +143,7 @@ class Consents:
         seq: int | None = None,
         failure: PostFailure | None = None,
     ) -> Consent | None:
-        """Record the end of one post; return the consent as it is then, None if it was deleted."""
+        """Record the result of one post; return the consent afterwards, None if it was deleted."""
         settled, write = _settled(consent, post, seq=seq, failure=failure)
         if failure is not None:
             ids = {"chat_id": post.chat_id, "consent_id": consent.id, "failure": failure}
@@ -154,12 +154,13 @@ class Consents:
             return self._read(consent.job)
         return settled
 
-    # ------------------------------------------------------------------ telling
+    # ------------------------------------------------------------------ notices
 
     def _tell(self, consent: Consent) -> None:
         """Post a notice in the chat of the question about the posts that failed.
 
-        Without the agent in that chat, nobody is notified; the person's list of consents has it.
+        If the agent has left that chat, no notice is posted; the person's list of consents shows
+        the result.
         """
         notified = consent.model_copy(update={"notified": True})
         _, write = revise(consent, {"notified": True}, also=notified.due(self.clock.now()))
@@ -192,7 +193,7 @@ def _settled(
     seq: int | None = None,
     failure: PostFailure | None = None,
 ) -> tuple[Consent, Update]:
-    """Return the consent after the end of one post, and the write (optimistic lock)."""
+    """Return the consent after the result of one post, and the write (optimistic lock)."""
     status: PostStatus = "posted" if failure is None else "failed"
     ended = post.model_copy(update={"status": status, "seq": seq, "failure": failure})
     posts = tuple(ended if each == post else each for each in consent.posts)

@@ -1,7 +1,7 @@
-"""The effect of an answer: what an answer causes besides its message, by the question's purpose.
+"""The effect of an answer, besides its message: it depends on the purpose of the question.
 
-Each subject registers effects for its purposes in `skein/interface/extensions.py`. `effects` has
-those of the core.
+Each subject registers effects for its purposes in `skein/interface/extensions.py`. The effects of
+the core are in `effects`.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,11 +31,12 @@ class GivenAnswer(Value):
 
     Attributes:
         person_id: The person who answers.
-        seq: The question's message, or the one that repeats it.
+        seq: The question's message, or the message that repeats it.
         option: The id of the chosen option; None for words.
         text: The words, for a question without options.
-        code: For an answer by SMS, the code. It must still be open, and answers by SMS not closed.
-        typed: For a typed yes or no, its words.
+        code: For an answer by SMS, the code. The choice must still be open, and answers by SMS must
+            not be closed.
+        typed: For a typed yes or no, the text.
         newest_seq: For a typed yes or no, the message that must still be the chat's newest.
         client_id: The idempotency key of the answer.
         media, route, no_run_reason, overrides: See `NewMessage`.
@@ -65,8 +66,8 @@ class RecordedAnswer:
         question: The question's message, before the answer.
         choice: The choice, before the answer.
         answer: The answer.
-        listed: The choice among the person's open ones.
-        snapshot: The chat, as the transaction expects it.
+        listed: The same choice in the person's open choices.
+        snapshot: The chat, as the transaction expects it to be.
     """
 
     question: Message
@@ -86,9 +87,9 @@ class Consequence:
     """The consequence of an answer besides its message.
 
     Attributes:
-        writes: Further writes of the transaction.
+        writes: Further writes for the transaction.
         jobs: The jobs to send after the commit.
-        follows: The open choice that takes the place of the answered one; None if none does.
+        follows: The open choice that replaces the answered one; None if there is none.
     """
 
     writes: list[Write] = field(default_factory=list)
@@ -97,15 +98,16 @@ class Consequence:
 
 
 class AnswerEffect:
-    """What the answers to the questions of one purpose cause; each purpose has a subclass.
+    """The effect of the answers to questions with one purpose; each purpose has a subclass.
 
     Attributes:
         triggers_agent: Whether an answer triggers the agent in whose name the question was asked.
-            Other answers trigger nobody.
-        is_consent: Whether the question asks for a consent. Consents are limited in number a day,
-            and a no counts as a refusal of the agent. The same is not asked while it is open.
-        takes_place: Whether the question takes one of the few places of its person in its chat. If
-            no place is left, the oldest of these questions ends.
+            Other answers trigger no agent.
+        is_consent: Whether the question asks for a consent. The number of consents per day is
+            limited, and a no counts as a refusal of the agent. A question is not repeated while the
+            same one is open.
+        takes_place: Whether the question counts toward the maximum number of open questions of a
+            person in a chat. At the maximum, the oldest of these questions ends.
     """
 
     triggers_agent: ClassVar[bool] = False
@@ -113,7 +115,7 @@ class AnswerEffect:
     takes_place: ClassVar[bool] = True
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse a question because of open questions of the same purpose to the same person.
+        """Refuse a question if open questions to the same person with the same purpose forbid it.
 
         Args:
             new: The message of the question.
@@ -127,21 +129,21 @@ class AnswerEffect:
             check_once(new, asked)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Return what an answer causes; the transaction that records the answer stores it.
+        """Return the effect of an answer; the transaction that records the answer stores it.
 
         Raises:
-            Conflict: The answer can have no effect any more; it is not recorded.
+            Conflict: The answer can no longer have an effect, so it is not recorded.
         """
         return Consequence()
 
     def on_refusal(
         self, choice: Choice, tenant: str, *, now: datetime, over: bool
     ) -> Sequence[Write] | None:
-        """Return what to store with the notice that explains why an answer by SMS was refused.
+        """Return the writes for the notice that explains why an answer by SMS was refused.
 
         Args:
-            choice: The choice that the SMS was to answer.
-            over: Whether the choice is over.
+            choice: The choice that the SMS tried to answer.
+            over: Whether the choice has ended.
 
         Returns:
             The writes; None if the person gets no notice.
@@ -150,7 +152,7 @@ class AnswerEffect:
 
 
 def check_once(new: NewMessage, asked: Sequence[Message]) -> None:
-    """Refuse a question whose words an open question of the same agent has in the same chat.
+    """Refuse a question if an open one of the same agent in the same chat has the same words.
 
     Raises:
         AlreadyAsked: There is one.
@@ -163,7 +165,7 @@ def check_once(new: NewMessage, asked: Sequence[Message]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerEffects:
-    """The service that finds the effect of a question's answer."""
+    """The service that finds the effect of an answer."""
 
     services: Services
     extensions: Callable[[], Extensions]  # imported for the first question or answer only
@@ -172,7 +174,7 @@ class AnswerEffects:
         """Return the effect for a purpose, or for a purpose with certain data.
 
         Raises:
-            KeyError: There is none: newer code has asked the question.
+            KeyError: There is none, because newer code has asked the question.
         """
         effect: AnswerEffect = self.services.get(self.extensions().effect(purpose, data))
         return effect

@@ -1,4 +1,4 @@
-"""The effects of answers to the questions of the core: an agent's own, consents, invitations."""
+"""The effects of answers to the core's questions: agents' questions, consents, invitations."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -47,7 +47,8 @@ class ConsentEffect(AnswerEffect):
 class InvitationEffect(AnswerEffect):
     """The person joins the chat to which they are invited, or declines.
 
-    The answer to an announcement does neither: a job asks the question that names who invites.
+    The answer to an announcement does neither: it starts a job that asks the question with the
+    inviter's name.
     """
 
     takes_place: ClassVar[bool] = False
@@ -55,7 +56,7 @@ class InvitationEffect(AnswerEffect):
     table: Table
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Accept or decline the invitation, or have the person asked about it by name."""
+        """Accept or decline the invitation, or queue the question with the inviter's name."""
         if recorded.answer.option == SEE:
             return _asked_by_name(recorded, given)
         joins = answered(
@@ -70,7 +71,7 @@ class InvitationEffect(AnswerEffect):
 
 
 def _asked_by_name(recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-    """Put an invitation back among the open choices, due to be asked about."""
+    """Put an invitation back into the open choices, so that its question is due."""
     chat_id = InvitationData.from_item(recorded.choice.data).invited_to
     follows = OpenChoice(
         chat_id=chat_id,

@@ -1,9 +1,9 @@
 """Ask invited people by SMS, in their newest direct chat on a line.
 
-A job asks, and until then the person's choices are due. A person who shares no chat with the
-inviter gets an announcement first: a text without a word that the inviter chose, under the
-conditions of a first contact (`services/chats/first_contact.py`). Only after the person has asked
-who it is does the question name the inviter and the chat.
+A job asks the question, and until then the person's choices are due. A person who shares no chat
+with the inviter first gets an announcement: a text that contains nothing the inviter wrote, under
+the conditions of a first contact (`services/chats/first_contact.py`). The question that names the
+inviter and the chat is sent only after the person asks who it is.
 """
 
 import logging
@@ -36,7 +36,7 @@ from skein.services.choices.wording import SEE_WHO, YES_NO, announcement, questi
 from skein.services.common.optimistic import optimistic
 from skein.services.directory.display_names import people_in_shared_chats
 
-INVITED = Rate(5, DAY)  # invitations by SMS that one person causes
+INVITED = Rate(5, DAY)  # per day, of invitations by SMS that one person causes
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +52,9 @@ class InvitationTexts:
     views: ChatViews
 
     def ask(self, job: InvitationJob) -> None:
-        """Ask a person by SMS about invitations not asked about yet (idempotent).
+        """Ask a person by SMS about their new invitations (idempotent).
 
-        Invitations that have expired, or about which the person cannot be asked, are due no more.
+        Invitations that have expired, or that the person cannot be asked about, are no longer due.
         """
         choices = read_choices(self.table, job.tenant, job.user_id, self.clock.now())
         times = [(listed, self._ask(job, listed)) for listed in choices.to_ask]
@@ -64,7 +64,7 @@ class InvitationTexts:
         """Ask a person about one invitation, in their newest chat on SMS, if they have one.
 
         Returns:
-            When to try again; None if the person was asked or cannot be.
+            When to try again; None if the person was asked or cannot be asked.
         """
         chat = Chat.read(self.table, Chat.key_of(job.tenant, listed.chat_id))
         invited = chat.invitation(job.user_id) if chat is not None else None
@@ -94,10 +94,10 @@ class InvitationTexts:
         return person in people_in_shared_chats(self.table, tenant, invited.by.ref, {person})
 
     def _announce(self, chat: Chat, question: NewChoice) -> None:
-        """Announce an invitation of a stranger, as first contacts are allowed.
+        """Announce a stranger's invitation, if a first contact is allowed.
 
         Raises:
-            NotNow: The person has quiet hours, or a limit of the day is used up.
+            NotNow: The person has quiet hours, or a daily limit is used up.
             Conflict: The person may not be reached, for example without a consent to texts.
         """
         team = self._team_name(chat.tenant)
@@ -116,14 +116,14 @@ class InvitationTexts:
         self._ask_first(announced, lambda: self.first_contact.charges(contact))
 
     def _ask_first(self, new: NewChoice, charges: Callable[[], tuple[Write, ...]]) -> None:
-        """Send the first text about an invitation, which counts for the inviter.
+        """Send the first text about an invitation, and charge it to the inviter.
 
         Args:
             new: The question or the announcement.
             charges: Returns further writes of the text's transaction.
 
         Raises:
-            NotNow: A limit of the day is used up.
+            NotNow: A daily limit is used up.
         """
 
         def attempt() -> None:
@@ -139,10 +139,10 @@ class InvitationTexts:
         return DeskSettings.model_validate(overrides).team_name
 
     def _charge(self, new: NewChoice) -> Write:
-        """Return the write that counts a text for the person who invites.
+        """Return the write that charges a text to the inviter.
 
         Raises:
-            NotNow: The person's invitations of the day are used up.
+            NotNow: The inviter's daily limit of invitations is used up.
         """
         owner, now = owner_of_user(new.invited_by or ""), self.clock.now()
         item = self.table.get(Allowance.key_of(new.tenant, owner))
@@ -156,7 +156,7 @@ class InvitationTexts:
     def _settle(
         self, job: InvitationJob, times: Sequence[tuple[OpenChoice, datetime | None]]
     ) -> None:
-        """Store when the person is asked again about invitations, if at all."""
+        """Store when to ask the person about invitations again, if at all."""
         item = self.table.get(PersonChoices.key_of(job.tenant, job.user_id))
         if item is None or "gsi2pk" not in item:
             return
@@ -164,7 +164,7 @@ class InvitationTexts:
         self.table.write(stored_choices(choices.asking_at(times)))
 
     def _newest_on_sms(self, tenant: str, user_id: str) -> OwnChat | None:
-        """Return the newest direct chat whose answers reach a person by SMS, if there is one."""
+        """Return the newest direct chat that reaches a person by SMS, if there is one."""
         page = self.views.direct_chats(tenant, user_id, limit=WINDOW)
         return next((own for own in page.items if _reaches(own)), None)
 
@@ -175,7 +175,7 @@ def _reaches(own: OwnChat) -> bool:
 
 
 def _question(chat: Chat, invited: Invited, asked_in: str, agent: MemberRef) -> NewChoice:
-    """Return the question that names who invites, and the chat."""
+    """Return the question that names the inviter and the chat."""
     return NewChoice(
         tenant=chat.tenant,
         chat_id=asked_in,

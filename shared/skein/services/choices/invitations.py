@@ -24,7 +24,7 @@ class Invitations:
     clock: Clock
 
     def answer(self, tenant: str, chat_id: str, person: MemberRef, *, accept: bool) -> None:
-        """Accept or decline an invitation; accepting twice is harmless.
+        """Accept or decline an invitation; accepting twice has no further effect.
 
         Raises:
             NotFound: The chat does not exist, or the person is not invited to it.
@@ -45,7 +45,7 @@ class Invitations:
         optimistic(self.clock, attempt)
 
     def _question(self, tenant: str, listed: OpenChoice, *, accept: bool) -> list[Write]:
-        """Return the write that records an answer from elsewhere in the question's message."""
+        """Return the write that records an answer given elsewhere in the question's message."""
         if listed.seq is None:
             return []
         message = Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq))

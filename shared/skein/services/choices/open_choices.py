@@ -77,7 +77,7 @@ class OpenChoices:
 def _keys_of(tenant: str, user_id: str, listed: OpenChoice) -> list[Key]:
     """Return the keys of an open choice's chat, membership and question.
 
-    Of an invitation, only the chat to join counts.
+    For an invitation, only the chat to join matters.
     """
     if listed.invited_to is not None:
         return [Chat.key_of(tenant, listed.invited_to)]

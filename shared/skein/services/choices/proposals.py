@@ -1,8 +1,8 @@
-"""Questions of runs: ask the person whom a run answers, also whether words may be posted elsewhere.
+"""Questions of runs: ask the person that a run answers, e.g. whether to post words elsewhere.
 
-A run that holds private content posts nothing to people who may not see it, and one that holds
-words of outsiders nothing in other chats. It may ask the person who wrote the message that it
-answers. Code writes the question; the model chooses only the words.
+A run that holds private content cannot post to people who may not see it, and a run that holds
+words of outsiders cannot post in other chats. Instead, it may ask the person who wrote the message
+that it answers. Code writes the question; the model chooses only the words to post.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ UNKNOWN_HERE = "refused: people who can read this chat may not know of that one"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuestions:
-    """The service by which Skein asks the person whom a run answers."""
+    """The service that asks the person that a run answers."""
 
     asking: Asking
 
@@ -52,16 +52,17 @@ class RunQuestions:
         options: tuple[Option, ...] = YES_NO,
         check: Callable[[ChatSnapshot], None] = lambda _: None,
     ) -> SentMessage:
-        """Ask the person whom a run answers (idempotent).
+        """Ask the person that a run answers (idempotent).
 
         Args:
             claim: The run.
-            question: What Skein asks.
-            purpose: The purpose, which has an effect.
+            question: The text of the question.
+            purpose: The purpose, which has a registered effect.
             data: The data of the effect.
             client_id: The idempotency key of the question.
             options: The answers.
-            check: Raises an error if the question may not be asked in the chat as it is.
+            check: Raises an error if the question may not be asked in the chat in its current
+                state.
 
         Returns:
             The message with the question, which the run has sent.
@@ -107,7 +108,7 @@ class RunQuestions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposals:
-    """The service by which runs ask people to agree to a post."""
+    """The service that asks people, on behalf of runs, to agree to a post."""
 
     table: Table
     questions: RunQuestions
@@ -115,11 +116,11 @@ class Proposals:
     def propose(
         self, claim: Claim, text: str, chat_ids: Sequence[str], *, client_id: str
     ) -> SentMessage:
-        """Ask the person whom a run answers whether to post a text elsewhere (idempotent).
+        """Ask the person that a run answers whether to post a text elsewhere (idempotent).
 
         Args:
             claim: The run; the question is posted in its own chat.
-            text: The text; invisible characters and hidden links are taken out of it.
+            text: The text; invisible characters and hidden links are removed.
             chat_ids: The chats to post in, at most 10.
             client_id: The idempotency key of the question.
 
@@ -127,8 +128,8 @@ class Proposals:
             The message with the question, which the run has sent.
 
         Raises:
-            Forbidden: The run may not ask, the person was not present for all that it holds or is
-                not a member there, or the question would tell others of a private chat.
+            Forbidden: The run may not ask, the person was not present for all content of the run or
+                is not a member of the chat, or the question would reveal a private chat to others.
             NotFound: The agent is not a member of a chat, or the run may not write to it.
             Conflict: A chat is discarded.
             Unprocessable: The text or the list of chats is too long.
@@ -163,7 +164,7 @@ class Proposals:
         )
 
     def _chat(self, claim: Claim, asked: str, chat_id: str) -> Chat:
-        """Read a chat in which words are to be posted.
+        """Read a chat in which the words would be posted.
 
         Raises:
             NotFound, Forbidden, Conflict: See `propose`.
@@ -182,8 +183,8 @@ class Proposals:
 def person_to_ask(run: Run) -> str | None:
     """Return the person who wrote the message that a run answers, if that person may be asked.
 
-    Runs of plans and services, runs that an agent triggered, and runs after a time-out ask nobody.
-    The person must have been present for everything that the activation holds.
+    Runs of plans and services, runs that an agent triggered, and runs after a time-out may not ask.
+    The person must have been present for all content of the activation.
     """
     by, resumed = run.trigger.by, run.resumed
     if run.trigger.type != "chat_message" or by is None or by.kind != "user":

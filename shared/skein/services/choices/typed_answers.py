@@ -1,10 +1,10 @@
-"""Typed answers: decide what a message that says nothing but yes or no answers.
+"""Typed answers: decide which question a message that only says yes or no answers.
 
-Such a message answers a question of Skein's or an agent's if code can be sure which one: the sender
-has one open question in the chat, it is the newest message there, and its options are yes and no.
-Where only the run that asked has written since, and always by SMS, whose texts may cross, Skein
-repeats the question once and starts no run. The repetition then counts as the question. Everything
-else is an ordinary message.
+Such a message answers a question of Skein or an agent if code can be sure which question is meant:
+the sender has one open question in the chat, it is the newest message there, and its options are
+yes and no. If only the run that asked has written since, and always by SMS, where texts may cross,
+Skein repeats the question once and starts no run. The repetition then counts as the question.
+Everything else is an ordinary message.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ MAX_BETWEEN = 20  # messages of the asking run after its question
 
 
 class Unsure(NamedTuple):
-    """A typed yes or no that may be meant for something else, so its question is repeated.
+    """A typed yes or no that may refer to something else, so the question is repeated.
 
     Attributes:
         seq: The question's message.
@@ -61,7 +61,7 @@ class TypedAnswers:
     answering: Answering
 
     def post_in_app(self, new: NewMessage) -> PostedMessage:
-        """Post a person's message from the app, as an answer if code can be sure that it is one.
+        """Post a person's message from the app, as an answer if it clearly is one.
 
         Raises:
             RateLimited, Rejected: As in `AppMessages.post`.
@@ -70,7 +70,7 @@ class TypedAnswers:
         if isinstance(match, MatchedAnswer):
             try:
                 return self.answering.answer_in_app(_given(new, match))
-            except Conflict:  # the question is over, or somebody wrote meanwhile
+            except Conflict:  # the question has ended, or someone wrote in the meantime
                 match = None
         posted = self.app_messages.post(new if match is None else repeating(new, match))
         self.repeat(posted.message)
@@ -86,12 +86,12 @@ class TypedAnswers:
         replied_to: str | None,
         ordered: bool,
     ) -> TypedMatch | None:
-        """Return what a text from a phone answers; None if it is an ordinary message.
+        """Return the answer in a text from a phone; None if it is an ordinary message.
 
         Args:
             replied_to: The provider's id of the message to which the person replied, on channels
                 that have replies.
-            ordered: Whether the person sees the chat as it is, so that no text can cross another.
+            ordered: Whether the person sees the chat in order, so that texts cannot cross.
         """
         found = self._asked(tenant, chat_id, person, text)
         if found is None:
@@ -103,10 +103,10 @@ class TypedAnswers:
         return self._repeated(found)
 
     def repeat(self, message: Message) -> None:
-        """Repeat the question that a message did not answer for sure (idempotent).
+        """Repeat the question that a message did not clearly answer (idempotent).
 
         Args:
-            message: The message as stored; one with another reason repeats nothing.
+            message: The message as stored; nothing is repeated if it has another reason.
         """
         if message.reason != Reason.TYPED_ANSWER or message.reply_to is None:
             return
@@ -157,7 +157,7 @@ class TypedAnswers:
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
 
-    # ------------------------------------------------------------------ what a text means
+    # ------------------------------------------------------------------ the meaning of a text
 
     def _in_app(self, new: NewMessage) -> TypedMatch | None:
         found = self._asked(new.tenant, new.chat_id, new.sender, new.text)
@@ -189,10 +189,10 @@ class TypedAnswers:
         return Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq or 0))
 
     def _repeated(self, asked: "_Asked") -> Unsure | None:
-        """Return that a question is repeated; None if it was, or if others have written or joined.
+        """Return the repetition of a question; None if it was repeated, or others wrote or joined.
 
-        The repetition shows the words of the question again, so everybody in the chat must have
-        been there for the question.
+        The repetition shows the question again, so everyone in the chat must have been present for
+        it.
         """
         chat, question = asked.snapshot.chat, asked.question
         if asked.listed.repeated_seq is not None or chat.holder is not None:
@@ -203,7 +203,7 @@ class TypedAnswers:
         return Unsure(question.seq) if writers <= {question.run_id} - {None} else None
 
     def _runs_since(self, chat: Chat, seq: int) -> set[str | None]:
-        """Return the runs that wrote the messages after a question; None is a message of no run."""
+        """Return the runs that wrote the messages after a question; None stands for no run."""
         if chat.last_seq - seq > MAX_BETWEEN:
             return {None}
         page = self.table.query(
@@ -216,7 +216,7 @@ class TypedAnswers:
         return {message.run_id for message in Message.each_of(page.items)}
 
     def _delivered_as(self, asked: "_Asked", provider_id: str | None) -> bool:
-        """Tell whether the provider delivered the question under an id."""
+        """Return whether the provider delivered the question under an id."""
         if provider_id is None:
             return False
         question = asked.question
@@ -238,7 +238,7 @@ class _Asked(NamedTuple):
 
     @property
     def shown_seq(self) -> int:
-        """The message that asks: the question, or its repetition."""
+        """The message that shows the question: the original or its repetition."""
         return self.listed.repeated_seq or self.question.seq
 
     @property
@@ -264,7 +264,7 @@ def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
 
 
 def _joined_since(snapshot: ChatSnapshot, seq: int) -> bool:
-    """Tell whether somebody has joined a chat who was not there for a message."""
+    """Return whether someone joined a chat after a message."""
     return any(each.active and each.joined_seq >= seq for each in snapshot.members)
 
 

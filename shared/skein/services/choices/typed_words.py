@@ -1,7 +1,7 @@
-"""Typed answers: the messages that say nothing but yes or no, in the languages of the opt-out.
+"""Typed answers: messages that only say yes or no, in the languages of the opt-out keywords.
 
-The list is closed, and no word of it means yes in one language and no in another. Whether such a
-message answers a question is decided by `typed_answers`.
+The list is closed, and no word on it means yes in one language and no in another. `typed_answers`
+decides whether such a message answers a question.
 """
 
 import unicodedata
@@ -12,7 +12,7 @@ from skein.services.common.words import words_of
 MAX_TYPED = 60  # characters; a longer message says more than yes or no
 YES_WORDS = frozenset({"yes", "yeah", "yep", "yup", "y", "si", "sí", "oui", "ja", "sim"})
 NO_WORDS = frozenset({"no", "nope", "nah", "n", "non", "nein", "nee", "não", "nao"})
-# What may stand beside a yes or a no without changing it.
+# Words that may accompany a yes or a no without changing it.
 POLITE = (
     *("please", "pls", "plz", "thanks", "thank you", "thx"),
     *("por favor", "gracias", "muchas gracias", "obrigado", "obrigada"),
@@ -26,7 +26,7 @@ TypedAnswer = Literal["yes", "no"]
 
 
 def typed_answer(text: str) -> TypedAnswer | None:
-    """Return the yes or the no that a message consists of; None if it says anything else.
+    """Return the yes or the no that a message consists of; None if it contains anything else.
 
     Case and punctuation are ignored, and so are repetitions and polite words: "Yes, please!" is a
     yes. "Yes and no", "no problem" and "yes, but later" are ordinary messages, and so is a message
@@ -43,7 +43,7 @@ def typed_answer(text: str) -> TypedAnswer | None:
 
 
 def _plain(text: str) -> bool:
-    """Tell whether a text has only letters, spaces and the punctuation of a statement."""
+    """Return whether a text has only letters, spaces and the punctuation of a statement."""
     composed = unicodedata.normalize("NFKC", text)
     return all(each.isalpha() or each.isspace() or each in ".,!;:'\u2019-()\"" for each in composed)
 

@@ -1,6 +1,6 @@
-"""The words of Skein's own questions: what a person reads is exactly what they agree to.
+"""The wording of Skein's own questions: a person agrees to exactly the text that they read.
 
-A question is one line. The words of others stand in it as quotations or as JSON, and its last
+A question is one line. It shows other people's words as quotations or as JSON, and its last
 sentence, which is Skein's, says what Yes does. Nothing is converted from Markdown. Readers are
 named, and numbered if their names look alike.
 """
@@ -29,7 +29,7 @@ from skein.models.common.characters import on_one_line
 from skein.models.directory.address_index import caller_name
 from skein.services.common.quoting import exact_json, in_quotes, minute_of, quotable, without_links
 
-MAX_NAMED = 10  # readers of a chat; of more, the others are counted
+MAX_NAMED = 10  # readers of a chat; further ones are counted
 MAX_TITLE = 60  # characters of a chat's title
 EVERYBODY = "everybody in your organization"
 NOBODY_ELSE = "only you"
@@ -38,7 +38,7 @@ SEE_WHO = (Option(id=SEE, label="See who"),)
 
 
 def words_to_post(text: str) -> str:
-    """Return a text on one line, as it is shown in the question and posted.
+    """Return a text on one line, as the question shows it and as it is posted.
 
     Raises:
         Unprocessable: The text is too long, or has no visible characters.
@@ -61,12 +61,12 @@ def destination_in(chat: Chat) -> Destination:
 
 
 def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
-    """Return the question whether to post words: `Post in "Team" (Ann and Ben): "I am late"? ...`.
+    """Return the question to post words: `Post in "Team" (Ann and Ben): "I am late"? ...`.
 
     Args:
-        words: The words, as they are posted.
+        words: The words, exactly as they will be posted.
         chats: The chats.
-        asked: The person who is asked, whom the list of readers leaves out.
+        asked: The person who is asked; they are not in the list of readers.
 
     Raises:
         Unprocessable: The question is too long, because it names too many chats.
@@ -87,9 +87,9 @@ def question_to_call(
     *,
     done_at: Sequence[datetime] = (),
 ) -> str:
-    """Return the question whether to call a tool: `Book a table? {"seats": 4} Yes sends ...`.
+    """Return the question to call a tool: `Book a table? {"seats": 4} Yes sends ...`.
 
-    In a chat with others, the question names who will see the result.
+    In a chat with others, the question names the people who will see the result.
 
     Args:
         title: The operator's words.
@@ -97,7 +97,7 @@ def question_to_call(
         service: The name of the service.
         chat: The chat of the question.
         asked: The person who is asked.
-        done_at: When the same was done before, so that a yes does it again.
+        done_at: When the same call was made before, if a yes would repeat it.
 
     Raises:
         Unprocessable: The question is too long, or has a number that JSON does not have.
@@ -123,7 +123,7 @@ def question_to_call(
 
 
 def call_shown(title: str, arguments: Mapping[str, Any]) -> str:
-    """Return the begin of the question whether to call a tool: `Book a table? {"seats": 4}`.
+    """Return the beginning of the question to call a tool: `Book a table? {"seats": 4}`.
 
     Raises:
         ValueError: An argument has a number that JSON does not have.
@@ -136,7 +136,7 @@ def question_of_service(name: str, text: str) -> str:
 
     Args:
         name: The name of the service.
-        text: The words of the service, which are shown as a quotation.
+        text: The text of the service, which is shown as a quotation.
 
     Raises:
         Unprocessable: The service's question is too long.
@@ -149,7 +149,8 @@ def question_of_service(name: str, text: str) -> str:
 def question_to_join(chat: Chat, invited: Invited) -> str:
     """Return the question to an invited person: `Ann invites you to "Team" (Ann and Ben). Join?`.
 
-    It has no links, because names and titles are the words of people whom the person may not know.
+    It contains no links, because names and titles are written by people whom the person may not
+    know.
 
     Args:
         chat: The chat to join.
@@ -163,7 +164,7 @@ def question_to_join(chat: Chat, invited: Invited) -> str:
 
 
 def announcement(chat: Chat, team: str | None) -> str:
-    """Return the text that announces an invitation of a stranger, without a word of theirs.
+    """Return the text that announces a stranger's invitation, without anything that they wrote.
 
     Args:
         chat: The chat to join.
@@ -175,7 +176,7 @@ def announcement(chat: Chat, team: str | None) -> str:
 
 
 def question_whose(number: Address, name: str, days: int) -> str:
-    """Return the question after a silence: `This number ... Is this still Ann?`.
+    """Return the question after a long silence: `This number ... Is this still Ann?`.
 
     Args:
         name: The name of the person who had the number.
@@ -193,7 +194,7 @@ def called_in(member: NamedMember, chat: Chat) -> str:
 
 
 def readers_of(chat: Chat, asked: str) -> str:
-    """Return who reads a chat besides the person who is asked: `Ann, Ben and 3 others`."""
+    """Return the readers of a chat other than the person who is asked: `Ann, Ben and 3 others`."""
     if chat.readers.open:
         return EVERYBODY
     numbers = numbers_of(chat.roster, chat.former_names)
@@ -203,7 +204,7 @@ def readers_of(chat: Chat, asked: str) -> str:
 
 
 def _counted(names: Sequence[str]) -> str:
-    """Join names; of more than ten, the others are counted."""
+    """Join names; after the first ten, the others are only counted."""
     if len(names) > MAX_NAMED:
         names = [*names[:MAX_NAMED], f"{len(names) - MAX_NAMED} others"]
     return enumerated(names)

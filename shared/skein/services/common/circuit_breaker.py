@@ -114,7 +114,7 @@ class CircuitBreaker:
                 self._opened_at, self._probed_at = now, None
                 return
             if self._opened_at is not None:
-                return  # this call began before the breaker opened; its failure is no news
+                return  # this call began before the breaker opened, so its failure is not news
             self._failures.append(now)
             while self._failures[0] <= now - WINDOW:
                 self._failures.popleft()

@@ -1,8 +1,8 @@
 """Optimistic lock: retry conditional writes, change versioned records, guard the writes of runs.
 
-Every change reads, decides and writes under a condition. A failed condition means that another
-writer was faster, so the change is retried on a fresh read. The guards ensure that only the worker
-that holds a run's lease writes for its tools.
+Every change reads, decides and writes under a condition. If a condition fails, another writer was
+faster, and the change is retried on a fresh read. The guards ensure that only the worker that holds
+a run's lease writes for its tools.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -77,7 +77,7 @@ def optimistic(
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:
-    """Return a reader for the tries of `optimistic` that spares the first read.
+    """Return a reader for the tries of `optimistic` that skips the first read.
 
     Args:
         known: The data as the caller has read it, for the first call; None to read it first.
@@ -97,7 +97,7 @@ def revise(
 ) -> tuple[Versioned, Update]:
     """Return `thing` with `changes`, and the update that stores them (optimistic lock).
 
-    The update leaves attributes alone that newer code may have added to the item.
+    The update does not touch attributes that newer code may have added to the item.
 
     Args:
         thing: The record as it was read.

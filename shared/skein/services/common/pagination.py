@@ -1,4 +1,4 @@
-"""Pagination: by query inside the services, by opaque cursor for clients.
+"""Pagination: by query inside the services, and by opaque cursor for clients.
 
 A cursor holds a position in a list, never a partition. The partition always comes from the
 signed-in client's own request. So a forged cursor can only skip or repeat items that its sender may
@@ -23,7 +23,7 @@ DEFAULT_PAGE = 50
 ROWS = 100  # of a relation in one query; a batch of reads holds as many
 MAX_CURSOR_CHARACTERS = 1_000
 FOREIGN = "the cursor is not a cursor of this list"
-MAX_PAGE_BYTES = 2_500_000  # a Lambda response holds 6 MB, in which quotes count double
+MAX_PAGE_BYTES = 2_500_000  # a Lambda response is limited to 6 MB, in which quotes count twice
 
 # The form of a sort key in a cursor.
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[ -~]+$")]
@@ -154,7 +154,7 @@ def rows_after(
 ) -> list[Item]:
     """Return up to `limit` rows of a `gsi1` relation after the sort key `after`.
 
-    The bound is a key, so the row with that key may have left the relation in the meantime.
+    The bound is a key, so the row with that key may have been removed from the relation since.
     """
     query = Query(relation, index="gsi1", limit=limit, newest_first=newest_first)
     if after is not None and newest_first:
@@ -197,7 +197,7 @@ def list_relation(
         relation: The partition of `gsi1`.
         record: The class of the records.
         of: The list's name, which is part of its cursors.
-        limit: The most rows to read, 1 to 100.
+        limit: The maximum number of rows to read, 1 to 100.
         newest_first: Whether to read from the highest sort key down.
         keep: Tells whether to show a record; needed because the index is eventually consistent.
 

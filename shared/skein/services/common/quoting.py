@@ -1,4 +1,4 @@
-"""Quoting for prompts and questions, so that no text can leave its quotes or its line."""
+"""Quoting for prompts and questions, so that no text can break out of its quotes or its line."""
 
 import json
 import re
@@ -11,15 +11,15 @@ from skein.models.common.characters import is_visible, on_one_line
 
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")
 BAR = "|"
-# Marks that look like the quotation mark of code's own quotations, alone or in a row.
+# Marks that look like the quotation mark that code uses for quotations, alone or in a row.
 QUOTATION_MARKS = re.compile(
     '["\u02ba\u02dd\u02ee\u05f4\u201c-\u201f\u2033\u2034\u2036\u2037\u2057\u275d\u275e\u2e42\u3003\u301d-\u301f\uff02'
     "\U0001f676-\U0001f678]|(?<!\\w)[\u030b\u030e\u030f]"
     "|['`\u00b4\u02b9\u02bb-\u02bd\u02c8\u02ca\u02cb\u2018-\u201b\u2032\u2035\u275b\u275c\uff07]{2,}"
 )
-# Where a phone sees a link.
+# Where a phone detects a link.
 LINK = re.compile("(?<=\\S)[.\u3002\uff0e\uff61](?=\\w)|:(?=//)")
-# Markdown and HTML that would hide an address or a character. A space shows them as text.
+# Markdown and HTML that would hide an address or a character. A space makes them plain text.
 HIDING = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[A-Za-z/!?])|(?<=&)(?=#?\w+;)")
 
 
@@ -47,8 +47,8 @@ def escaped(text: str) -> str:
 def exact_json(value: Any) -> str:
     """Return a JSON value on one line that shows each character, and reads back as the value.
 
-    Unlike `quoted_json`, it also escapes printable characters that show nothing, and the second of
-    two spaces. So no client and no channel changes it on the way to a reader.
+    Unlike `quoted_json`, it also escapes printable characters that are invisible, and the second of
+    two spaces. So no client or channel alters the value on the way to a reader.
 
     Raises:
         ValueError: The value holds a number that JSON does not have.
@@ -59,7 +59,7 @@ def exact_json(value: Any) -> str:
 
 
 def quotable(text: str) -> str:
-    """Return `text` as it can stand between quotation marks, none of which it can close.
+    """Return `text` in a form that is safe between quotation marks: it cannot close them.
 
     It is on one line, without invisible marks. Its own quotation marks become apostrophes, and a
     space separates the parts of a link, so that no client hides its address.
@@ -68,7 +68,7 @@ def quotable(text: str) -> str:
 
 
 def without_links(text: str) -> str:
-    """Return `text` with a space in each address, so that no phone makes a link of it.
+    """Return `text` with a space in each address, so that phones do not turn it into a link.
 
     `https://a.example` becomes `https: //a. example`.
     """
@@ -83,7 +83,7 @@ def in_quotes(text: str) -> str:
 def behind_bars(text: str) -> str:
     """Prefix each line of `text` with a bar.
 
-    No entry, section or list item starts with a bar.
+    No entry, section or list item starts with a bar, so the lines cannot be mistaken for one.
 
     Lines end at any Unicode line separator (`str.splitlines`).
     """

@@ -12,8 +12,8 @@ from skein.models.common.base import to_utc
 
 CRON_FIELDS = 5
 MAX_CRON_CHARACTERS = 200
-FIRINGS_CHECKED = 100  # at one every 15 minutes, more than a day
-FARTHEST = timedelta(days=3_660)  # ten years ahead
+FIRINGS_CHECKED = 100  # more than a day at one every 15 minutes
+FARTHEST = timedelta(days=3_660)  # ten years from now
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _AFTER = re.compile(r"(?P<n>[1-9][0-9]{0,8}) +(?P<unit>second|minute|hour|day|week)s?")
@@ -40,9 +40,9 @@ def local_time(moment: datetime, zone: str) -> str:
 
 
 def after_a_while(text: str, now: datetime) -> datetime:
-    """Return the time that is a delay such as `2 hours` after `now`.
+    """Return the time after a delay such as `2 hours` from `now`.
 
-    A day is always 24 hours, also when clocks change.
+    A day is always 24 hours, even when clocks change.
 
     Raises:
         Unprocessable: The delay has another form or is longer than ten years.
@@ -129,7 +129,7 @@ def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
 
 
 def fires_too_often(cron: str, least: timedelta, after: datetime) -> bool:
-    """Tell whether two of a cron expression's next 100 times are less than `least` apart.
+    """Return whether any two of a cron expression's next 100 times are less than `least` apart.
 
     The expression must be valid. The times are computed in UTC, so that no clock change makes a
     plan invalid.

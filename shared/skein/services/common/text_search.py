@@ -1,7 +1,7 @@
-"""Search over short texts that were read: by exact words, then stems, then meaning.
+"""Search in short texts: by exact words, then stems, then meaning.
 
 All statistics come from the given texts, which the readers may see. Texts are embedded when they
-are searched, and nothing is stored with them. So a changed or erased text leaves no vector behind.
+are searched, and no vectors are stored. So no vector of a changed or erased text is left behind.
 """
 
 import hashlib
@@ -13,16 +13,16 @@ from threading import Lock
 from skein.ports import TextEmbeddings
 from skein.services.common.words import fillers, has_stem, stem_of, words_of
 
-MAX_WORDS = 100  # words of a query that count
-EMBEDDED_CHARACTERS = 1_000  # of a text; what follows counts by its words alone
+MAX_WORDS = 100  # of a query; further words are ignored
+EMBEDDED_CHARACTERS = 1_000  # of a text; the rest is matched by words only
 MAX_EMBEDDED = 500_000  # characters for one search, about a second of CPU time
 MAX_COMPARED = 200_000  # pairs of texts, about two seconds of CPU time
-CACHED_VECTORS = 6_000  # a kilobyte each
-ALIKE = 0.25  # cosine; texts below do not match by meaning alone
-SAME_SUBJECT = 0.45  # cosine; texts above may state the same fact, or contradict each other
-# Of texts that a reader should compare: more are shown than agree or contradict each other.
+CACHED_VECTORS = 6_000  # vectors; each has a kilobyte
+ALIKE = 0.25  # cosine; texts below this do not match by meaning alone
+SAME_SUBJECT = 0.45  # cosine; texts above this may state the same fact, or contradict each other
+# Thresholds for texts that a reader should compare; only some of them agree or contradict.
 CLOSE = 0.35  # cosine
-SHARED = 0.4  # share of a text's words, by rarity, that the other text has, too
+SHARED = 0.4  # share of a text's words, weighted by rarity, that the other text also has
 
 Vector = Sequence[float]
 
@@ -40,9 +40,9 @@ class EmbeddingCache:
         self._lock = Lock()
 
     def of(self, texts: Sequence[str]) -> list[Vector]:
-        """Return a unit vector for each text, or an empty one if the texts are too many.
+        """Return a unit vector for each text, or an empty vector if there are too many texts.
 
-        The first texts are preferred. A vector counts the first 1,000 characters of its text.
+        The first texts are preferred. A vector covers the first 1,000 characters of its text.
         """
         heads = [text[:EMBEDDED_CHARACTERS] for text in texts]
         keys = [hashlib.sha256(head.encode(errors="surrogatepass")).digest() for head in heads]
@@ -115,14 +115,14 @@ def best_texts(
 def closest(
     texts: Sequence[str], others: Sequence[str], limit: int, meanings: EmbeddingCache
 ) -> list[int]:
-    """Find the texts that may state the same fact as one of others, or contradict it.
+    """Find the texts that may state the same fact as one of `others`, or contradict it.
 
-    A text is close by its meaning, or if the other one has many of its words; rare ones count more.
-    Closeness does not tell whether two texts agree: only a reader can decide that.
+    Two texts are close if their meanings are similar, or if they share many words; rare words count
+    more. Closeness does not mean that two texts agree: only a reader can decide that.
 
     Args:
         texts: The texts to choose from, newest first.
-        others: The texts to compare with; of very many, the longest ones count.
+        others: The texts to compare with; if there are very many, only the longest ones are used.
         meanings: The vectors of texts.
 
     Returns:
@@ -156,7 +156,7 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _telling(query: str, wanted: Sequence[str]) -> frozenset[str]:
-    """Return the words of a query that say something about its subject.
+    """Return the words of a query that carry meaning.
 
     A filler with a capital letter inside the query is a name, such as Will or US.
     """
@@ -218,7 +218,7 @@ def _newest_of_like(
     vectors: Sequence[Vector] | None,
     limit: int,
 ) -> list[int]:
-    """Put the newest of texts about the same subject first, at the place of the best of them."""
+    """Move the newest of several texts about the same subject to the place of the best one."""
     if vectors is None:
         return list(tier)
     left = list(tier)

@@ -11,16 +11,16 @@ from skein.ports import ModelTokens
 MAX_BYTES = 32_000_000
 
 DIGEST_BYTES = 16
-SALT_BYTES = 8  # the salt separates a text's cuts to several sizes, and its count
-ENTRY_BYTES = 450  # the most that one count takes in a full cache, with its digest
-COUNT = -1  # in place of the size of a cut
+SALT_BYTES = 8  # the salts separate a text's cuts of different sizes and its count
+ENTRY_BYTES = 450  # bytes; the most that one count takes in a full cache, with its digest
+COUNT = -1  # replaces the size of a cut
 
 
 class RememberedTokens:
     """Token counter with a least-recently-used cache of counts and cuts.
 
     The cache is keyed by a digest of the text. So a long text takes no more memory than a short
-    one, and no person's words are kept.
+    one, and no text of a person is kept.
 
     Args:
         counter: The counter behind the cache.

@@ -45,7 +45,7 @@ def _kind_of(character: str) -> str:
 
 
 def has_stem(word: str) -> bool:
-    """Tell whether a word has a stem: ASCII letters only, at least 3 of them."""
+    """Return whether a word has a stem: it has ASCII letters only, and at least 3 of them."""
     return len(word) >= MIN_STEMMED and word.isascii() and word.isalpha()
 
 
@@ -66,7 +66,7 @@ def stems_of(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def fillers() -> frozenset[str]:
-    """Return the English words that say nothing about the subject of a text."""
+    """Return the English stop words, which say nothing about the subject of a text."""
     from lunr.stop_word_filter import WORDS  # noqa: PLC0415
 
     return frozenset(WORDS)

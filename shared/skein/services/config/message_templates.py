@@ -13,7 +13,7 @@ def templates_of(tenant: Overrides) -> tuple[MessageTemplate, ...]:
 
 
 def check_template(table: Table, tenant: str, content_sid: str) -> None:
-    """Check that a message can be sent by a template that a plan or an outreach names.
+    """Check that a template named by a plan or an outreach can be used to send a message.
 
     Raises:
         Unprocessable: The tenant's settings have no such template, or it is not approved or has

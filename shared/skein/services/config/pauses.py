@@ -17,7 +17,7 @@ def keys_of_pauses(tenant: str, reader: str) -> tuple[Key, Key]:
     """Return the keys of the items with the pauses of a tenant and of the stack.
 
     Args:
-        reader: What the pauses are read for, such as a run's id; it chooses the stack's copy.
+        reader: The id that the pauses are read for, e.g. a run's; it selects the stack's copy.
     """
     return TenantSettings.key_of(tenant), StackSettings.key_for(reader)
 
@@ -28,7 +28,7 @@ def is_paused(kind: PauseKind, tenant: str, reader: str, found: Mapping[Key, Ite
     Args:
         kind: The kind of work.
         reader: The reader of `keys_of_pauses`.
-        found: The items under `keys_of_pauses`; a missing item pauses nothing.
+        found: The items under `keys_of_pauses`; a missing item means that nothing is paused.
     """
     items = [found.get(key) for key in keys_of_pauses(tenant, reader)]
     return any(pauses_of(item).pauses(kind) for item in items)
@@ -42,7 +42,7 @@ def pauses_of(item: Item | None) -> Pauses:
 
 @dataclass(frozen=True, slots=True)
 class PauseReader:
-    """Reader of pauses that reads those of each tenant once (thread-safe)."""
+    """Reads the pauses of each tenant once (thread-safe)."""
 
     table: Table
     known: dict[str, Mapping[Key, Item]] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Resolve settings: agent, line, tenant, stack, environment, default; the first value wins.
 
-A chat stores the settings of its agent, line and tenant as of the last time that a person wrote
-there (`Chat.overrides`). So code that has the chat needs no further read. Groups, in which several
-agents share one history window and one summary, use the deployment's settings alone.
+A chat stores the settings of its agent, line and tenant as of the last message of a person there
+(`Chat.overrides`). So code that has the chat needs no further read. Groups, in which several agents
+share one history window and one summary, use only the deployment's settings.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ OF_TENANT = frozenset({DESK_WORDS, *Retention.model_fields})
 
 
 def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
-    """Return the defaults of a kind of chat for the settings that the environment leaves out."""
+    """Return the defaults of a kind of chat for the settings that the environment does not set."""
     in_app = DEFAULTS_IN_GROUPS if kind == "group" else {}
     known = DEFAULTS_ON_LINES if on_line else in_app
     return {name: value for name, value in known.items() if name not in settings.model_fields_set}
@@ -48,7 +48,7 @@ def effective_settings(
         agent: The agent, whose settings win; None for no agent.
         line: The line on which the chat began; None for a chat in the app, or a deleted line.
         tenant: The tenant's overrides.
-        chat: The chat; None for a run that has entered none.
+        chat: The chat; None for a run that has not entered one.
         stack: The stack's overrides; None if they do not matter to the caller.
     """
     overrides = merged_overrides(agent, line, tenant)
@@ -58,8 +58,8 @@ def effective_settings(
 def merged_overrides(agent: Agent | None, line: Line | None, tenant: Overrides) -> Overrides:
     """Merge the chat settings of agent, line and tenant, in this order of precedence.
 
-    Of the tenant's other settings, the words that put a chat on the desk and the retention are
-    among them, because each post of a person in a direct chat needs both.
+    The result also contains the tenant's retention and the words that put a chat on the desk,
+    because each post of a person in a direct chat needs both.
     """
     levels = (tenant, line.settings if line else {}, agent.settings if agent else {})
     return {
@@ -115,7 +115,7 @@ def _agent_keys(chat: Chat) -> list[Key]:
 
 
 def effective_in(chat: Chat, settings: Settings) -> Settings:
-    """Return the settings of a chat from what the chat stores, without a read."""
+    """Return the settings of a chat from its own attributes, without a read."""
     return settings.overridden(_of_kind(chat, settings), chat.overrides or {})
 
 

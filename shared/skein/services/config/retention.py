@@ -1,8 +1,8 @@
 """Retention: how long a tenant keeps messages and runs.
 
 Each item gets its expiry when it is written. A chat stores its tenant's retention
-(`Chat.retention`), so a message needs no further read: a direct chat as of its person's last
-message, a group as of its creation or of the hour in which something was last posted there.
+(`Chat.retention`), so a message needs no further read. A direct chat stores the value as of its
+person's last message, a group as of its creation or of the hour of the last post there.
 """
 
 from datetime import datetime, timedelta
@@ -22,10 +22,10 @@ def kept_until(made_at: datetime, days: int | None) -> int | None:
 
 
 def message_days(retention: Retention | None) -> int | None:
-    """Return for how many days messages are kept; None for forever."""
+    """Return the number of days for which messages are kept; None for forever."""
     return retention.message_days if retention is not None else None
 
 
 def run_days(retention: Retention | None) -> int | None:
-    """Return for how many days runs are kept; None for forever."""
+    """Return the number of days for which runs are kept; None for forever."""
     return retention.run_days if retention is not None else None

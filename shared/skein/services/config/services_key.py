@@ -1,4 +1,4 @@
-"""Key of the secrets that Skein shares with services."""
+"""The key for the secrets that Skein shares with services."""
 
 from skein.errors import MissingSecret, NotFound
 from skein.ports import Secrets
@@ -6,7 +6,7 @@ from skein.settings import Settings
 
 
 def services_key(secrets: Secrets, settings: Settings) -> str:
-    """Return the key from which the secrets of services follow.
+    """Return the key from which the secrets of services are derived.
 
     Raises:
         NotFound: The deployment has no services.

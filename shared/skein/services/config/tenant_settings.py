@@ -53,7 +53,7 @@ class TenantSettingsService:
         check_reading(self.get(tenant))
 
     def reading(self, tenant: str) -> tuple[bool, datetime | None]:
-        """Return whether operators may read chats, and since when; None for always."""
+        """Return whether operators may read chats, and since when; None if that never changed."""
         known = TenantSettings.read(self.table, TenantSettings.key_of(tenant))
         if known is None:
             return reading_allowed({}), None

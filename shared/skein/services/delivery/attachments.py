@@ -1,4 +1,4 @@
-"""The parts of a delivery that carry the files of its message, or a link to them."""
+"""The parts of a delivery that contain the files of its message, or links to them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,7 +10,7 @@ from skein.models.delivery.delivery import Delivery, DeliveryPart, PartFile
 from skein.models.delivery.media_link import LINK_LIFETIME
 from skein.ports import Table
 
-FILE_WAIT = timedelta(seconds=20)  # for a file that is not ready
+FILE_WAIT = timedelta(seconds=20)  # replaces a file that is not ready
 MINUTES = LINK_LIFETIME // timedelta(minutes=1)
 LINKED = {
     True: f"A picture (this link works for {MINUTES} minutes):",
@@ -18,11 +18,11 @@ LINKED = {
 }
 NOT_SENT = {True: "A picture could not be sent.", False: "A file could not be sent."}
 PENDING = "pending"
-LINK_LENGTH = 120  # characters of a link, about
+LINK_LENGTH = 120  # approximate length of a link, in characters
 
 
 def files_of(table: Table, message: Message | None) -> tuple[MediaFile | None, ...]:
-    """Return the files of a message, in order; None for one that is gone."""
+    """Return the files of a message, in order; None for a deleted file."""
     named = message.media if message is not None else ()
     if message is None or not named:
         return ()
@@ -33,7 +33,7 @@ def files_of(table: Table, message: Message | None) -> tuple[MediaFile | None, .
 
 
 def without_file(part: DeliveryPart) -> DeliveryPart:
-    """Return a part without its file, which is gone."""
+    """Return a part without its file, which was deleted."""
     return part.model_copy(update={"file": None, "body": part.body or NOT_SENT[False]})
 
 
@@ -42,9 +42,9 @@ def with_files(
 ) -> tuple[DeliveryPart, ...]:
     """Return the parts of a text with those of its files.
 
-    The first picture goes with the beginning of the text, and each other file in a message of its
-    own. WhatsApp takes one file in a message, and no text with a document. What the channel does
-    not carry is sent as a link.
+    The first picture is sent with the beginning of the text, and each other file in a separate
+    message. WhatsApp accepts one file per message, and no text with a document. Files that the
+    channel does not support are sent as links.
     """
     made = list(parts)
     for file in files:
@@ -65,7 +65,7 @@ def with_files(
 
 
 def _carried(file: MediaFile, delivery: Delivery) -> PartFile | None:
-    """Return how the channel carries a file; None if it does not."""
+    """Return how the channel sends a file; None if it does not support the file."""
     person, line = delivery.to.person.address, delivery.to.line.address
     copies = ((False, file.content_type, file.size), (True, SMALL_TYPE, file.small_size))
     for small, kind, size in copies:

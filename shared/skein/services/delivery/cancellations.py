@@ -1,4 +1,4 @@
-"""Why a delivery is canceled, and the change that cancels a delivery."""
+"""Reasons to cancel a delivery, and the change that cancels it."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ NOTHING_TO_SEND = Cancellation(Reason.NOTHING_TO_SEND, "the message has no text 
 
 
 def canceled(cause: Cancellation) -> DeliveryUpdate:
-    """Return a change that cancels a delivery, unless all its parts are handed over."""
+    """Return a change that cancels a delivery, unless all of its parts were handed over."""
 
     def cancel(delivery: Delivery) -> Delivery:
         if delivery.parts and all(part.handed_over for part in delivery.parts):

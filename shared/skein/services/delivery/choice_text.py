@@ -1,7 +1,7 @@
 """The SMS of a choice: the question with the code of each answer.
 
-Only this text shows the codes. The message of the choice, which prompts, clients and operators see,
-has none.
+Only this text shows the codes. The message of the choice, which appears in prompts, clients and the
+console, does not.
 """
 
 from skein.channels.plain_text import plain_text
@@ -15,12 +15,12 @@ TO_SEE = "Reply {code} to see who. STOP ends texts."
 def choice_text(choice: Choice, listed: OpenChoice) -> str:
     """Return the text of a choice's SMS.
 
-    The question of an agent is shown without Markdown. In Skein's own questions, every character
-    counts: they show words exactly as they will be posted.
+    The question of an agent is shown without Markdown. Skein's own questions are not changed: they
+    show words exactly as they will be posted.
 
     Args:
-        choice: The choice, as its message has it.
-        listed: The same choice among the person's open ones, with its codes.
+        choice: The choice, as in its message.
+        listed: The same choice in the person's open choices, with its codes.
     """
     if SEE in listed.codes:
         return f"{choice.question} {TO_SEE.format(code=listed.codes[SEE])}"

@@ -1,4 +1,4 @@
-"""What a delivery sends: its text, in parts, by a template or with the codes of a choice."""
+"""Compose a delivery: its text in parts, in a template, or with the codes of a choice."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,15 +36,15 @@ STATUS_PATH = "/webhooks/twilio/status"
 
 
 class DeliveryText(NamedTuple):
-    """What a delivery sends.
+    """The content of a delivery.
 
     Attributes:
         parts: The parts, split at the first attempt.
         rest_at: Where the unsent rest of the text begins; None if there is none.
-        has_codes: Whether the parts show or hold the codes of a choice.
-        templated: The part that replaces the others; None if they are sent.
+        has_codes: Whether the parts contain the codes of a choice.
+        templated: The template part that replaces the others; None if they are sent.
         waits: Whether a file of the message is not ready yet.
-        refusal: Why nothing may be sent; None if it may.
+        refusal: Why nothing may be sent; None if sending is allowed.
     """
 
     parts: tuple[DeliveryPart, ...] = ()
@@ -55,7 +55,7 @@ class DeliveryText(NamedTuple):
     waits: bool = False
 
     def applied_to(self, delivery: Delivery) -> Delivery:
-        """Return a delivery with these parts; parts that it has already stay."""
+        """Return a delivery with these parts; existing parts are kept."""
         composed = delivery.model_copy(
             update={
                 "parts": self.parts if delivery.has_files else delivery.parts or self.parts,
@@ -77,14 +77,14 @@ def compose(
     templates: Sequence[MessageTemplate],
     now: datetime,
 ) -> DeliveryText:
-    """Return what a delivery sends now.
+    """Return the content that a delivery sends now.
 
     Args:
         table: Holds the person's open choices.
         delivery: The delivery.
-        message: Its message; None if it is gone.
+        message: Its message; None if it was deleted.
         membership: The recipient's membership; None if there is none.
-        settings: The settings of the chat, which limit an answer; None if the chat is gone.
+        settings: The settings of the chat, which limit an answer; None if the chat was deleted.
         templates: The tenant's templates.
         now: The current time.
     """
@@ -129,11 +129,12 @@ def _text_parts(
 ) -> tuple[tuple[DeliveryPart, ...], int | None]:
     """Return the parts of a delivery's text, and where the rest begins.
 
-    Parts that the delivery has already stay, and those of a rest were made when it was asked for.
+    Existing parts of the delivery are kept. The parts of a rest were made when the person asked for
+    it.
 
     Args:
-        settings: The settings of the chat; None if the chat is gone.
-        whole: Whether the text must not be cut, as a question.
+        settings: The settings of the chat; None if the chat was deleted.
+        whole: Whether the text must not be cut, for example because it is a question.
     """
     if delivery.parts or delivery.continues is not None:
         return delivery.parts, delivery.rest_at
@@ -151,7 +152,7 @@ def _templated(
     *,
     closed: bool,
 ) -> TemplatedText | None:
-    """Return the part that sends a delivery by a template; None for its ordinary parts."""
+    """Return the part that sends a delivery in a template; None if its ordinary parts are sent."""
     choice = message.choice if message is not None else None
     if choice is not None and listed is not None and (closed or not delivery.parts):
         asked = with_buttons(choice, listed, delivery.channel, templates, window_open=not closed)
@@ -159,7 +160,7 @@ def _templated(
             return asked
     if not closed or not text:
         return None
-    if delivery.continues is not None:  # the text of a rest is in its parts
+    if delivery.continues is not None:  # the parts contain the text of the rest
         text = "\n".join(part.body for part in delivery.parts)
     more = message is not None and bool(message.media)
     return outside_window(text, templates, whole=choice is not None, more=more)
@@ -171,7 +172,8 @@ def sms_of_part(
     """Build the SMS of one part; its status callback names delivery and part.
 
     Args:
-        link: The link to the file of the part. A look-up needs none: a part is found by its text.
+        link: The link to the file of the part. Not needed for a look-up, which finds a part by its
+            text.
     """
     part = delivery.parts[index]
     as_link = part.file is not None and part.file.as_link

@@ -27,7 +27,7 @@ def why_not_sent(person: Membership) -> Reason | None:
 
 
 def person_disturbed(snapshot: ChatSnapshot) -> Membership | None:
-    """Return the person of a direct chat whom a message reaches on a channel with quiet hours."""
+    """Return a direct chat's person if the message is sent on a channel with quiet hours."""
     if snapshot.chat.kind != "direct":
         return None
     return next((each for each in snapshot.members if _is_disturbed(each)), None)
@@ -65,7 +65,7 @@ def outgoing(
             opt-outs and last delivery in the snapshot (optimistic lock).
         message: The message, with its seq.
         confirms_opt_out: Whether the message confirms an opt-out; people who have opted out get it.
-        charged_to: The person who pays in place of the recipient; None for the recipient.
+        charged_to: The person who is charged instead of the recipient; None for the recipient.
     """
     if not _goes_out(message, snapshot):
         return
@@ -101,10 +101,10 @@ def outgoing(
 
 
 def readable(message: Message, snapshot: ChatSnapshot) -> Message:
-    """Return a message to people as the channel of the chat's person shows it.
+    """Return a message to people as the person's channel shows it.
 
-    This text is stored, so that the chat holds the words that a phone shows. The first text to a
-    person who has not written gets the person's introduction.
+    This text is stored, so that the chat contains exactly the text on the phone. The first text to
+    a person who has not written yet begins with the introduction.
     """
     if not _goes_out(message, snapshot):
         return message
@@ -129,12 +129,12 @@ def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:
 
 
 def _goes_out(message: Message, snapshot: ChatSnapshot) -> bool:
-    """Tell whether a message goes to the people of a direct chat: an agent's, or the team's."""
+    """Return whether a message goes to a direct chat's people: it is an agent's or the team's."""
     return snapshot.chat.kind == "direct" and message.sender.kind != "user"
 
 
 def _agent_of(message: Message, snapshot: ChatSnapshot) -> str:
-    """Return the agent for which an SMS counts; for the team's, the agent of the chat."""
+    """Return the agent that an SMS is counted for; for one of the team, the agent of the chat."""
     if message.sender.kind == "agent":
         return message.sender.id
     return next((agent.member.id for agent in snapshot.agents), message.sender.id)

@@ -1,6 +1,6 @@
-"""Links to files of messages, which a phone or the provider opens without a token of the API.
+"""Links to files of messages, which a phone or the provider opens without an API token.
 
-A link is for the person to whom the file was sent. Each use looks again whether that person may
+A link is for the person to whom the file was sent. Each use checks again whether that person may
 still see the file.
 """
 
@@ -19,25 +19,25 @@ from skein.ports import Clock, Files, Table
 from skein.settings import Settings
 
 TOKEN_BYTES = 24
-OPEN_SECONDS = 60  # in which the address of the file itself works
+OPEN_SECONDS = 60  # how long the address of the file itself works
 GONE = "the link has expired, or the file is gone"
 
 
 def link_base(settings: Settings) -> str:
-    """Return the beginning of all links, before the token."""
+    """Return the beginning of all links, up to the token."""
     return f"{settings.public_base_url.rstrip('/')}{LINK_PATH}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaLinks:
-    """The service that makes links for deliveries."""
+    """The service that creates links for deliveries."""
 
     table: Table
     clock: Clock
     settings: Settings
 
     def issue(self, delivery: Delivery, file: PartFile) -> str | None:
-        """Make a link to a file for the person of a delivery; None if the file is gone."""
+        """Create a link to a file for the person of a delivery; None if the file was deleted."""
         media_file = MediaFile.read(
             self.table, MediaFile.key_of(delivery.tenant, delivery.chat_id, file.media_id)
         )
@@ -69,8 +69,8 @@ class OpenedLinks:
         """Return the address of a link's file, which works for a minute.
 
         Raises:
-            NotFound: The link has expired or never existed, the file is gone, or the person may no
-                longer see it.
+            NotFound: The link has expired or never existed, the file was deleted, or the person may
+                no longer see it.
         """
         link = MediaLink.read(self.table, MediaLink.key_of(MediaLink.hash_of(token)))
         if link is None or link.ends_at <= self.clock.now():
@@ -84,10 +84,10 @@ class OpenedLinks:
         )
 
     def _file(self, link: MediaLink) -> MediaFile:
-        """Return the file of a link if its person may see it now.
+        """Return the file of a link, if its person may still see it.
 
         Raises:
-            NotFound: The file or its message is gone, or the person has left the chat.
+            NotFound: The file or its message was deleted, or the person has left the chat.
         """
         person = MemberRef(kind="user", id=link.user_id)
         file_key = MediaFile.key_of(link.tenant, link.chat_id, link.media_id)

@@ -66,13 +66,13 @@ class NumberCodeSender:
             self._store(known, {"sent_at": rfc3339(self.clock.now())})
 
     def _waiting(self, known: NumberCode | None, job: NumberCodeJob) -> NumberCode | None:
-        """Return the code if it is this job's, and still has to be sent."""
+        """Return the code if it belongs to this job and must still be sent."""
         if known is None or known.id != job.code_id or known.sent_at is not None:
             return None
         return known if self.clock.now() < known.valid_until else None
 
     def _may_send(self, known: NumberCode) -> bool:
-        """Return whether the line is the tenant's, and sends SMS to such a number."""
+        """Return whether the line belongs to the tenant and can send SMS to such a number."""
         line_key, tenant_key = Line.key_of(known.line), TenantSettings.key_of(known.tenant)
         found = self.table.get_many([line_key, tenant_key])
         line = Line.read(found, line_key)
@@ -95,7 +95,7 @@ class NumberCodeSender:
         return True
 
     def _post(self, known: NumberCode, body: str) -> bool:
-        """Post the SMS; return whether the provider may have taken it."""
+        """Post the SMS; return whether the provider may have accepted it."""
         sms = OutgoingSms(line=known.line.address, phone=known.address.address, body=body)
         try:
             self.sms.send(sms)

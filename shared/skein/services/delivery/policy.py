@@ -2,7 +2,7 @@
 
 This module holds the constants and rules of the policy, as pure functions. Some numbers are
 elsewhere, because other code needs them too. `tests/unit/delivery/test_policy.py` checks that all
-of them fit together:
+of them are consistent:
 
 - `services/outbox/dispatch.py`: `OUTBOX_GRACE`, after which the tick sends a job;
 - `services/outbox/tick.py`: `RETRY`, the waits until the tick sends any job again;
@@ -23,12 +23,12 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 RETRY = Retry(minutes(5, 30), max_tries=3)
 
 DELIVERY_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
-ORDER_WAIT = timedelta(seconds=30)  # for the SMS before it
+ORDER_WAIT = timedelta(seconds=30)  # waits for the SMS before it
 ORDER_CHECK_SECONDS = 2
-LOOK_UP_PAUSE = timedelta(seconds=60)  # for the status callback of an unclear SMS
-TEMPLATE_WAIT = timedelta(minutes=1)  # after a refused text, until a new worker sends a template
-POST_TIME = timedelta(seconds=30)  # time-outs of a look-up and a post, plus the writes
-CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
+LOOK_UP_PAUSE = timedelta(seconds=60)  # waits for the status callback of an unclear SMS
+TEMPLATE_WAIT = timedelta(minutes=1)  # after a refused text, until another worker sends a template
+POST_TIME = timedelta(seconds=30)  # the time-outs of a look-up and a post, plus the writes
+CLOCK_SKEW = timedelta(seconds=10)  # clock skew between us and Twilio
 MAX_UNCLEAR = timedelta(hours=1)  # after that, an unclear SMS fails, so that it is not sent twice
 
 
@@ -38,12 +38,12 @@ def lease_end(deadline: datetime) -> datetime:
 
 
 def time_for_another_post(deadline: datetime, now: datetime) -> bool:
-    """Tell whether a worker can begin one more post before its invocation ends."""
+    """Return whether a worker has time for one more post before its invocation ends."""
     return deadline - now >= POST_TIME
 
 
 def waits_for(predecessor: Delivery | None, delivery: Delivery, now: datetime) -> bool:
-    """Tell whether a delivery still waits for the previous delivery to the same phone."""
+    """Return whether a delivery still waits for the previous delivery to the same phone."""
     if predecessor is None or predecessor.settled or predecessor.ordered_from > now:
         return False
     return now < delivery.ordered_from + ORDER_WAIT
@@ -88,5 +88,5 @@ def look_up_from(posted_at: datetime) -> datetime:
 
 
 def may_look_up_again(posted_at: datetime, now: datetime) -> bool:
-    """Tell whether to look up an unclear post again after a failed look-up."""
+    """Return whether to look up an unclear post again after a failed look-up."""
     return now < posted_at + MAX_UNCLEAR

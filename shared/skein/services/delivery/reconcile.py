@@ -1,4 +1,4 @@
-"""Reconciliation of unclear posts, by a look-up at Twilio: from, to, body and time."""
+"""Reconciliation of unclear posts: look up the SMS at Twilio by from, to, body and time."""
 
 import logging
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryLookup:
-    """Look-up of posts whose outcome is unclear."""
+    """Looks up posts whose outcome is unclear."""
 
     store: DeliveryStore
     clock: Clock
@@ -71,11 +71,11 @@ class DeliveryLookup:
     def _unowned(
         self, delivery: Delivery, index: int, found: Sequence[SentSms]
     ) -> list[SentSms] | None:
-        """Return the SMS in `found` that belong to no known part.
+        """Return the SMS in `found` that do not belong to a known part.
 
         Returns:
             The SMS; None while an earlier delivery has an unclear part with the same text, because
-            the earlier delivery chooses first.
+            the earlier delivery has priority.
         """
         if not found:
             return []

@@ -1,7 +1,7 @@
-"""The rest of a text that was cut: MORE sends it, once, without a model.
+"""The rest of a cut text: MORE sends it once, without a model call.
 
-The delivery of the beginning says where the rest begins. One transaction stores the SMS with MORE,
-creates the delivery of the next part of the text, and moves that position.
+The delivery of the beginning stores where the rest begins. One transaction stores the SMS with
+MORE, creates the delivery of the next part of the text, and moves that position.
 """
 
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from skein.services.delivery.state import first_parts
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
-MAX_LATER = 5  # deliveries after the one that was cut; a later MORE is an ordinary message
+MAX_LATER = 5  # deliveries after the cut one; a later MORE is an ordinary message
 MAX_AGE = timedelta(days=1)
 
 
 class RestRequest(NamedTuple):
-    """The wish for the rest of a text: the person, and the id of the new delivery."""
+    """A request for the rest of a text: the person, and the id of the new delivery."""
 
     person: MemberRef
     job: DeliveryJob
@@ -37,7 +37,7 @@ class RestRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestOfTexts:
-    """The service that sends the rest of texts that were cut."""
+    """The service that sends the rest of cut texts."""
 
     table: Table
     clock: Clock
@@ -46,7 +46,7 @@ class RestOfTexts:
     settings: Settings
 
     def asked_for(self, tenant: str, chat_id: str, user_id: str) -> RestRequest | None:
-        """Return the wish of a person who asks for the rest; None if there is no rest."""
+        """Return the request of a person who asks for the rest; None if there is no rest."""
         person = MemberRef(kind="user", id=user_id)
         if self._cut(read_membership(self.table, tenant, chat_id, person)) is None:
             return None
@@ -55,10 +55,10 @@ class RestOfTexts:
         return RestRequest(person, job)
 
     def writes(self, rest: RestRequest, snapshot: ChatSnapshot) -> tuple[Write, ...]:
-        """Return the writes that queue the rest, for the transaction that stores the wish.
+        """Return the writes that queue the rest, for the transaction that stores the request.
 
-        They fail if another writer has changed the delivery of the beginning (optimistic lock).
-        There are none if another MORE has taken the rest, or the message is gone.
+        They fail if another writer has changed the delivery of the beginning (optimistic lock). The
+        result is empty if another MORE has requested the rest, or the message was deleted.
         """
         membership = snapshot.member(rest.person)
         cut = self._cut(membership)
@@ -66,7 +66,7 @@ class RestOfTexts:
             return ()
         message = Message.read(self.table, Message.key_of(cut.tenant, cut.chat_id, cut.seq))
         text = message.as_delivered if message is not None else ""
-        # A message by a template has no files, so they come with the first part of the rest.
+        # A message in a template has no files, so they are sent with the first part of the rest.
         by_template = any(part.content is not None for part in cut.parts)
         has_files = by_template and message is not None and bool(message.media)
         settings = effective_in(snapshot.chat, self.settings)
@@ -100,11 +100,11 @@ class RestOfTexts:
         )
 
     def send(self, rest: RestRequest) -> None:
-        """Send the job of the rest at once; the tick sends it if this call is lost."""
+        """Send the job of the rest at once; if this call is lost, the tick sends the job."""
         self.dispatch.send([rest.job])
 
     def _cut(self, membership: Membership | None) -> Delivery | None:
-        """Find the person's newest delivery with a rest, among the last ones of a day."""
+        """Find the person's newest delivery with a rest, among the latest ones within a day."""
         following = membership.last_delivery if membership is not None else None
         for _ in range(MAX_LATER + 1):
             if membership is None or following is None:

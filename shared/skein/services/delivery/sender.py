@@ -86,7 +86,7 @@ from skein.tracing import span
 
 
 class _Circumstances(NamedTuple):
-    """The items that decide whether a delivery may be sent now, read in one batch."""
+    """The items that decide whether a delivery may be sent now; they are read in one batch."""
 
     message: Message | None
     recipient: Recipient
@@ -102,7 +102,7 @@ logger = logging.getLogger(__name__)
 
 
 class SmsSender:
-    """Sender of SMS and receiver of their status reports."""
+    """Sends SMS and receives their status reports."""
 
     def __init__(
         self,
@@ -270,7 +270,7 @@ class SmsSender:
         )
 
     def _admitted(self, lease: DeliveryLease, known: _Circumstances, job: DeliveryJob) -> bool:
-        """Charge a delivery before its first post; tell whether a part can be posted now."""
+        """Charge a delivery before its first post; return whether a part can be posted now."""
         delivery, recipient, now = lease.delivery, known.recipient, self._clock.now()
         barred = not recipient.owns_address or _refusal_of(recipient.membership, delivery)
         if delivery.send_at is not None or barred or not delivery.parts:
@@ -300,7 +300,7 @@ class SmsSender:
         return True
 
     def _withhold(self, lease: DeliveryLease, job: DeliveryJob) -> None:
-        """Cancel a delivery to a number that its user lost.
+        """Cancel a delivery to a number that no longer belongs to its user.
 
         After a merge of users, the delivery has another user id. Then its lease is released, and
         its job is sent again with a delay of 2 seconds.
@@ -346,7 +346,7 @@ class SmsSender:
                 posted = True
 
     def _waits(self, lease: DeliveryLease, index: int, job: DeliveryJob) -> bool:
-        """Release a delivery whose next part is not due; the tick sends the job of a long wait."""
+        """Release a delivery whose next part is not due; the tick resumes it after a long wait."""
         now, part = self._clock.now(), lease.delivery.parts[index]
         turn = lease.delivery.waits_until(index)
         if turn is not None and turn > now:
@@ -359,7 +359,7 @@ class SmsSender:
             return False
         _log_no_work(lease.delivery, Reason.NOT_DUE)
         lease.save(_released)
-        # The tick sends the job of a failed part: see `policy.RETRY`.
+        # The tick sends the job of a failed part again: see `policy.RETRY`.
         if part.status in {"sending", "pending"}:
             self._dispatch.send([job], delay_seconds=queue_delay(part.next_at - now))
         return True
@@ -429,7 +429,7 @@ class SmsSender:
 
 
 def _reason_of(delivery: Delivery, code: int | None) -> Reason | None:
-    """Return why a part with an error of the provider failed; None for its own refusal."""
+    """Return why a part failed with a provider error; None if the provider itself refused it."""
     return Reason.WINDOW_CLOSED if code in delivery.channel.closed_errors else None
 
 
@@ -461,7 +461,7 @@ def _refusal_of(membership: Membership | None, delivery: Delivery) -> Cancellati
 
 
 def _held_back(found: Delivery) -> DeliveryUpdate:
-    """Return a change that keeps a delivery for the end of a pause, unless a worker claims it."""
+    """Return a change that holds a delivery until a pause ends, unless a worker claims it."""
 
     def hold_back(delivery: Delivery) -> Delivery:
         if delivery.fence != found.fence or delivery.settled:

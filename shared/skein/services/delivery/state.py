@@ -15,7 +15,7 @@ from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatu
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
 from skein.services.delivery.policy import TEMPLATE_WAIT, next_try, waits_for
 
-MORE_HINT = "Reply MORE for the rest."  # ends a text that was cut (`rest.py`)
+MORE_HINT = "Reply MORE for the rest."  # the end of a cut text (`rest.py`)
 
 RANKS: dict[PartStatus, int] = {
     "pending": 0,
@@ -28,7 +28,7 @@ RANKS: dict[PartStatus, int] = {
     "read": 5,
 }
 
-# The reasons of settled deliveries that record none.
+# The reasons of settled deliveries for which no reason was recorded.
 SETTLED_REASONS: dict[DeliveryStatus, Reason] = {
     "sent": Reason.NOT_CONFIRMED,
     "failed": Reason.PROVIDER_REFUSED,
@@ -49,7 +49,7 @@ def first_parts(
 ) -> tuple[tuple[DeliveryPart, ...], int | None]:
     """Return the parts of a text that the channel sends at once, and where the rest begins.
 
-    A text that does not fit ends with how to get the rest.
+    A text that does not fit ends with a hint on how to get the rest.
 
     Args:
         text: The text of the message.
@@ -88,8 +88,8 @@ def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> Deliver
 def answered(part: DeliveryPart, sent: SentSms, channel: Channel, now: datetime) -> DeliveryPart:
     """Return the part after Twilio accepted it and returned its id.
 
-    A status callback may have come before. If the callback named another id, an earlier post of the
-    part took effect after all; that id moves to `earlier_sids`, and `sid` is the newest id.
+    A status callback may have arrived before. If the callback named another id, an earlier post of
+    the part took effect after all; that id moves to `earlier_sids`, and `sid` is the newest id.
     """
     if part.sid is not None and part.sid != sent.sid:
         part = part.model_copy(update={"earlier_sids": (*part.earlier_sids, part.sid)})
@@ -139,8 +139,8 @@ def with_part(
     Args:
         index: The index of the part.
         change: The change; it may leave the part as it is.
-        reason: Why the part is not handed over after the change. By default, Twilio or the carrier
-            refused a part that failed.
+        reason: Why the part is not handed over after the change. By default, a failed part was
+            refused by Twilio or the carrier.
     """
     parts = list(delivery.parts)
     before, after = parts[index], change(parts[index])
@@ -156,7 +156,7 @@ def with_part(
 def status_of(delivery: Delivery) -> DeliveryStatus:
     """Return the status of a delivery, derived from its parts.
 
-    Parts are posted one after another, so no part is posted after a lost part.
+    Parts are posted in order, so no part is posted after a lost part.
     """
     if delivery.status == "canceled":
         return "canceled"
@@ -173,9 +173,9 @@ def status_of(delivery: Delivery) -> DeliveryStatus:
 
 
 def loss_of(delivery: Delivery) -> MessageLoss | None:
-    """Return how much of a delivery that has ended without success is lost; None otherwise.
+    """Return how much of a failed or canceled delivery is lost; None for any other delivery.
 
-    The SMS of a question that is over is not lost: nobody needs it any more.
+    The SMS of a question that has ended does not count as lost, because it is not needed any more.
     """
     if delivery.status not in {"failed", "canceled"} or delivery.reason == Reason.CHOICE_OVER:
         return None

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class Recipient(NamedTuple):
-    """The recipient of a delivery, as read now.
+    """The recipient of a delivery, as read just now.
 
     Attributes:
         membership: The recipient's membership of the chat; None if there is none.
@@ -51,7 +51,7 @@ class Recipient(NamedTuple):
         """Build the recipient from the items of `recipient_keys`.
 
         Args:
-            silence_days: The days without an SMS after which the address is a new person's.
+            silence_days: The days without an SMS after which the address counts as a new person's.
         """
         key, owner_key = recipient_keys(delivery)
         owner = AddressOwner.read(found, owner_key)
@@ -65,7 +65,7 @@ class Recipient(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStore:
-    """Store of deliveries, with their status, due pointers, counts and the metric of failures."""
+    """Stores deliveries with their status, due pointers and counts, and counts failures."""
 
     table: Table
     clock: Clock
@@ -186,7 +186,7 @@ class DeliveryStore:
     def _write(self, before: Delivery, after: Delivery) -> None:
         """Write a changed delivery, and mark its message in the same transaction if it is lost.
 
-        The chat's epoch rises with the mark, because containers cache messages.
+        The mark raises the chat's epoch, because containers cache messages.
         """
         old, new = before.attributes(), after.attributes()
         change = {
@@ -207,7 +207,7 @@ class DeliveryStore:
         except ConditionFailed as failure:
             if not failure.failed or 0 in failure.failed:
                 raise
-            self.table.write(write)  # the message is gone, for example because it has expired
+            self.table.write(write)  # the message was deleted, for example because it has expired
 
     def _due_change(self, delivery: Delivery) -> dict[str, Any]:
         at = next_attempt(delivery, self._grace())
@@ -274,9 +274,9 @@ class DeliveryLease:
         self._claim: DeliveryUpdate | None = claim
 
     def plan(self, change: DeliveryUpdate) -> None:
-        """Add a change to the claim, if the claim is not written yet.
+        """Add a change to the claim, if the claim was not written yet.
 
-        A lease that was claimed before keeps its delivery as it is.
+        If the lease was already claimed, the delivery does not change.
         """
         claim = self._claim
         if claim is not None:
@@ -301,7 +301,7 @@ class DeliveryLease:
 
 
 def _first_handed_over(delivery: Delivery) -> bool:
-    """Return whether Twilio has all parts, and has had none before that a carrier lost."""
+    """Return whether Twilio has just received all parts, and none was lost by a carrier before."""
     parts = delivery.parts
     return bool(parts) and all(part.handed_over and not part.earlier_sids for part in parts)
 

@@ -1,4 +1,4 @@
-"""Messages by a template: outside the window of a channel, and with quick replies.
+"""Messages in a template: outside the window of a channel, and with quick replies.
 
 A template is one of the tenant's `message_templates`. The first one that fits is used.
 """
@@ -20,7 +20,7 @@ MAX_BUTTON_TITLE = 20  # https://www.twilio.com/docs/content/twilio-quick-reply
 
 
 class TemplatedText(NamedTuple):
-    """The part that sends a text by a template.
+    """The part that sends a text in a template.
 
     Attributes:
         rest_at: Where the unsent rest of the text begins; None if there is none.
@@ -31,10 +31,10 @@ class TemplatedText(NamedTuple):
 
 
 def is_closed(delivery: Delivery, *, window_open: bool) -> bool:
-    """Tell whether a delivery can only be sent by an approved template.
+    """Return whether a delivery can only be sent in an approved template.
 
-    That is so before its first post outside the window, and after the provider has refused its
-    first part because the window is closed.
+    This is the case outside the window before the first post, and after the provider has refused
+    the first part because the window is closed.
     """
     if not delivery.parts:
         return not window_open
@@ -55,8 +55,8 @@ def outside_window(
     Args:
         text: The text of the message.
         templates: The tenant's templates.
-        whole: Whether the text must not be cut, as a question.
-        more: Whether MORE sends files after the text, because a template has none.
+        whole: Whether the text must not be cut, for example because it is a question.
+        more: Whether MORE sends files after the text, because a template cannot contain files.
     """
     said = clean(text)
     for template in templates:
@@ -87,7 +87,7 @@ def with_buttons(
 ) -> TemplatedText | None:
     """Return the part that asks a choice with quick replies; None if no template fits.
 
-    The id of a quick reply is the code of its option, so a tap answers as the code does.
+    The id of a quick reply is the code of its option, so a tap works like sending the code.
     """
     options = [option for option in choice.options if option.id in listed.codes]
     titles = [option.label for option in options]
@@ -109,7 +109,7 @@ def with_buttons(
 
 
 def by_template(delivery: Delivery, templated: TemplatedText) -> Delivery:
-    """Return a delivery whose parts are replaced by one of a template; its ids and tries stay."""
+    """Return a delivery with a template part instead of its parts; ids and tries are kept."""
     part = templated.part
     if delivery.parts:
         part = delivery.parts[0].model_copy(

@@ -1,7 +1,7 @@
 """Detach addresses: stop messages to addresses that a user has lost.
 
-A membership holds the address to which answers go (`route`). Each delivery also checks that the
-user still has the address, so a membership that is cleared late sends nothing there.
+A membership stores the address to which answers are sent (`route`). Each delivery also checks that
+the user still has the address, so nothing is sent there if a membership is cleared late.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ from skein.services.common.pagination import pages_of_relation
 def detach_addresses(
     table: Table, user: User, addresses: Collection[Address], writes: Sequence[Write]
 ) -> None:
-    """Commit `writes`, which detach addresses, and clear the memberships that have them.
+    """Commit `writes`, which detach addresses, and clear the memberships that use them.
 
     The transaction clears as many memberships as fit. The others follow one by one. After a crash
     in between, `detach_elsewhere` clears the rest.
@@ -80,5 +80,5 @@ def _detached_in(
 
 def _write_each(table: Table, updates: Iterable[Update]) -> None:
     for update in updates:
-        with suppress(ConditionFailed):  # the membership has another address meanwhile
+        with suppress(ConditionFailed):  # the membership has a different address by now
             table.write(update)

@@ -14,12 +14,12 @@ from skein.models.common.base import with_changes
 
 LAYER_TEMPLATES = Path("/opt/examples/agents")
 REPOSITORY_TEMPLATES = Path(__file__).resolve().parents[4] / "examples" / "agents"
-EMPTY = "empty"  # the last one of a list
+EMPTY = "empty"  # sorts last in a list
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTemplate:
-    """A template: what a new agent starts with.
+    """A template: the initial values of a new agent.
 
     Attributes:
         agent: The fields of the agent; those that are not set have their defaults.
@@ -56,7 +56,7 @@ def templates_root() -> Path:
 
 @cache
 def agent_templates() -> Mapping[str, AgentTemplate]:
-    """Return all templates by name, in the order of their names with the empty one last."""
+    """Return all templates by name, sorted by name, with the empty one last."""
     paths = sorted(
         templates_root().glob("*.yaml"), key=lambda path: (path.stem == EMPTY, path.stem)
     )

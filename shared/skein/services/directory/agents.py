@@ -82,12 +82,12 @@ class Agents:
     def reach(
         self, tenant: str, agent_id: str, *, user_id: str | None = None, chat_id: str | None = None
     ) -> Reach:
-        """Return an operator's reach into one scope of an agent.
+        """Return an operator's reach within one scope of an agent.
 
         Args:
             user_id: The person whose scope to use.
-            chat_id: The private chat whose scope to use; that of a direct chat is its person's.
-                Without a person or a chat, the scope is open.
+            chat_id: The private chat whose scope to use; the scope of a direct chat is its
+                person's. Without a person or a chat, the scope is open.
 
         Raises:
             NotFound: The agent, the person or the chat does not exist.
@@ -157,7 +157,7 @@ class Agents:
     ) -> Listing[AgentVersion]:
         """List a page of an agent's newest 50 versions, newest first.
 
-        An agent that was never changed has its current version only.
+        An agent that was never changed has only its current version.
 
         Raises:
             NotFound: The agent does not exist or was deleted.
@@ -179,7 +179,7 @@ class Agents:
     def restore(self, tenant: str, agent_id: str, version: int, *, by: str | None = None) -> Agent:
         """Give an agent the configuration of an earlier version, as a new version.
 
-        Restoring the values that the agent has changes nothing.
+        If the agent already has these values, nothing changes.
 
         Raises:
             NotFound: The agent or the version does not exist.
@@ -215,7 +215,7 @@ class Agents:
         revised, write = revise(agent, signed)
         made = AgentVersion.of(revised, restored_from=restored_from)
         versions: list[Write] = [Put(made.key, made.attributes())]
-        if agent.changed_at is None:  # no version of it is kept yet
+        if agent.changed_at is None:  # no version of it is stored yet
             before = AgentVersion.of(agent)
             versions.append(Put(before.key, before.attributes()))
         if revised.version > MAX_VERSIONS:
@@ -227,8 +227,8 @@ class Agents:
     def delete(self, tenant: str, agent_id: str) -> None:
         """Delete an agent (idempotent); its runs are canceled when they are claimed.
 
-        A deleted agent is not listed any more, but stays in the rosters of its chats. A job takes
-        its blocks out of the index of recall; a repeated deletion sends the job again.
+        A deleted agent is no longer listed, but stays in the rosters of its chats. A job removes
+        its blocks from the recall index; a repeated deletion sends the job again.
 
         Raises:
             NotFound: The agent never existed.
@@ -278,7 +278,7 @@ class Agents:
 
 
 def _entry_changed(before: Agent | None, after: Agent) -> Write | None:
-    """Return the write of an agent's directory entry; None if the agent was and is unlisted."""
+    """Return the write of an agent's directory entry; None if it was and stays unlisted."""
     if after.listed:
         entry = DirectoryEntry.of(after)
         return Put(entry.key, entry.attributes())

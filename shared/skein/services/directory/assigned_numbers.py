@@ -1,4 +1,4 @@
-"""Assigned numbers: the phone numbers that the deployment's owner gives to tenants."""
+"""Assigned numbers: the phone numbers that the deployment's owner assigns to tenants."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ class AssignedNumbers:
         return number.tenant if number is not None else None
 
     def assign(self, tenant: str, phone: str) -> AssignedNumber:
-        """Assign a number in E.164 to a tenant, also if the number had another one (idempotent).
+        """Assign a number in E.164 to a tenant, even if it belonged to another one (idempotent).
 
         Raises:
-            Conflict: The number is a line of another tenant, or reserved for one.
+            Conflict: The number is a line of another tenant, or reserved for another tenant.
         """
         address = phone_address(phone)
         keys = [Line.key_of(address), ReservedNumber.key_of(address)]

@@ -21,8 +21,8 @@ from skein.services.common.pagination import pages_of_relation, rows_after
 from skein.services.directory.name_index import indexed
 from skein.services.outbox.dispatch import Dispatch
 
-MAX_CHATS = 100  # whose rosters are updated soon after a new name
-SEARCHED_PAGES = 5  # of 100 chats each, in which people must meet to be no strangers
+MAX_CHATS = 100  # chats whose rosters are updated soon after a new name
+SEARCHED_PAGES = 5  # of 100 chats each; people who share none of these chats count as strangers
 SEEN_AFTER_SECONDS = 30  # longer than an API request may take
 
 
@@ -108,10 +108,10 @@ def strangers_among(
 def people_in_shared_chats(
     table: Table, tenant: str, person: MemberRef, wanted: Set[MemberRef]
 ) -> Set[MemberRef]:
-    """Return those of `wanted` who are members of one of a person's newest 500 chats now.
+    """Return the people in `wanted` who are now members of one of a person's newest 500 chats.
 
-    Discarded chats do not count. The reads depend only on the person's own chats, unless someone is
-    found.
+    Discarded chats do not count. The number of reads depends only on the person's own chats, unless
+    someone is found.
 
     Args:
         person: The person whose chats to search.
@@ -134,7 +134,7 @@ def people_in_shared_chats(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renaming:
-    """Sends the jobs that copy a member's new name into the rosters of its chats."""
+    """Sends the jobs that copy a member's new name into the rosters of their chats."""
 
     table: Table
     dispatch: Dispatch
@@ -142,9 +142,9 @@ class Renaming:
     def announce(self, tenant: str, member: MemberRef) -> None:
         """Send upkeep jobs, delayed by 30 seconds, for a member's newest 100 chats.
 
-        Call this before the new name is written: then a crash in between loses no update, and the
-        jobs find nothing to do if the write fails. All other chats, including an agent's private
-        chats, are updated when a message is posted there.
+        Call this before the new name is written: a crash in between then loses no update, and the
+        jobs do nothing if the write fails. All other chats, including an agent's private chats, are
+        updated when a message is posted there.
         """
         rows = rows_after(
             self.table,
@@ -162,7 +162,7 @@ def record_keys(chat: Chat) -> list[Key]:
 
 
 def as_called_now(chat: Chat, member: NamedMember, found: Mapping[Key, Item]) -> NamedMember:
-    """Return a member with the name in its record; unchanged without a usable record.
+    """Return a member with the name from their record; unchanged if there is no usable record.
 
     A user who is being erased stays unchanged too.
 

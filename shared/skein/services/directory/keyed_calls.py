@@ -1,7 +1,7 @@
-"""Idempotency keys: a repeated call creates nothing twice.
+"""Idempotency keys: a repeated call never creates an item twice.
 
 The record of a call joins the transaction that stores the new item (`skein.joint_writes`). So
-either both exist or neither does, and no service has to know of the key.
+either both exist or neither does, and services do not need to know about the key.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,8 +51,8 @@ class _Creating:
     Attributes:
         record: The record, without the item's id.
         kind: The class of the item.
-        id_of: Returns the id that the record keeps, from the item.
-        free: The condition that there is no record of the call.
+        id_of: Returns the id to keep in the record, from the item.
+        free: The condition that the call has no record yet.
         stored: Whether the item is stored, and the record with it.
     """
 
@@ -63,7 +63,7 @@ class _Creating:
     stored: bool = False
 
     def beside(self, writes: Sequence[Write]) -> Put | None:
-        """Return the record for the transaction that stores the item; None for all others."""
+        """Return the record for the transaction that stores the item; None for others."""
         found = None if self.stored else next(filter(None, map(self._created_by, writes)), None)
         return None if found is None else self.recorded(found)
 
@@ -81,7 +81,7 @@ class _Creating:
         return Put(record.key, record.to_item(), self.free)
 
     def _created_by(self, write: Write) -> Created | None:
-        """Return the item that a write stores; None if it is of another kind."""
+        """Return the item that a write stores; None if the item is of another kind."""
         if not isinstance(write, Put):
             return None
         try:
@@ -93,7 +93,7 @@ class _Creating:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedCalls:
-    """The service that makes calls with an idempotency key once."""
+    """The service that makes each call with an idempotency key only once."""
 
     table: Table
     clock: Clock
@@ -107,19 +107,19 @@ class KeyedCalls:
         *,
         id_of: Callable[[Any], str] = its_id,
     ) -> T:
-        """Make a call, or answer its repetition from the item that it created.
+        """Make a call, or answer a repeated call from the item that it created.
 
         Args:
             call: The record of the call, without an item.
             kind: The class of the item that the call creates.
             make: Creates the item.
-            again: Returns the item with this id, as `make` returned it. A secret that is shown once
-                is rotated.
+            again: Returns the item with this id, in the form in which `make` returned it. A secret
+                that is shown only once is rotated.
             id_of: Returns the id that `again` takes, from the stored item.
 
         Raises:
             Conflict: The key was used with another request in the last 24 hours.
-            NotFound: The item was deleted since.
+            NotFound: The item has been deleted since.
         """
         known = self._known(call)
         if known is not None:
@@ -139,7 +139,7 @@ class KeyedCalls:
             return again(known)
         finally:
             joining.reset(token)
-        if not creating.stored:  # the item was there, so no transaction created it
+        if not creating.stored:  # the item existed already, so no transaction created it
             with suppress(ConditionFailed):
                 self.table.write(creating.recorded(made))
         return made

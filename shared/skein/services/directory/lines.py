@@ -43,8 +43,8 @@ class Lines:
         Raises:
             Conflict: The number is already a line of the tenant, or the phone of a person.
             Unprocessable: The agent does not exist, the number is not assigned to the tenant, or
-                the account at the SMS provider does not have the number. A number of another
-                tenant is refused as one that nobody has.
+                the account at the SMS provider does not have the number. A number of another tenant
+                is refused like an unassigned number.
             Unavailable: The SMS provider did not answer.
         """
         self._check_number(tenant, new.phone, new.channels)
@@ -75,7 +75,7 @@ class Lines:
         """Check that a number is assigned to the tenant, and the account sends from it.
 
         Raises:
-            Unprocessable: That is not so.
+            Unprocessable: This is not the case.
         """
         assigned = self.numbers.tenant_of(phone)
         if assigned != tenant and not (assigned is None and self.settings.local):
@@ -86,7 +86,7 @@ class Lines:
         """Check that the account at the provider sends from a number on all channels.
 
         Raises:
-            Unprocessable: That is not so.
+            Unprocessable: This is not the case.
         """
         for channel in channels:
             if not self.sms().has_number(phone, channel):

@@ -32,10 +32,10 @@ class ModelStatus(NamedTuple):
     """Whether the model's provider answers.
 
     Attributes:
-        reachable: Whether it does.
-        code: A stable code of the error; None without one.
-        action: What the operator should do; None without an error.
-        checked_at: When it was asked.
+        reachable: Whether the provider answers.
+        code: A stable code of the error; None if there is no error.
+        action: What the operator should do; None if there is no error.
+        checked_at: When the provider was asked.
     """
 
     reachable: bool

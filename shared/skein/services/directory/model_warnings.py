@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class ModelWarnings:
-    """Comparison of agents' models with the provider's list, which is cached for a minute."""
+    """Compares agents' models with the provider's list, which is cached for a minute."""
 
     model_list: ModelList
     clock: Clock
@@ -33,7 +33,7 @@ class ModelWarnings:
         """
         name = agent.model or self.settings.default_model
         if name.partition("/")[0] in self.settings.model_providers:
-            return ()  # the list is that of the default provider
+            return ()  # the list is the default provider's
         listed = self._current_list()
         if not listed or name in listed:
             return ()

@@ -33,7 +33,7 @@ def unindexed(user: User) -> list[Write]:
 
 
 def reindexed(before: User, after: User) -> list[Write]:
-    """Return the writes that follow from a person's new name; none if the name is the same."""
+    """Return the writes for a person's new name; empty if the name is the same."""
     if before.name == after.name:
         return []
     words = name_words(after.name)

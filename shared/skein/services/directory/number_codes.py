@@ -36,9 +36,9 @@ class NumberCodes:
     dispatch: Dispatch
 
     def request(self, tenant: str, user_id: str, phone: str) -> NumberCode:
-        """Send a code to a phone number, in place of the user's earlier code for the number.
+        """Send a code to a phone number; it replaces the user's earlier code for the number.
 
-        Whose number this is makes no difference, so that a person learns nothing about others.
+        It makes no difference whose number it is, so that a person learns nothing about others.
 
         Args:
             phone: The number in E.164.
@@ -47,7 +47,7 @@ class NumberCodes:
             NotFound: The user does not exist or is being erased.
             Unprocessable: The number is a line.
             Conflict: The tenant has no line with SMS.
-            RateLimited: The user, the number or the tenant has had too many codes.
+            RateLimited: The user, the number or the tenant has received too many codes.
             Transient: The job was not queued; the request can be repeated.
         """
         user = User.read(self.table, User.key_of(tenant, user_id))
@@ -71,7 +71,7 @@ class NumberCodes:
         return code
 
     def requested(self, tenant: str, user_id: str, phone: str, code_id: str) -> NumberCode:
-        """Return a code whose request is repeated; it is queued again if it was not sent.
+        """Return the code for a repeated request; it is queued again if it was not sent.
 
         Raises:
             NotFound: The code was used or replaced, or has expired.
@@ -89,10 +89,10 @@ class NumberCodes:
         self.dispatch.send_surely([job])
 
     def check(self, tenant: str, user_id: str, phone: str, code: str) -> Delete:
-        """Check a code, which takes one of its tries.
+        """Check a code, which uses up one of its tries.
 
         Returns:
-            The write that uses up the code, for the transaction that the code allows.
+            The write that uses up the code, for the transaction that the code authorizes.
 
         Raises:
             Conflict: No code was sent, or the code has expired or has no try left.
@@ -115,7 +115,7 @@ class NumberCodes:
         return tried
 
     def _line_to(self, tenant: str, address: Address) -> Address:
-        """Return the line to send the SMS from: one that knows the number, or else the first."""
+        """Return the line that sends the SMS: one that knows the number, or else the first."""
         chats = Query.under(address_partition(tenant, address), AddressChat.PREFIX)
         known = [chat.line for chat in AddressChat.each_of(self.table.query(chats).items)]
         found = self.table.get_many([Line.key_of(each) for each in (address, *known)])

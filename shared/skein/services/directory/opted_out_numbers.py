@@ -1,7 +1,7 @@
-"""Numbers whose persons opted out of texts before they were erased.
+"""Phone numbers of erased people who had opted out of texts.
 
-An erasure deletes the opt-out with the person's memberships. What remains is a keyed hash of the
-number, so that an operator who enters the number again does not have it texted first.
+An erasure deletes the opt-out with the person's memberships. Skein keeps a keyed hash of the
+number, so that no first contact is made if an operator enters the number again.
 """
 
 import secrets
@@ -21,7 +21,7 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptedOutNumbers:
-    """The service that remembers opted-out numbers of erased persons."""
+    """The service that remembers opted-out numbers of erased people."""
 
     table: Table
     clock: Clock
@@ -45,7 +45,7 @@ class OptedOutNumbers:
         return [Put(number.key, number.attributes()) for number in numbers.values()]
 
     def has(self, tenant: str, address: Address, channel: str) -> bool:
-        """Tell whether a person with this number opted out of a channel and was erased."""
+        """Return whether a person with this number opted out of a channel and was erased."""
         opt_out_key = OptOutKey.read(self.table, OptOutKey.key_of(tenant))
         if opt_out_key is None:
             return False
@@ -53,7 +53,7 @@ class OptedOutNumbers:
         return self.table.get(number.key) is not None
 
     def _key(self, tenant: str) -> OptOutKey:
-        """Return the tenant's key, which is created at its first use."""
+        """Return the tenant's key, which is created when it is first used."""
         new = OptOutKey(tenant=tenant, secret=secrets.token_hex(KEY_BYTES))
         known = OptOutKey.read(self.table, new.key)
         if known is None:

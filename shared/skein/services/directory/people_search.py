@@ -17,8 +17,8 @@ from skein.ports import Table
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN, ROWS, Cursor, Listing
 from skein.services.directory.name_index import name_words
 
-MAX_STEPS = 5  # of a page: reads of 100 rows
-MAX_COMPARED = 4  # words of a search whose numbers of rows are compared
+MAX_STEPS = 5  # pages of a search, with reads of 100 rows each
+MAX_COMPARED = 4  # words of a search whose row counts are compared
 
 Position = Annotated[str, StringConstraints(max_length=300)]
 
@@ -40,14 +40,14 @@ Step = tuple[Hits, NameCursor | None]  # the people found, and where the next st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeopleSearch:
-    """The search for people by the beginnings of the words of their names, or by id."""
+    """Searches people by the start of the words in their names, or by id."""
 
     table: Table
 
     def find(
         self, tenant: str, text: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[User]:
-        """Find a page of people; each word of the text must begin a word of their names.
+        """Find a page of people; each word of the text must be the start of a word in their name.
 
         The first page begins with the person who has exactly this id. Pages may be short.
 
@@ -98,7 +98,7 @@ class PeopleSearch:
             page = self._rows(tenant, word, after)
 
     def _rarest(self, tenant: str, wanted: Sequence[str]) -> tuple[str, Page]:
-        """Return the word with the fewest rows and its first page; else the longest word."""
+        """Return the word with the fewest rows and its first page, or else the longest word."""
         longest = sorted(wanted, key=len, reverse=True)[:MAX_COMPARED]
         pages = [(word, self._rows(tenant, word, None)) for word in longest]
         whole = [each for each in pages if each[1].next_start is None]
@@ -111,9 +111,9 @@ class PeopleSearch:
         )
 
     def _people(self, word: str, wanted: Sequence[str], rows: Sequence[NameWord]) -> Hits:
-        """Return the people of the rows whose names match; their records decide.
+        """Return the people in the rows whose names match according to their records.
 
-        A name with two words that match has two rows, of which the first counts.
+        A name with two matching words has two rows; only the first one counts.
         """
         matching = [
             row
@@ -139,12 +139,12 @@ def _words_of(user: User) -> tuple[str, ...]:
 
 
 def _matches(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Tell whether each wanted word begins one of the words."""
+    """Return whether each wanted word is the start of one of the words."""
     return all(any(word.startswith(each) for word in words) for each in wanted)
 
 
 def _word_of(row: str, wanted: Sequence[str]) -> str:
-    """Return the word of a search to which a row of the index belongs.
+    """Return the search word that an index row belongs to.
 
     Raises:
         Invalid: The row belongs to another search.

@@ -1,7 +1,7 @@
-"""Changes of a person's profile: merge fields, record sources, protect people's own values.
+"""Changes to a person's profile: merge fields, record sources, and protect people's own values.
 
-A value is an agent's value if the newest change of its field is an agent's and set it. All other
-values were set by an operator or by the person. Consolidation never overwrites those.
+A value is an agent's value if an agent made the newest change of its field and set the value. All
+other values were set by an operator or by the person. Consolidation never overwrites those.
 """
 
 import json
@@ -87,12 +87,12 @@ def set_by_agent(
         user: The user as read.
         field: The name of a profile field, `name` or `time_zone`.
         value: The new value; None removes the field.
-        source: Where the value comes from.
+        source: The source of the value.
         change_id: The id of the record.
 
     Returns:
-        The changed fields, with `profile_changes`; nothing if the field has this value already. A
-        name that an agent sets is in the person's words, so it is chosen.
+        The changed fields, with `profile_changes`; empty if the field already has this value. A
+        name that an agent sets was said by the person, so it counts as a chosen name.
 
     Raises:
         Unprocessable: The value is invalid or too large, or the field cannot be removed.
@@ -120,9 +120,9 @@ def set_by_person(
 ) -> dict[str, Any]:
     """Return the changed fields of a user after the person's own change, with its records.
 
-    A new name is chosen; the name that the person has already keeps its source.
-    Earlier changes by agents stay recorded with their sources. Of the person's own changes of a
-    field, only the newest is recorded.
+    A new name is a chosen name; an unchanged name keeps its source. Earlier changes by agents stay
+    recorded with their sources. Of the person's own changes to a field, only the newest is
+    recorded.
 
     Args:
         user: The user as read.
@@ -130,7 +130,7 @@ def set_by_person(
         change_id: The beginning of the ids of the records.
 
     Returns:
-        The changed fields, with `profile_changes`; nothing if all values are already the person's.
+        The changed fields, with `profile_changes`; empty if all values are already the person's.
     """
     changed = {name: value for name, value in given.items() if getattr(user, name) != value}
     if "name" in changed:
@@ -159,7 +159,7 @@ def set_by_person(
 def set_by_operator(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changed fields of a user after an operator's change; see `changes_of`.
 
-    The values that are given are the operator's from then on: changes of these fields by agents and
+    The given values are the operator's from then on: earlier changes to these fields by agents and
     by the person are no longer recorded, and the name is a given name.
 
     Raises:
@@ -177,7 +177,7 @@ def newest_change(user: User, field: str) -> ProfileChange | None:
     """Return the agent's change that set or removed the current value of a field.
 
     Returns:
-        The change; None if an operator or the person set the value, or nobody has set one.
+        The change; None if an operator or the person set the value, or if it was never set.
     """
     changes = (made for made in reversed(user.profile_changes) if made.field == field)
     newest = next((made for made in changes if made.undone_at is None), None)
@@ -187,23 +187,23 @@ def newest_change(user: User, field: str) -> ProfileChange | None:
 
 
 def may_fill(user: User, field: str) -> bool:
-    """Tell whether consolidation may set a field: the value is an agent's, or there is none."""
+    """Return whether consolidation may set a field: the value is an agent's, or there is none."""
     if value_of(user, field) is None or newest_change(user, field) is not None:
         return True
     return field == "name" and _is_default_name(user)
 
 
 def may_set(user: User, field: str, value: Any, said_at: datetime) -> bool:
-    """Tell whether consolidation may set a field to a value.
+    """Return whether consolidation may set a field to a value.
 
     An agent's value stays if it comes from messages that are as new or newer. A value that an
-    operator has undone is not set again.
+    operator undid is not set again.
 
     Args:
         user: The user as read.
         field: The name of a profile field, `name` or `time_zone`.
         value: The new value.
-        said_at: When the newest message was written that the value comes from.
+        said_at: The time of the newest message that the value comes from.
     """
     undone = (made for made in user.profile_changes if made.field == field and made.undone_at)
     if not may_fill(user, field) or any(_same(made.value, value) for made in undone):
@@ -238,14 +238,15 @@ def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
 def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, Any]:
     """Return the changed fields of a user without the values that agents made from deleted words.
 
-    A value that is still current gives way to the one before it. No record keeps the words.
+    A current value is replaced by the one before it. The records no longer contain the deleted
+    words.
 
     Args:
         user: The user as read.
-        gone: Whether no message is left from which a value was made.
+        gone: Returns whether no message that a value was made from is left.
 
     Returns:
-        The changed fields, with `profile_changes`; nothing if all values stay.
+        The changed fields, with `profile_changes`; empty if all values stay.
     """
     revised = user
     going = [made.id for made in user.profile_changes if made.source and gone(made.source)]
@@ -268,14 +269,14 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
 
 
 def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange:
-    """Return a change without the value of a change that is gone as its value before."""
+    """Return a change whose previous value no longer comes from a removed change."""
     if change.field != gone.field or change.at < gone.at or change.before != gone.value:
         return change
     return change.model_copy(update={"before": gone.before, "before_source": gone.before_source})
 
 
 def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:
-    """Return the newest changes that fit the record, at least one, oldest first."""
+    """Return the newest changes that fit into the record, at least one, oldest first."""
     kept: list[ProfileChange] = []
     size = 0
     for made in sorted(changes, key=lambda made: (made.at, made.id), reverse=True):
@@ -287,12 +288,12 @@ def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:
 
 
 def _is_default_name(user: User) -> bool:
-    """Tell whether a caller still has the name that was made from the address."""
+    """Return whether a caller still has the name that was made from the address."""
     return user.caller and user.name in map(caller_name, user.addresses)
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same, apart from case and white space of texts."""
+    """Return whether two values are the same, apart from case and white space of texts."""
     if isinstance(one, str) and isinstance(other, str):
         return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
     return bool(one == other)

@@ -1,4 +1,4 @@
-"""Sign-outs: refuse the tokens that a person was issued before."""
+"""Sign-outs: refuse the tokens that were issued to a person before."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +15,13 @@ SIGNED_OUT = "the person was signed out after this token was issued"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOuts:
-    """Sign-outs of people by operators."""
+    """The service by which operators sign people out."""
 
     table: Table
     clock: Clock
 
     def sign_out(self, tenant: str, user_id: str) -> None:
-        """Refuse all tokens and tickets that the person was issued before now.
+        """Refuse all tokens and tickets that were issued to the person before now.
 
         Raises:
             NotFound: The person does not exist or is being erased.
@@ -45,11 +45,11 @@ class SignOuts:
         """Refuse a token that was issued before the person was signed out.
 
         Args:
-            issued_at: When the token was issued; None if it does not say so. Such a token is
-                refused after any sign-out.
+            issued_at: When the token was issued; None if it does not say. Such a token is refused
+                after any sign-out.
 
         Raises:
-            Unauthenticated: The person was signed out since.
+            Unauthenticated: The person has been signed out since.
         """
         user = User.read(self.table, User.key_of(tenant, user_id))
         if user is not None:

@@ -1,7 +1,7 @@
-"""Text consents: a person's consent to texts of agents that the person did not write to first.
+"""Text consents: a person's consent to texts from agents that they have not written to.
 
-It belongs to the number: whoever gets the number later has given none. START and STOP change it in
-the transaction of their SMS (`inbound/sms.py`).
+The consent belongs to the person's number: it does not apply to a later owner of the number. START
+and STOP change it in the transaction of their SMS (`inbound/sms.py`).
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ from skein.services.common.pagination import read_items
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextConsents:
-    """The consents to texts on people's numbers, by channel."""
+    """The service that keeps the consents to texts on people's numbers, by channel."""
 
     table: Table
     clock: Clock

@@ -1,6 +1,6 @@
 """Time zones and quiet hours of people.
 
-The time zone is a person's own, or the one of their phone numbers' country.
+A person's time zone is set for them, or derived from the country of their phone numbers.
 """
 
 from datetime import datetime
@@ -16,14 +16,15 @@ from skein.models.directory.user import User
 def quiet_until(
     moment: datetime, user: User | None, settings: LimitSettings, zone: str
 ) -> datetime | None:
-    """Return when the quiet hours end in which a moment lies.
+    """Return the end of the quiet hours that a moment lies in.
 
-    The person's own quiet hours win over the tenant's, and the tenant's over the deployment's.
+    The person's own quiet hours take precedence over the tenant's, and the tenant's over the
+    deployment's.
 
     Args:
         user: The person's record, if there is one.
         settings: The settings of the tenant.
-        zone: The IANA name of the time zone that counts if the person's is unknown.
+        zone: The IANA name of the time zone to use if the person's is unknown.
 
     Returns:
         The end; None if the person has no quiet hours then.
@@ -37,8 +38,8 @@ def zone_of_person(user: User) -> str | None:
     """Return a person's IANA time zone.
 
     Returns:
-        The zone that is set for the person. Without one, the zone of their phone numbers, if all of
-        them have the same; else None.
+        The zone that is set for the person; otherwise the zone of their phone numbers, if all of
+        them have the same one; otherwise None.
     """
     if user.time_zone is not None or not user.phones:
         return user.time_zone
@@ -51,13 +52,14 @@ def zone_of_number(phone: str) -> str | None:
     """Return the IANA time zone of a phone number's country, if the country has only one.
 
     Zones whose clocks follow the same rules today, such as Europe/Berlin and Europe/Busingen, count
-    as one. The United States, for example, have several.
+    as one. The United States, for example, has several.
 
     Args:
         phone: The number in E.164.
 
     Returns:
-        The name of the zone; None if the number belongs to no country, or the country has several.
+        The name of the zone; None if the number does not belong to a country, or the country has
+        several zones.
     """
     try:
         country = phonenumbers.region_code_for_number(phonenumbers.parse(phone))

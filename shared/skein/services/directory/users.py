@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Users:
-    """Users and, changed in the same transactions, the owner of each address."""
+    """Stores users and, in the same transactions, the owner of each address."""
 
     table: Table
     clock: Clock
@@ -80,20 +80,20 @@ class Users:
         return user
 
     def me(self, tenant: str, person: NamedMember) -> User:
-        """Return the signed-in user, from the sign-in if there is no record; write nothing."""
+        """Return the signed-in user, from the sign-in if there is no record; nothing is written."""
         try:
             return self.get(tenant, person.id)
         except NotFound:
             return User.unknown(tenant, person, self.clock.now())
 
     def recorded(self, tenant: str, person: NamedMember) -> None:
-        """Give the signed-in user a record if there is none (idempotent)."""
+        """Create a record for the signed-in user if there is none (idempotent)."""
         user = User.unknown(tenant, person, self.clock.now())
         with suppress(ConditionFailed):
             self.table.transact([Put(user.key, user.to_item(), Missing()), *indexed(user)])
 
     def change_own(self, tenant: str, person: NamedMember, change: "OwnChange") -> User:
-        """Change some fields of the signed-in user, who gets a record if there is none.
+        """Change some fields of the signed-in user; a record is created if there is none.
 
         A new name is a chosen name. It is copied into the rosters of the user's chats, with its
         tag.
@@ -140,7 +140,7 @@ class Users:
         )
 
     def owner_of(self, tenant: str, phone: str) -> User | None:
-        """Return the user to whom a phone number belongs; None for a number that nobody has.
+        """Return the user who owns a phone number; None if the number has no owner.
 
         A user who is being erased is not returned.
 
@@ -159,8 +159,8 @@ class Users:
         """Change some of a user's fields (idempotent).
 
         A name that is set is a given name, which is copied into the rosters of the user's chats.
-        Messages to addresses that the
-        user loses stop. If a call crashes halfway, the same call again completes the change.
+        Messages to addresses that the user loses are no longer sent. If a call crashes halfway, the
+        same call again completes the change.
 
         Raises:
             NotFound: The user does not exist or is being erased.
@@ -178,7 +178,7 @@ class Users:
         wanted = dict(change.given)
         roles = self._roles_after(user, wanted.pop("roles", None))
         given = set_by_operator(user, wanted)
-        if roles != user.roles:  # a new role counts, too: it can bring a second subject
+        if roles != user.roles:  # a new role matters too, since it can add a second subject
             given |= {"roles": roles, **user.next_sharing}
         if not given:
             return user
@@ -203,7 +203,7 @@ class Users:
         return revised
 
     def _roles_after(self, user: User, wanted: Iterable[Role] | None) -> tuple[HeldRole, ...]:
-        """Return a person's roles after a change; None changes nothing."""
+        """Return a person's roles after a change; None leaves them unchanged."""
         return user.roles if wanted is None else roles_after(user.roles, wanted, self.clock.now())
 
     def undo(self, tenant: str, user_id: str, change_id: str) -> User:
@@ -255,7 +255,7 @@ class Users:
         return len(user.profile_changes) - len(restored.profile_changes)
 
     def _write(self, write: Write, before: User, after: User) -> None:
-        """Store a change of a user, with what follows in the name index."""
+        """Store a change of a user, and update the name index."""
         words = reindexed(before, after)
         if words:
             self.table.transact([write, *words])
@@ -271,7 +271,7 @@ class Users:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """Profiles of users, as agents write them."""
+    """The service by which agents write users' profiles."""
 
     table: Table
     clock: Clock
@@ -295,7 +295,7 @@ class Profiles:
             person: The user as a member of the chat; a user without a record gets one.
             field: The name of the field.
             value: The new value; None removes the field, except for the name.
-            source: Where the value comes from.
+            source: The source of the value.
             effect: The id of the run's effect; a second call with the same id changes nothing.
             guard: The check on the run's fencing token.
 
@@ -329,6 +329,6 @@ def _distinct(phones: Iterable[str]) -> tuple[Address, ...]:
 
 
 def _number_taken(addresses: Iterable[Address], failure: ConditionFailed) -> Conflict:
-    """Build the error that names the taken numbers, whose writes start at position 1."""
+    """Build the error that lists the taken numbers, whose writes start at position 1."""
     taken = [own.address for n, own in enumerate(addresses, 1) if n in failure.failed]
     return Conflict("the phone number belongs to another user", details={"phones": taken})

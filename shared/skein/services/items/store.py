@@ -1,8 +1,8 @@
 """The store of agents' items: create, change, end, restore, delete, get and list them.
 
-Each item has an optimistic lock, its version. An item that becomes live also raises the counter of
-its kind in the partition's revision, on condition that nobody else has raised it. So duplicates,
-and items beyond a limit, are found also if two writers add them at the same time.
+Each item has a version as an optimistic lock. When an item becomes live, the counter of its kind in
+the partition's revision is raised too, on condition that no other writer has raised it. So
+duplicates and items over a limit are detected even if two writers add them at the same time.
 """
 
 from abc import ABC, abstractmethod
@@ -77,7 +77,7 @@ class Snapshot(Generic[Kept]):
 
     Attributes:
         found: The items of the table that exist.
-        effect: The id of the effect to carry out; None without one.
+        effect: The id of the effect to carry out; None if there is none.
     """
 
     kind: type[Kept]
@@ -99,7 +99,7 @@ class Snapshot(Generic[Kept]):
         """Read the items with some ids in all scopes within reach, in one batch.
 
         Args:
-            effect: The id of a run's effect, whose record is read, too.
+            effect: The id of a run's effect, whose record is also read.
             counters: Whether to read the counters, which are needed to make an item live.
         """
         keys: list[Key] = []
@@ -122,11 +122,11 @@ class Snapshot(Generic[Kept]):
         return item
 
     def stored(self, scope: str | None, item_id: str) -> Kept | None:
-        """Return the item of a scope, live or ended, whether it may be shown or not."""
+        """Return the item of a scope, live or ended, whether or not it may be shown."""
         return self._first(self.kind.keys_of(*self._owned(scope), item_id))
 
     def shown(self, item_id: str) -> Kept | None:
-        """Return the first item with this id that may be shown; None without one."""
+        """Return the first item with this id that may be shown; None if there is none."""
         stored = (self.stored(scope, item_id) for scope in self.reach.scopes)
         return next((item for item in stored if item is not None and self.reach.shows(item)), None)
 
@@ -155,7 +155,7 @@ class Snapshot(Generic[Kept]):
         return raised(revision_key(*self._owned(scope)), self.kind.COUNTER, self.found)
 
     def record(self, item: Kept, scope: str | None, now: datetime) -> list[Write]:
-        """Return the write of the effect's record in a scope; nothing without an effect."""
+        """Return the write of the effect's record in a scope; empty without an effect."""
         if self.effect is None:
             return []
         return [effect_record(effect_key(*self._owned(scope), self.effect), item, now)]
@@ -180,7 +180,7 @@ class OwnedStore(ABC, Generic[Kept]):
 
     @property
     def limit(self) -> int | None:
-        """The maximum number of live items that may be shown to the same readers."""
+        """The maximum number of live items that the same readers may see."""
         return None
 
     @property
@@ -234,7 +234,7 @@ class OwnedStore(ABC, Generic[Kept]):
         limit: int,
         cursor: str | None,
     ) -> Listing[Kept]:
-        """List a page of the wanted items that may be shown, by sort key prefix and sort key.
+        """List a page of the matching items that may be shown, by sort key prefix and sort key.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -265,7 +265,7 @@ class OwnedStore(ABC, Generic[Kept]):
             guard: A check on the run that makes the item.
 
         Returns:
-            The item as stored; if there was one with this id, that one.
+            The item as stored; an existing item with this id is returned instead.
 
         Raises:
             Conflict: A limit of live items is reached.
@@ -326,7 +326,7 @@ class OwnedStore(ABC, Generic[Kept]):
         *,
         guard: Check | None = None,
     ) -> Kept:
-        """Store a changed item, once; a change that changes nothing is not written.
+        """Store a changed item once; nothing is written if nothing has changed.
 
         Args:
             found: The snapshot with `before`, within the reach of the caller.

@@ -1,4 +1,4 @@
-"""Send the jobs that follow a commit, and send again everything that is due."""
+"""Send the jobs that follow a commit, and send the jobs of due items again."""
 
 __all__ = [
     "background_scanner",

@@ -21,13 +21,13 @@ from skein.services.outbox.due_scanner import DueScanner, move_on
 
 
 class DueJob(NamedTuple):
-    """The job of a due item of background work.
+    """How the job of due background work is sent.
 
     Attributes:
         job: Returns the job of an item.
         retry: The waits before the job is sent again.
-        pauses: Whether a pause of background work holds the job back. The worker of reflections
-            looks at pauses itself, because it keeps fading entries meanwhile.
+        pauses: Whether a pause of background work holds the job back. The worker for reflections
+            checks pauses itself, because it preserves fading entries in the meantime.
     """
 
     job: Callable[[Item], Job]
@@ -43,8 +43,9 @@ def _reflection(item: Item) -> Job:
     return ReflectionJob(tenant=item["tenant"], agent_id=item["agent_id"], scope=item.get("scope"))
 
 
-# Jobs can wait in their queue for long, so they are sent again less and less often. The finders
-# wait a little less than until the next one, which finds the item even if it runs early.
+# Jobs can wait in their queue for a long time, so they are sent again less and less often. The
+# finders wait slightly less than the time until the next one, which finds the item even if it runs
+# early.
 DUE_JOBS: Mapping[DueKind, DueJob] = {
     "direct_consolidation": DueJob(_consolidation, Retry(minutes(15, 30, 60))),
     "consolidation": DueJob(_consolidation, Retry(minutes(55))),
@@ -54,7 +55,7 @@ DUE_JOBS: Mapping[DueKind, DueJob] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundScanner:
-    """Scanner that sends one job for each due chat, or for each agent's due partition."""
+    """Sends one job for each due chat, or for each due partition of an agent."""
 
     table: Table
     due_scanner: DueScanner
@@ -73,7 +74,7 @@ class BackgroundScanner:
         Args:
             kinds: Keys of `DUE_JOBS`.
             until: When to stop, even if items are left.
-            max_pages: The most pages of each shard; None for no limit.
+            max_pages: The maximum number of pages of each shard; None for no limit.
 
         Returns:
             The number of jobs sent.
@@ -82,7 +83,7 @@ class BackgroundScanner:
             SkeinError: Some items could not be read; the jobs of all others were sent.
         """
         reader, lock = PauseReader(self.table), threading.Lock()
-        sent = set[int]()  # one hash per job, because there can be a million
+        sent = set[int]()  # one hash per job to save memory, because there can be a million
 
         def handle(kind: DueKind, item: Item, now: datetime) -> Job | None:
             due_job = DUE_JOBS[kind]

@@ -1,4 +1,4 @@
-"""Backlogs: the work of a tenant that waits, counted by kind, for the operators' home page."""
+"""Backlogs: the waiting work of a tenant, counted by kind, for the operators' home page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,22 +14,22 @@ from skein.models.runs.run import Run, RunStatus
 from skein.ports import Clock, ParallelMap, Table
 
 KINDS: tuple[BacklogKind, ...] = get_args(BacklogKind)
-ROWS = 100  # due pointers of a kind and shard, of all tenants
+ROWS = 100  # due pointers per kind and shard, of all tenants
 OVERDUE = timedelta(minutes=5)  # the tick sends due work every minute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """The waiting work of a tenant of one kind.
+    """A tenant's waiting work of one kind.
 
     Attributes:
         kind: The kind of the due pointers.
-        later: How many items are due later.
-        due: How many items are due now.
-        overdue: How many of these have been due for more than five minutes.
-        oldest_due_at: Since when the oldest due item is due; None if none is due.
+        later: The number of items that are due later.
+        due: The number of items that are due now.
+        overdue: The number of these that have been due for more than five minutes.
+        oldest_due_at: When the oldest due item became due; None if no item is due.
         complete: Whether all items of the kind were counted.
-        statuses: How many of the first 100 runs have which status; empty for other kinds.
+        statuses: The number of runs per status, among the first 100 runs; empty for other kinds.
     """
 
     kind: BacklogKind
@@ -57,8 +57,8 @@ class Backlogs:
     def of_tenant(self, tenant: str) -> tuple[Backlog, ...]:
         """Count a tenant's due pointers by kind.
 
-        The due index holds those of all tenants. At most 100 of each shard are read, the oldest
-        first, so the cost is bounded. If there are more, the counts are lower bounds.
+        The due index contains the pointers of all tenants. At most 100 of each shard are read, the
+        oldest first, so the cost is bounded. If there are more, the counts are lower bounds.
         """
         shards = [_Shard(kind, number) for kind, number in product(KINDS, range(DUE_SHARDS))]
         pages = self.parallel_map(self._rows, shards)

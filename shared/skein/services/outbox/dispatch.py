@@ -11,8 +11,8 @@ from skein.hops import next_hops
 from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Metrics, Queues
 
-OUTBOX_GRACE = timedelta(seconds=60)  # after it, the tick sends work that was not sent at once
-MAX_HOPS = 1_000  # of a job; then the tick continues its work
+OUTBOX_GRACE = timedelta(seconds=60)  # the tick sends work that was not sent within this time
+MAX_HOPS = 1_000  # of a job; beyond that, the tick continues its work
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +27,10 @@ class Dispatch:
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
         """Send jobs of any kinds to their queues, with a delay of `delay_seconds`.
 
-        This method never raises `Transient`. The work is already committed, so an error would tell
-        the caller of a failure that did not happen. The tick finds an unsent job by the due pointer
-        of its item. A job with more than `MAX_HOPS` hops is not sent either, so that no loop of
-        jobs runs at full speed. The tick's job has no hops.
+        This method never raises `Transient`. The work is already committed, so an error would
+        report a failure that did not happen. The tick finds an unsent job by the due pointer of its
+        item. A job with more than `MAX_HOPS` hops is not sent either, so that a loop of jobs cannot
+        run at full speed. The tick's job has no hops.
         """
         for queue, batch in self._stamped(jobs).items():
             try:
@@ -40,7 +40,7 @@ class Dispatch:
                 self.metrics.count("JobsNotSent", len(batch))
 
     def send_surely(self, jobs: Sequence[Job]) -> None:
-        """Send jobs that no due pointer covers, so that only the caller can retry.
+        """Send jobs that have no due pointer; only the caller can retry them.
 
         Raises:
             Transient: A queue did not accept some or all of its jobs.
@@ -49,7 +49,7 @@ class Dispatch:
             self.queues.send(batch)
 
     def _stamped(self, jobs: Sequence[Job]) -> dict[QueueName, list[Job]]:
-        """Return the jobs by queue, with their hops; those over the limit are left out."""
+        """Return the jobs by queue, with their hops; jobs over the limit are left out."""
         hops = next_hops()
         by_queue: dict[QueueName, list[Job]] = defaultdict(list)
         for job in jobs:

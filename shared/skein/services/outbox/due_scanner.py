@@ -29,7 +29,8 @@ from skein.ports import Clock, Metrics, ParallelMap, Table
 from skein.services.outbox.dispatch import Dispatch
 
 PAGE = 400  # due pointers of a kind and shard per query; about 100 KB
-# If items of one kind pile up, a tick reads two pages of them. These keep all threads busy.
+# If items of one kind pile up, a tick reads two pages of them at a time. That keeps all threads
+# busy.
 BATCH = 50
 
 Handle = Callable[[DueKind, Item, datetime], Job | None]
@@ -56,7 +57,7 @@ class DuePointer(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueScanner:
-    """Scanner for due items.
+    """Finds due items and sends their jobs.
 
     Args:
         parallel_map: Maps over pages and batches.
@@ -76,7 +77,7 @@ class DueScanner:
         until: datetime,
         max_pages: int | None = None,
     ) -> int:
-        """Handle the items that are due now, oldest first, until none is left or `until`.
+        """Handle the items that are due now, oldest first, until none are left or until `until`.
 
         Each round reads one page of each kind and shard, and handles these items by age. So each
         kind and shard has its turn, even if many items of another kind are due.
@@ -85,8 +86,8 @@ class DueScanner:
             kinds: The kinds of due items to handle.
             handle: Handles one item.
             until: When to stop.
-            max_pages: The maximum number of pages of each kind and shard; None for no limit. What
-                is left is due for the next scanner.
+            max_pages: The maximum number of pages of each kind and shard; None for no limit. The
+                next scanner handles the rest.
 
         Returns:
             The number of jobs that were sent.
@@ -179,12 +180,12 @@ class DueScanner:
 
 
 def key_of(item: Item) -> Key:
-    """Return the key of an item, also from an index entry."""
+    """Return the key of an item or of an index entry."""
     return Key(item["pk"], item["sk"])
 
 
 def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry) -> None:
-    """Move an item's due pointer to the next try, if the due pointer is as read.
+    """Move an item's due pointer to the next try, if it has not changed since it was read.
 
     Afterwards, the caller may send the item's job. If the outcome of the write is unclear, this
     function returns normally too. If the due pointer did not move then, the job is sent twice,
@@ -209,7 +210,7 @@ def move_to(
     """Move an item's due pointer to a time; see `move_on`.
 
     Args:
-        due_tries: How many tries there were since the pointer was set; None for none.
+        due_tries: The number of tries since the pointer was set; None for no tries.
 
     Raises:
         ConditionFailed: Another writer has moved or cleared the due pointer.

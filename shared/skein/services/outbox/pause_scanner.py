@@ -1,8 +1,8 @@
 """Pause scanner: resume work whose pause has ended, and count forgotten pauses.
 
-A worker that meets a pause changes the kind of its run's or delivery's due pointer, so that the
-tick does not find the work. So paused work costs nothing until the pause ends. The items of the
-pauses themselves are due when a pause has ended, and each hour once a pause is a day old.
+When work is paused, the worker changes the kind of the due pointer of its run or delivery, so that
+the tick does not find it. So paused work costs nothing until the pause ends. The items that store
+the pauses are due when a pause has ended, and every hour once a pause is a day old.
 """
 
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseScanner:
-    """Scanner of the pauses of tenants and of the stack, as part of the tick.
+    """Scans the pauses of tenants and of the stack, as part of the tick.
 
     Args:
         due_scanner: Finds the due pauses and the work that they held back.
@@ -44,10 +44,10 @@ class PauseScanner:
     metrics: Metrics
 
     def run(self, *, until: datetime) -> int:
-        """Look at the pauses that are due, and resume the work of ended ones in order.
+        """Check the due pauses, and resume the work of ended pauses in order.
 
-        A pause counts as ended until all its work was resumed 20 minutes after its end. So work
-        that a slow worker still held back is found too.
+        An ended pause is checked until all of its work was resumed and 20 minutes have passed. So
+        work that a slow worker held back late is found too.
 
         Args:
             until: When to stop; the next tick continues.
@@ -121,7 +121,7 @@ class PauseScanner:
             return
         left = pauses.model_copy(update={"ended_at": None})
         change = {"pauses": left.attributes(), "due_tries": None} | left.due(key_of(item), started)
-        with suppress(ConditionFailed):  # somebody has switched a pause meanwhile
+        with suppress(ConditionFailed):  # a pause was switched in the meantime
             self.table.write(
                 Update(key_of(item), set=NOT_DUE | change, condition=Is("version", item["version"]))
             )

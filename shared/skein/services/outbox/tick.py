@@ -38,7 +38,7 @@ from skein.services.outbox.pause_scanner import PauseScanner
 
 RETRY = Retry(minutes(1, 2, 4, 8, 15))
 BACKGROUND_KINDS: tuple[DueKind, ...] = ("direct_consolidation",)
-BACKGROUND_PAGES = 10  # of due pointers per shard and tick: 4,000 chats
+BACKGROUND_PAGES = 10  # pages of due pointers per shard and tick: 4,000 chats
 
 LATE = timedelta(minutes=3)  # an item is due a minute after its job was sent
 ERASURE_LATE_AFTER = timedelta(hours=24)
@@ -61,7 +61,7 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
         tenant=item["tenant"], chat_id=item["chat_id"], delivery_id=item["id"]
     ),
     "erasure": lambda item: ErasureJob(tenant=item["tenant"], erasure_id=item["id"]),
-    "desk": lambda item: DeskJob(  # a stay of a chat, or an approval, which may have no chat
+    "desk": lambda item: DeskJob(  # a stay of a chat, or an approval, which may not have a chat
         tenant=item["tenant"], chat_id=item.get("chat_id") or item["agent_id"], stay_id=item["id"]
     ),
     "media": lambda item: MediaJob(
@@ -78,7 +78,7 @@ or follow from a choice."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """Sender of overdue jobs, which also fires plans and other kinds that fire.
+    """Sends overdue jobs, and fires plans and other kinds that fire.
 
     Args:
         due_scanner: Finds the due items and sends their jobs.
@@ -99,10 +99,10 @@ class Tick:
         *,
         until: datetime,
     ) -> int:
-        """Send or fire the due items, oldest first, until none is left or `until`.
+        """Send or fire the due items, oldest first, until none are left or until `until`.
 
-        Work whose pause has ended comes next. Background jobs are sent last, and of each shard at
-        most `BACKGROUND_PAGES` pages.
+        Work whose pause has ended comes next. Background jobs are sent last, at most
+        `BACKGROUND_PAGES` pages per shard.
 
         Args:
             firing: The function of each kind that fires.
@@ -161,7 +161,7 @@ class Tick:
             raise
 
     def _job(self, kind: DueKind, item: Item) -> Job:
-        """Return the job of an item; the items of subjects know their own."""
+        """Return the job of an item; the items of subjects define their own."""
         if kind in JOBS:
             return JOBS[kind](item)
         subject = self.extensions().due_item(kind, key_kind(item["sk"]))
@@ -170,13 +170,13 @@ class Tick:
 
 
 def _lease_of_run(item: Item) -> datetime | None:
-    """Return the end of a running run's lease, whose claim left the due pointer as it was."""
+    """Return the lease end of a running run, whose claim did not move its due pointer."""
     running = item.get("status") == "running" and "lease_until" in item
     return datetime.fromisoformat(item["lease_until"]) if running else None
 
 
 def _age(item: Item, now: datetime) -> timedelta:
-    """Return how long an item has been due, the waits after its earlier tries included."""
+    """Return how long an item has been due, including the waits after its earlier tries."""
     tries = int(item.get("due_tries", 0))
     waits = (RETRY.wait(each) for each in range(1, tries + 1))
     return sum(waits, start=now - due_time(item))

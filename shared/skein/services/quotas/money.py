@@ -13,7 +13,7 @@ def money_of(
     """Return the cost of some answers, each with its model; None without prices.
 
     Args:
-        tool_cost: What calls of tools have cost.
+        tool_cost: The cost of the tool calls.
     """
     if prices is None:
         return None

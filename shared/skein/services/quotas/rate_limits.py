@@ -1,7 +1,7 @@
 """Rate limits: token buckets for people's messages and for the model's tokens.
 
-Messages are counted on arrival. A message of the app is charged to its sender in the transaction
-that stores it, and everything else by a conditional write of its own. A tenant's bucket, which many
+Messages are counted on arrival. A message from the app is charged to its sender in the transaction
+that stores it, and everything else by a separate conditional write. A tenant's bucket, which many
 people share, is never part of a transaction that stores a message. Model tokens are counted after
 the answer, because the cost is not known before (`token_budget`).
 
@@ -41,7 +41,7 @@ from skein.settings import Settings
 
 MAX_SHARDS = 16
 SHARD_MESSAGES = 600  # per minute: 10 writes per second, well below the limit of one item
-SHARD_RUNS = 50  # at work: about 20 writes per second
+SHARD_RUNS = 50  # runs at work; about 20 writes per second
 SHARD_TOKENS = 100_000_000  # per day: about one answer per second
 
 WORDS: dict[What, str] = {
@@ -58,7 +58,7 @@ WORDS_ALONE: dict[Alone, str] = {
     "codes": "too many codes for phone numbers",
     "uploads": "too many pictures and files",
 }
-CODES_OF_ONE = Rate(5, DAY)  # to one number, and for one user
+CODES_OF_ONE = Rate(5, DAY)  # codes to one number, and for one user
 CODES_OF_TENANT = Rate(500, DAY)
 OWNER_OF_CODES = "codes"
 
@@ -66,7 +66,7 @@ logger = logging.getLogger(__name__)
 
 
 def reason_of_limit(what: What) -> Reason:
-    """Return the reason for which a used-up limit holds up an answer."""
+    """Return the reason that is recorded when a used-up limit delays an answer."""
     return Reason.TOKEN_BUDGET if what == "tokens" else Reason.RATE_LIMITED
 
 
@@ -116,7 +116,7 @@ class OverLimit(RateLimited):
     """A token bucket does not hold the wanted amount.
 
     Args:
-        what: The amount's unit.
+        what: The unit of the amount.
         wait: The time until the bucket holds the amount.
         full_at: When the bucket is full again.
     """
@@ -183,7 +183,7 @@ def refusal_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimiter:
-    """The service that admits people's messages and changes within their rate limits."""
+    """The service that applies rate limits to people's messages and changes."""
 
     table: Table
     clock: Clock
@@ -191,10 +191,10 @@ class RateLimiter:
     settings: Settings
 
     def admit(self, tenant: str, user_id: str) -> None:
-        """Take one message from a person's bucket and the tenant's, for a call that stores none.
+        """Take one message from a person's bucket and the tenant's, if the call stores no message.
 
         Raises:
-            OverLimit: A bucket holds no message, or a bucket of model tokens is empty.
+            OverLimit: A bucket of messages is empty, or a bucket of model tokens is empty.
         """
         refusal = self._ask(tenant, user_id, inbound=False)
         if isinstance(refusal, OverLimit):
@@ -213,10 +213,10 @@ class RateLimiter:
             again: Whether an earlier call for the same message charged the tenant.
 
         Returns:
-            The write; nothing if a person's messages are not limited.
+            The write; empty if a person's messages are not limited.
 
         Raises:
-            OverLimit: A bucket holds no message, or a bucket of model tokens is empty.
+            OverLimit: A bucket of messages is empty, or a bucket of model tokens is empty.
         """
         own, rates = self._of_person(tenant, user_id, known)
         charge = self._charge(own, rates.person)
@@ -235,7 +235,8 @@ class RateLimiter:
     def admit_change(self, tenant: str, user_id: str) -> None:
         """Take one change of chats, members or their own record from a person's bucket.
 
-        A change is a chat opened, a member added or removed, or the own record changed.
+        A change is opening a chat, adding or removing a member, or changing the person's own
+        record.
 
         Raises:
             RateLimited: The bucket is empty.
@@ -246,7 +247,7 @@ class RateLimiter:
         """Take reads from a person's bucket.
 
         Raises:
-            RateLimited: The bucket does not hold so many.
+            RateLimited: The bucket does not hold enough.
         """
         optimistic(self.clock, lambda: self._take_alone(tenant, user_id, "reads", reads))
 
@@ -254,14 +255,14 @@ class RateLimiter:
         """Take pictures or files from a person's bucket.
 
         Raises:
-            RateLimited: The bucket does not hold so many.
+            RateLimited: The bucket does not hold enough.
         """
         optimistic(self.clock, lambda: self._take_alone(tenant, user_id, "uploads", files))
 
     def change_admission(self, tenant: str, user_id: str) -> Callable[[], None]:
-        """Return a function whose first call admits one change, and whose further calls do nothing.
+        """Return a function that takes one change when it is first called; later calls do nothing.
 
-        An operation that reads and writes again after a race is thus charged once.
+        So an operation that is retried after a race is charged only once.
         """
         admitted = False
 
@@ -321,7 +322,7 @@ class RateLimiter:
             known: The items under `admission_keys`, if the caller has read them.
 
         Returns:
-            None if the message may trigger the agent. Otherwise the time over the limit, with its
+            None if the message may trigger the agent. Otherwise the period over the limit, with its
             start and end; until it ends, nothing is taken from the buckets.
         """
         answer = self._ask(tenant, user_id, inbound=True, known=known)
@@ -333,7 +334,7 @@ class RateLimiter:
         )
 
     def go_over(self, tenant: str, user_id: str, refusal: OverLimit) -> ExceededLimit:
-        """Record that a sender is over a limit (idempotent until it ends)."""
+        """Record that a sender is over a limit (idempotent until that period ends)."""
         return optimistic(self.clock, lambda: self._go_over_once(tenant, user_id, refusal))
 
     def _go_over_once(self, tenant: str, user_id: str, refusal: OverLimit) -> ExceededLimit:
@@ -346,7 +347,7 @@ class RateLimiter:
         return over
 
     def record_notice(self, tenant: str, user_id: str, over: ExceededLimit, chat_id: str) -> None:
-        """Record that the notice was given in a chat, which prevents another notice."""
+        """Record that the notice was posted in a chat, so that it is not posted again."""
         optimistic(self.clock, lambda: self._notified_once(tenant, user_id, over, chat_id))
 
     def _notified_once(self, tenant: str, user_id: str, over: ExceededLimit, chat_id: str) -> None:
@@ -367,7 +368,7 @@ class RateLimiter:
     ) -> OverLimit | ExceededLimit | None:
         """Take one message from a person's bucket, then one from the tenant's.
 
-        The tenant's bucket is left alone if the person's refuses.
+        The tenant's bucket is not touched if the person's bucket refuses.
         """
         keys = admission_keys(tenant, user_id)
         if known is None:
@@ -411,7 +412,7 @@ class RateLimiter:
         return allowance, rates_of(self.settings.overridden(overrides))
 
     def _charge(self, allowance: Allowance, rates: Rates) -> OverLimit | Put | None:
-        """Return the write that takes one message, or why a bucket refuses."""
+        """Return the write that takes one message, or the reason why a bucket refuses."""
         now = self.clock.now()
         refusal = refusal_of(allowance, rates, now, messages=1)
         if refusal is not None or not rates.messages.limited:
@@ -427,7 +428,7 @@ class RateLimiter:
         try:
             self.table.write(charge)
         except Ambiguous:
-            # A message that may not have been counted is admitted anyway.
+            # A message that may not have been charged is admitted anyway.
             logger.warning("outcome of counting a message against a rate limit unknown")
         return None
 
@@ -438,7 +439,7 @@ class RateLimiter:
 
 
 def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
-    """Return the keys to admit a message: tenant settings, person's buckets, tenant's first shard.
+    """Return the keys to admit a message: tenant settings, person's buckets, first tenant shard.
 
     Nearly all tenants have only one shard, which is then read together with the rest.
     """
@@ -450,7 +451,7 @@ def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
 def over_now(
     found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime
 ) -> ExceededLimit | None:
-    """Return the limit that a person on SMS is over now, from items under `admission_keys`."""
+    """Return the limit that a person on SMS exceeds now, from items under `admission_keys`."""
     owner = owner_of_user(user_id)
     item = found.get(Allowance.key_of(tenant, owner))
     over = Allowance.from_optional(item, tenant, owner).over
@@ -458,5 +459,5 @@ def over_now(
 
 
 def shard_owner(rates: Rates, spread_by: str) -> str:
-    """Return the owner of the tenant's shard that `spread_by` is hashed to."""
+    """Return the owner of the tenant shard that `spread_by` hashes to."""
     return owner_of_shard(stable_hash(spread_by) % rates.shards)

@@ -1,8 +1,8 @@
-"""Limits of reads and frames, which cost a table call only where somebody reads a lot.
+"""Limits on reads and frames, which need table calls only for people who read a lot.
 
-A container counts by itself. The first reads of a person in a minute are free. Beyond them, the
-container takes reads from the person's bucket, ten with one write. So the bucket bounds a person's
-reads in all containers together, but for the free ones of each.
+Each container counts on its own. The first reads of a person in a minute are free. After that, the
+container takes reads from the person's bucket, ten at a time. So the bucket limits a person's reads
+in all containers together, apart from the free ones of each container.
 """
 
 import threading
@@ -14,10 +14,10 @@ from skein.errors import RateLimited
 from skein.ports import Clock
 from skein.services.quotas.rate_limits import RateLimiter
 
-FREE_READS = 30  # in a minute, for each container
-READS_AT_ONCE = 10  # that one write takes from the bucket
-READS_OF_TICKET = 10  # a ticket writes an item and opens a connection
-MAX_FRAMES = 60  # in a minute, from one connection to each container
+FREE_READS = 30  # free reads per minute, for each container
+READS_AT_ONCE = 10  # reads that one write takes from the bucket
+READS_OF_TICKET = 10  # because a ticket writes an item and opens a connection
+MAX_FRAMES = 60  # frames per minute, from one connection to each container
 
 
 class MinuteCounts:
@@ -30,7 +30,7 @@ class MinuteCounts:
         self._lock = threading.Lock()
 
     def add(self, what: str, amount: int = 1) -> tuple[int, int]:
-        """Count something; return its counts before and after."""
+        """Add to a count; return the counts before and after."""
         minute = self._clock.now().replace(second=0, microsecond=0)
         with self._lock:
             if minute != self._minute:
@@ -41,7 +41,7 @@ class MinuteCounts:
 
 
 class ReadLimits:
-    """The service that admits people's reads."""
+    """The service that limits people's reads."""
 
     def __init__(self, *, clock: Clock, limiter: RateLimiter) -> None:
         self._counts = MinuteCounts(clock)
@@ -64,16 +64,16 @@ class ReadLimits:
 
 
 class FrameLimits:
-    """The service that admits the frames of a connection."""
+    """The service that limits the frames of a connection."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._counts = MinuteCounts(clock)
 
     def admit(self, connection_id: str) -> bool:
-        """Count a frame; tell whether the connection may send it."""
+        """Count a frame; return whether the connection may send it."""
         return self._counts.add(connection_id)[1] <= MAX_FRAMES
 
 
 def _writes(reads: int) -> int:
-    """Return how many writes to the bucket these reads take."""
+    """Return how many writes to the bucket these reads require."""
     return max(0, ceil((reads - FREE_READS) / READS_AT_ONCE))

@@ -1,9 +1,9 @@
-"""Limits of SMS segments, or other units of a channel, per day, and the pace at which a line sends.
+"""Daily limits on SMS segments or other units of a channel, and the sending pace of a line.
 
 All are token buckets (`models/quotas/limit.py`). A delivery is charged once, before its first post,
-to its person and its line. The person is the recipient, or who pays in their place. A line's bucket
-of sending may be overdrawn: the delivery then waits until its own segments have flowed in. So a
-line has one queue, and Twilio's stays short.
+to its person and its line. The person is the recipient, or the one who is charged instead. A line's
+sending bucket may be overdrawn: the delivery then waits until the bucket has refilled by its own
+segments. So a line has one queue, and Twilio's queue stays short.
 """
 
 import logging
@@ -30,9 +30,9 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import known_first, optimistic
 from skein.settings import Settings
 
-NEAR = 0.8  # of a limit, from which an alarm is raised
-LONG_QUEUE = timedelta(minutes=5)  # a longer wait is told to the person
-NOTICE_SHARE = 4  # at most one of four segments of a line tells of the queue
+NEAR = 0.8  # of a limit; an alarm is raised from here
+LONG_QUEUE = timedelta(minutes=5)  # the person is told about a longer wait
+NOTICE_SHARE = 4  # at most one of four segments of a line is a notice about the queue
 
 logger = logging.getLogger(__name__)
 
@@ -57,11 +57,11 @@ class SegmentRates(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """When a delivery is sent.
+    """The turn of a delivery in the queue.
 
     Attributes:
         send_at: The time at which the line has capacity for the delivery.
-        announced: Whether the person is told of the queue at once.
+        announced: Whether the person is told about the queue at once.
     """
 
     send_at: datetime
@@ -69,7 +69,7 @@ class Turn(NamedTuple):
 
 
 def segment_keys(delivery: Delivery) -> tuple[Key, ...]:
-    """Return the keys of the person's buckets, the line's buckets and the person who pays."""
+    """Return the keys of the person's buckets, the line's buckets and the person who is charged."""
     return (
         *(Allowance.key_of(delivery.tenant, owner) for owner in _owners_of(delivery)),
         User.key_of(delivery.tenant, delivery.payer_id),
@@ -77,7 +77,7 @@ def segment_keys(delivery: Delivery) -> tuple[Key, ...]:
 
 
 def _owners_of(delivery: Delivery) -> tuple[str, str]:
-    """Return the owners of the buckets of the person who pays for a delivery, and of its line."""
+    """Return the bucket owners of the person charged for a delivery, and of its line."""
     channel = delivery.to.channel
     return (
         owner_on_channel(channel, delivery.payer_id),
@@ -88,7 +88,7 @@ def _owners_of(delivery: Delivery) -> tuple[str, str]:
 def segment_rates(
     settings: Settings, user: User | None, now: datetime, *, pace: int
 ) -> SegmentRates:
-    """Return the rates of a delivery; a caller has a smaller limit on the first day.
+    """Return the rates of a delivery; an unknown caller has a smaller limit on the first day.
 
     Args:
         pace: The units that the line sends per minute; 0 for no limit.
@@ -103,7 +103,7 @@ def segment_rates(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentLimiter:
-    """The service that charges deliveries to their person and their line."""
+    """The service that charges deliveries to a person and a line."""
 
     table: Table
     clock: Clock
@@ -114,8 +114,9 @@ class SegmentLimiter:
     ) -> Turn | None:
         """Charge a delivery, and return its turn in the line's queue.
 
-        One transaction writes both owners' buckets. A worker that dies after it leaves a charge
-        without a delivery, so a delivery can be charged again, but never sent uncharged.
+        One transaction writes both owners' buckets. If a worker dies afterwards, the delivery stays
+        charged but is not sent. So a delivery can be charged twice, but is never sent without a
+        charge.
 
         Args:
             delivery: The delivery, with its parts.
@@ -123,7 +124,7 @@ class SegmentLimiter:
             known: The items under `segment_keys`, as read before.
 
         Returns:
-            The turn; None if a limit of the day is reached.
+            The turn; None if a daily limit is reached.
 
         Raises:
             Transient: The table failed.
@@ -188,7 +189,7 @@ class SegmentLimiter:
             logger.warning("outcome of charging an SMS to the limits of segments unknown")
 
     def _warn(self, before: Allowance, rate: Rate, segments: int, now: datetime) -> None:
-        """Count a limit of which a delivery uses up the first fifth that is left."""
+        """Count a warning when a delivery leaves less than a fifth of a limit."""
         if not rate.limited:
             return
         used = rate.used(before.segments_full_at, now)

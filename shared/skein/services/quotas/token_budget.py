@@ -1,12 +1,13 @@
 """Limits on model tokens per person and tenant: checked before an answer, charged after it.
 
-The cost of an answer is not known before. So a person's run reserves an estimate before its claim,
-together with its permit (`concurrency_limit`). The charge of the last answer settles the estimate
-and gives the permits back. A run begins while the balance exceeds the reservations, so a person's
-last run may overdraw the bucket. All answers in progress may overdraw a tenant's bucket.
+The cost of an answer is not known in advance. So a person's run reserves an estimate before its
+claim, together with its permit (`concurrency_limit`). The charge of the last answer settles the
+estimate and gives the permits back. A run begins while the balance exceeds the reservations, so a
+person's last run may overdraw the bucket. All answers in progress may overdraw a tenant's bucket.
 
-A run is charged to the person that it traces back to: the one who wrote or asked, or whose words
-led to the agent's message or the plan that triggered the run. Every run is charged to the tenant.
+A run is charged to the person that it traces back to: the person who wrote or asked, or whose
+message led to the agent's message or the plan that triggered the run. Every run is charged to the
+tenant.
 """
 
 import logging
@@ -104,7 +105,7 @@ class Bucket:
 
 
 def limits_of(run: Run, rates: TenantRates, agent_limit: int | None) -> dict[str, Rates]:
-    """Return the limits on a run at work, by owner: the person, the tenant and the agent."""
+    """Return the limits for a working run, by owner: the person, the tenant and the agent."""
     found: dict[str, Rates] = {}
     payer = payer_of(run)
     if payer is not None and rates.person.limits_runs:
@@ -119,7 +120,7 @@ def limits_of(run: Run, rates: TenantRates, agent_limit: int | None) -> dict[str
 def buckets_of(
     table: Table, tenant: str, limits: Mapping[str, Rates], known: Mapping[str, Allowance]
 ) -> list[Bucket]:
-    """Return the buckets of the owners of `limits`; those not in `known` are read."""
+    """Return the buckets of the owners of `limits`; those that are not in `known` are read."""
     missing = [Allowance.key_of(tenant, owner) for owner in limits if owner not in known]
     found = table.get_many(missing) if missing else {}
     buckets = []
@@ -136,7 +137,7 @@ def is_shard(owner: str) -> bool:
 
 
 def wake(dispatch: Dispatch, tenant: str, granted: Mapping[str, Sequence[WaitingRun]]) -> None:
-    """Send the jobs of waiting runs that got a permit, given by the permits' owners."""
+    """Send the jobs of waiting runs that received a permit, given by the permits' owners."""
     jobs = {
         run.run_id: RunJob(
             tenant=tenant,
@@ -172,7 +173,7 @@ class TokenBudget:
 
         Raises:
             OverLimit: A bucket is empty.
-            ReservedTokens: Other runs have reserved what is left of a person's bucket.
+            ReservedTokens: Other runs have reserved the remaining tokens of a person's bucket.
         """
         now = self.clock.now()
         for bucket in self.buckets:
@@ -187,7 +188,7 @@ class TokenBudget:
 
     @property
     def first_refusal(self) -> OverLimit | None:
-        """Why the first owner's buckets refuse a model call, if they do."""
+        """The reason why the first owner's buckets refuse a model call, if they do."""
         for bucket in self.buckets[:1]:
             return refusal_of(bucket.allowance, bucket.rates, self.clock.now(), messages=0)
         return None
@@ -238,7 +239,7 @@ class TokenBudget:
     def _changes(
         self, bucket: Bucket, known: Allowance, tokens: int, *, settles: bool
     ) -> tuple[dict[str, Any], Sequence[WaitingRun]]:
-        """Return what a charge changes, and the runs that get a permit by it."""
+        """Return the changes that a charge makes, and the runs that get a permit as a result."""
         now, changes = self.clock.now(), dict[str, Any]()
         charged = known
         if bucket.rates.tokens.limited:
@@ -285,7 +286,7 @@ class TokenBudgets:
         found: Mapping[Key, Item],
         limits: LimitSettings,
     ) -> TokenBudget:
-        """Return the token budget of background work, which several people pay.
+        """Return the token budget of background work, which is charged to several people.
 
         Args:
             parts: The part of each person, by id, most first; all parts together are 1.

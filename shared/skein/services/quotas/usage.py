@@ -1,12 +1,13 @@
 """Count a tenant's tokens per day, and limit background work to its budget.
 
-Background work is charged to the people whose words its questions read. The one who wrote most of
-them decides whether a question waits: for the next day if that person has used a fifth of the
-budget and others may have work, and until their own token limit allows a model call.
+Background work is charged to the people whose messages its questions include. The person who wrote
+most of them decides whether a question waits: until the next day if that person has used a fifth of
+the budget and others may have work, and until that person's own token limit allows a model call.
 
 The budget covers summaries and memories of one day (UTC). It is checked against the day's usage
 counters, which are written anyway. The check comes before each model call, so the calls in progress
-may exceed the budget. Over the budget, work waits: its due pointer moves to the next day.
+may exceed the budget. When the budget is used up, work waits: its due pointer moves to the next
+day.
 """
 
 import logging
@@ -46,7 +47,7 @@ from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, bucket
 from skein.settings import Settings
 
 DAY = timedelta(days=1)
-SHARE = 0.2  # of a tenant's background tokens of a day, for one person while others have work
+SHARE = 0.2  # of a tenant's daily background tokens, for one person while others have work
 PAUSED_FOR = timedelta(hours=1)  # until paused background work is tried again
 SPREAD_SECONDS = 3_600  # the window, from midnight, over which waiting chats are spread
 UNKNOWN_MODEL = "unknown"
@@ -60,8 +61,8 @@ logger = logging.getLogger(__name__)
 class UsageCounters:
     """The service that counts a tenant's tokens by day (UTC).
 
-    Each day has 16 partitions with a counter of the tenant, those of its agents and those of some
-    people, so that none becomes a hot key.
+    Each day has 16 partitions, each with a counter of the tenant, of its agents and of some people,
+    so that no partition becomes a hot key.
     """
 
     table: Table
@@ -88,20 +89,20 @@ class UsageCounters:
     ) -> None:
         """Add the cost of one model answer to the counters of today.
 
-        The counters of the tenant, the agent and the person are written in one transaction, so that
-        they agree, and the charge to the token limits with them. What cannot be written is dropped
-        and reported by the metric `UsageLost`. The exact figures are on the runs, and no answer
-        waits for a statistic or a charge.
+        The counters of the tenant, the agent and the person, and the charge to the token limits,
+        are written in one transaction, so that they agree. Counts that cannot be written are
+        dropped and reported by the metric `UsageLost`. The runs have the exact figures, and an
+        answer never waits for a statistic or a charge.
 
         Args:
             usage: The tokens of the answer.
-            spread_by: A run's id, by which the counter is chosen.
+            spread_by: A run's id, which selects the counter.
             model: The model that answered.
             payer: The agent and the person that the answer is counted for.
             background: Whether the tokens also count against the budget of background work.
-            words: The people who pay for background work together, in place of one payer.
+            words: The people who share the charge for background work, instead of one payer.
             reserved: The tokens that `reserve` counted before the answer.
-            budget: The token limits to charge; None for none.
+            budget: The token limits to charge; None to charge nothing.
             settles: Whether the run has ended, so that its reservation and permits are given back.
         """
         day = f"{self.clock.now():%Y-%m-%d}"
@@ -137,7 +138,7 @@ class UsageCounters:
             channel: The channel of the messages.
             texts: The number of messages.
             units: Their units, such as segments.
-            spread_by: The delivery's id, by which the counter is chosen.
+            spread_by: The delivery's id, which selects the counter.
         """
         counts = channel_counts(channel, texts, units)
         shard = stable_hash(spread_by) % USAGE_SHARDS
@@ -149,15 +150,15 @@ class UsageCounters:
     def add_tools(
         self, tenant: str, payer: Payer, names: Iterable[str], cost: float = 0, *, spread_by: str
     ) -> None:
-        """Add calls of tools of the tenant to the counters of today.
+        """Add calls of the tenant's tools to the counters of today.
 
         A count that cannot be written is dropped, as in `add`.
 
         Args:
-            payer: The agent that calls them, and the person for whom it works.
+            payer: The agent that calls them, and the person that it works for.
             names: The name of the tool of each call.
-            cost: What all calls cost together.
-            spread_by: The run's id, by which the counter is chosen.
+            cost: The total cost of the calls.
+            spread_by: The run's id, which selects the counter.
         """
         counts = tool_counts(names, cost)
         shard = stable_hash(spread_by) % USAGE_SHARDS
@@ -167,14 +168,14 @@ class UsageCounters:
             self._lost(tenant, counts)
 
     def telling(self, tenant: str, payer: Payer, millibits: int, *, most: int) -> Update:
-        """Return the write that counts what a private run tells services today.
+        """Return the write that counts the information that a private run sends to services today.
 
-        The write fails if it would be more than `most` of one person, or of one agent's runs that
-        work for no person.
+        The write fails if the total would exceed `most` for one person, or for one agent's runs
+        that do not work for a person.
 
         Args:
-            payer: The agent, and the person for whom it works.
-            millibits: How much, in thousandths of a bit.
+            payer: The agent, and the person that it works for.
+            millibits: The amount, in thousandths of a bit.
         """
         now = self.clock.now()
         key = agent_usage_key(tenant, now, payer.agent_id, 0)
@@ -225,10 +226,10 @@ class UsageCounters:
         return writes
 
     def reserve(self, tenant: str, words: Words, tokens: int) -> None:
-        """Count the tokens of a question before its answer, for the person who pays most.
+        """Count the tokens of a question before its answer, for the person who is charged most.
 
-        So requests at the same time cannot overdraw that person's share. A worker that dies leaves
-        them counted. A negative number releases the reservation.
+        So concurrent requests cannot overdraw that person's share. If a worker dies, the tokens
+        stay counted. A negative number releases the reservation.
 
         Raises:
             Transient: The table is out of reach.
@@ -243,7 +244,7 @@ class UsageCounters:
     def _by_words(
         self, tenant: str, words: Words, usage: TokenUsage, model: str, reserved: int
     ) -> Iterator[Update]:
-        """Yield the writes that divide an answer among people; the call counts for the first."""
+        """Yield the writes that divide an answer among people; only the first counts the call."""
         now = self.clock.now()
         for user_id, part in words.parts.items():
             tokens = {name: round(getattr(usage, name) * part) for name in TOKENS}
@@ -268,11 +269,11 @@ class UsageCounters:
 
 
 class OverBudget(SkeinError):
-    """A tenant's background work has used its tokens of the day, or is paused."""
+    """A tenant's background work has used up its tokens of the day, or is paused."""
 
 
 class PersonOverBudget(OverBudget):
-    """The person whose words are read has used their share or their token limit.
+    """The person who wrote most of the messages has used up their share or token limit.
 
     Attributes:
         until: When to try again.
@@ -298,7 +299,7 @@ class Budget:
     token_budgets: TokenBudgets
 
     def spent(self, tenant: str) -> bool:
-        """Return whether a tenant's background work has used its tokens of the day.
+        """Return whether a tenant's background work has used up its tokens of the day.
 
         This takes one batch of reads.
         """
@@ -309,20 +310,22 @@ class Budget:
     ) -> TokenBudget:
         """Check that background work may call a model once.
 
-        This takes one batch of reads. Once the person who wrote most has used their share, it takes
-        queries until another person is found, at most one for each partition of two days: 34.
+        This takes one batch of reads. If the person who wrote most has used up their share, it also
+        takes queries until another person is found, at most one for each partition of two days: 34.
 
         Args:
-            words: The people whose words the question reads.
-            size: The question's tokens, about.
-            spread_by: The id by which the next try is chosen, if the person has used their share.
+            words: The people whose messages the question includes.
+            size: The approximate number of tokens of the question.
+            spread_by: The id that selects the time of the next try, if the person has used up their
+                share.
 
         Returns:
             The people's token limits, to charge.
 
         Raises:
             BackgroundPause: Background work is paused.
-            PersonOverBudget: The person who wrote most has used their share or their token limit.
+            PersonOverBudget: The person who wrote most has used up their share or their token
+                limit.
             OverBudget: The budget of the day is used up.
         """
         found = self._read(tenant, words)
@@ -356,7 +359,7 @@ class Budget:
         size: int,
         spread_by: str,
     ) -> datetime | None:
-        """Return when the words of the person who pays most may be read; None for now.
+        """Return when the messages of the person who is charged most may be read; None for now.
 
         A question that is larger than the whole share is asked first on a day.
         """
@@ -372,7 +375,7 @@ class Budget:
         return None
 
     def _others_active(self, tenant: str, user_id: str) -> bool:
-        """Tell whether anything was counted for other people today or yesterday."""
+        """Return whether any usage was counted for other people today or yesterday."""
         today = self.clock.now().date()
         queries = (
             Query.under(partition, OF_USER, limit=2)

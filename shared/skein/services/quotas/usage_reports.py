@@ -24,8 +24,8 @@ class UsageRow(Value):
     """One row of a report.
 
     Attributes:
-        key: The day, agent, person, model, channel or tenant; empty for work of no agent.
-        money: The money at the tenant's prices of now; None if the tenant has set none.
+        key: The day, agent, person, model, channel or tenant; empty for work without an agent.
+        money: The cost at the tenant's current prices; None if the tenant has set none.
     """
 
     key: str
@@ -37,10 +37,10 @@ class UsageReport(Value):
     """The usage of a tenant over some days.
 
     Attributes:
-        by: What each row stands for.
+        by: What each row represents.
         first: The first day (UTC).
         last: The last day.
-        total: All counters together; SMS are part of no row by model.
+        total: The sum of all counters; SMS do not belong to any row by model.
         rows: Days in order; otherwise the rows with the most tokens first.
     """
 
@@ -68,7 +68,7 @@ class UsageReports:
         counters. A day has 16 counters for each agent, or one for each person.
 
         Args:
-            by: What each row stands for.
+            by: What each row represents.
             first: The first day (UTC); None for the last day.
             last: The last day; None for today.
 

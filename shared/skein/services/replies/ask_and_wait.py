@@ -50,9 +50,11 @@ class QuestionOutcome:
     """The outcome of a question.
 
     Attributes:
-        claim: The claim after the transaction. While the run waits, it is no longer this worker's.
+        claim: The claim after the transaction. While the run waits, this worker no longer holds the
+            claim.
         seq: The seq of the message that asked.
-        waiting: Whether the run waits; False if a reply that the agent had not seen existed.
+        waiting: Whether the run waits; False if there was already a reply that the agent had not
+            seen.
         joining: The merge of the chat's queued run, if the run resumes at once.
     """
 
@@ -64,7 +66,7 @@ class QuestionOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """The service by which a run asks something and waits for a reply."""
+    """The service that posts a run's question and makes the run wait for a reply."""
 
     table: Table
     clock: Clock
@@ -89,19 +91,19 @@ class Questions:
         resumes at once, as a new activation. A reply is a message of another member:
 
         - In the chat that the run's prompt showed: any message after the prompt's last one. The run
-          of a plan or a service skips messages that the agent has seen meanwhile, and finds none
-          while another run of the agent works there.
+          of a plan or a service skips messages that the agent has seen in the meantime, and finds
+          no reply while another run of the agent works there.
         - In another chat: any message after this run's first one there that the agent has not seen.
 
         Args:
             new: The message.
-            audience: The audience of the content that the message is made from.
+            audience: The audience of the content that the message was made from.
             sent: Other messages that this step sent, which are recorded on the run as well.
             until: Until when the run waits; None for `WAIT_SECONDS`.
 
         Raises:
             Conflict: The run has waited `MAX_WAITS` times, another run waits in this chat, or the
-                question is for agents that its chain depth does not start.
+                question is for agents that cannot be started at its chain depth.
             LostLease: The run waits already, so the claim is out of date.
             ExtraWriteFailed: Another worker has taken the run over.
             ReadersChanged: Someone joined the chat that the prompt showed; nothing was posted.
@@ -145,15 +147,15 @@ class Questions:
                 "run waits for a reply",
                 extra={"run_id": claim.run.id, "reason": Reason.WAITING_FOR_REPLY},
             )
-            if until is None:  # the tick ends a longer wait
+            if until is None:  # a longer wait is ended by the tick
                 self.dispatch.send([claim.job], delay_seconds=WAIT_SECONDS)
         return asked
 
     def _check_answerable(self, new: NewMessage, snapshot: ChatSnapshot) -> None:
-        """Refuse a question that nobody can answer.
+        """Refuse a question that cannot be answered.
 
         Raises:
-            Conflict: The question is for agents, and its chain depth starts none.
+            Conflict: The question is for agents, and no agent can be started at its chain depth.
         """
         answerable = can_be_answered(
             new.text,
@@ -169,7 +171,7 @@ class Questions:
             raise Conflict(UNANSWERABLE.format(depth=new.depth))
 
     def _check_readers(self, claim: Claim) -> None:
-        """Check the readers of the chat that the prompt showed, if elsewhere.
+        """Check the readers of the chat that the prompt showed, if it is not the run's own chat.
 
         The run's own chat needs no check here. The check comes before the SEEN watermark moves in
         the other chat.

@@ -36,7 +36,7 @@ class Ending:
     notice: str | None = None
 
     def outcome(self, run: Run) -> Outcome:
-        """Return the outcome of the run; a run that has answered before has no reason."""
+        """Return the outcome of the run; a run that has already answered has no reason."""
         if self.failed and self.reason is not None:
             return Outcome("failed", self.reason, self.reason.meaning)
         silence = self.reason
@@ -65,9 +65,9 @@ class FinalMessages:
         message is posted first.
 
         Args:
-            claim: The run's claim; that of `step_recording`, if there is one.
+            claim: The run's claim; if there is a `step_recording`, its claim.
             ending: How the run ends.
-            step_recording: The recording of the last step, if it is not recorded yet and
+            step_recording: The recording of the last step, if it was not recorded yet and
                 `ends_in_one_transaction` allows recording it here.
             snapshot: The snapshot of the message's chat, if the caller has read one.
 
@@ -114,7 +114,7 @@ class FinalMessages:
             return
         if together and posted.created:
             self.completion.over(claim.run, outcome, jobs)
-        else:  # the message is posted, here or by an earlier attempt; the run is not ended yet
+        else:  # the message was posted, here or by an earlier attempt; the run has not ended yet
             self._end_posted(claim, posted.message, step_recording)
 
     def _end(self, claim: Claim, outcome: Outcome, step_recording: Recording | None) -> None:
@@ -125,7 +125,7 @@ class FinalMessages:
         )
 
     def _end_posted(self, claim: Claim, message: Message, step_recording: Recording | None) -> None:
-        """End a run whose final message is posted already."""
+        """End a run whose final message was already posted."""
         elsewhere = claim.run.chat_id is not None and message.chat_id != claim.run.chat_id
         reason = reason_of_done(claim.run, Reason.ANSWERED_ELSEWHERE) if elsewhere else None
         named = _with_final_message(claim, message.chat_id, message.seq)
@@ -141,7 +141,7 @@ def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
     """Return whether the transaction that ends a run can also record the run's last answer.
 
     The answer must be recorded before any other write of the end. So if the end takes several
-    writes, the answer is recorded on its own first.
+    writes, the answer is recorded separately first.
 
     Args:
         claim: The run's claim, with the answer.
@@ -157,7 +157,7 @@ def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
 def _one_transaction(claim: Claim, message: NewMessage) -> bool:
     """Return whether the transaction that ends the run can also post its message.
 
-    The message must be in the run's own chat, and no agent may follow in the run's chain. The
+    The message must be in the run's own chat, and no other agent may follow in the run's chain: the
     message could wake that agent, and a transaction can write an item (its membership) only once.
     """
     return message.chat_id == claim.run.chat_id and not claim.run.then

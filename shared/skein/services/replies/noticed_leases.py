@@ -1,4 +1,4 @@
-"""Leases of runs whose failures are told to the person who waits."""
+"""Leases that notify the waiting person when a run fails."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Tell people by which sharing rules others may be told what they say to an agent alone."""
+"""Tell people which sharing rules let agents share what they say in private."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,20 @@ from skein.services.runs.claim import Claim
 from skein.services.visibility.sharing_rules import pause_in
 from skein.settings import Settings
 
-MAX_LISTED = 1_500  # characters of a notice that name people and reasons
+MAX_LISTED = 1_500  # maximum length of the names and reasons in a notice, in characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingNotices:
-    """The service that posts the notice of new sharing rules, once for each rule and chat."""
+    """The service that posts a notice about new sharing rules, once for each rule and chat."""
 
     chats: Chats
     settings: Settings
 
     def tell(self, claim: Claim, rules: tuple[SharingRule, ...]) -> None:
-        """Tell the person of a run's direct chat of rules that are new there (idempotent).
+        """Tell the person of a run's direct chat about rules that are new there (idempotent).
 
-        Only what the person says afterwards may be told by these rules.
+        Only messages that the person writes afterwards may be shared under these rules.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -49,7 +49,7 @@ class SharingNotices:
         except ExtraWriteFailed as error:
             raise LostLease(run.id) from error
         except (NotFound, Conflict):
-            return  # the chat or its person is gone; the answer finds out
+            return  # the chat or its person was deleted; posting the answer will detect that
 
     def _text(self, chat: Chat, rules: tuple[SharingRule, ...]) -> str:
         people = _listed([*dict.fromkeys(f"{rule.to.role} ({rule.reason})" for rule in rules)])
@@ -58,7 +58,7 @@ class SharingNotices:
 
 
 def _listed(people: list[str]) -> str:
-    """Return a list of at most `MAX_LISTED` characters, which says how many it leaves out."""
+    """Return a list of at most `MAX_LISTED` characters, with the number of omitted entries."""
     shown, length = [people[0]], len(people[0])
     for one in people[1:]:
         length += len(one) + len("; ")

@@ -1,9 +1,9 @@
 """Post notices that tell a waiting person why there is no answer.
 
-- `Notices`: a limit is used up. A direct chat gets one notice each time the limit is exceeded. Or a
-  person has opted out of SMS, which is confirmed once.
+- `Notices`: a limit is used up, which is announced once each time in a direct chat; or a person has
+  opted out of SMS, which is confirmed once.
 - `FailureNotices`: a run has failed. The person who asked gets one notice for the run; a group gets
-  one an hour.
+  at most one per hour.
 - `Apologies`: the model is down. A chat gets one apology per outage, which lasts until the agent
   answers again. `late_since` on the agent's membership records that the apology was posted.
 """
@@ -42,7 +42,7 @@ from skein.services.runs.policy import DEFERRALS
 from skein.services.runs.reasons import has_answered
 from skein.settings import Settings
 
-NOTICE_PAUSE = timedelta(hours=1)  # between two notices of failed runs in a group
+NOTICE_PAUSE = timedelta(hours=1)  # minimum time between two notices of failed runs in a group
 MINUTE_SECONDS = 60
 HOUR_MINUTES = 60
 SINGULAR = 1
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class _NobodyToTell(SkeinError):
-    """No person may be told, or a notice of the same fault was posted already."""
+    """No person may be notified, or a notice about the same fault was posted already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +73,12 @@ class Notices:
         user_id: str,
         extra_writes: ExtraWrites | None = None,
     ) -> None:
-        """Post a notice that a limit is used up, with the time until answers resume.
+        """Post a notice that a limit is used up, with the time until the agent answers again.
 
         A direct chat gets one notice for each time the limit is exceeded.
 
         Args:
-            over: The period over the limit: its start, its end, and the chats with a notice.
+            over: The period over the limit: its start, its end, and the chats that got a notice.
             agent: The agent that posts the notice; must be a member.
             extra_writes: See `Chats.post_message`.
 
@@ -104,11 +104,11 @@ class Notices:
     def opted_out(
         self, *, tenant: str, chat_id: str, agent: MemberRef, user_id: str, channel: str
     ) -> None:
-        """Confirm an opt-out, once, by the last SMS that the person gets (idempotent).
+        """Confirm an opt-out once, with the last SMS that the person gets (idempotent).
 
         Args:
             agent: The agent that posts the notice; must be a member.
-            channel: The channel of which the person has opted out.
+            channel: The channel that the person has opted out of.
 
         Raises:
             Rejected: As in `Chats.post_message`.
@@ -130,10 +130,10 @@ class Notices:
         )
 
     def out_of_tokens(self, claim: Claim, refusal: OverLimit) -> None:
-        """Post a notice in a direct chat that a token limit holds up a run.
+        """Post a notice in a direct chat that a token limit delays a run.
 
-        The chat gets one notice for each time the limit is exceeded. A run that no person waits
-        for, such as that of a plan or of an agent's message, gets no notice.
+        The chat gets one notice for each time the limit is exceeded. There is no notice if no
+        person waits for the run, for example if a plan or an agent's message triggered it.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -173,11 +173,11 @@ def in_words(wait: timedelta) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureNotices:
-    """The service that posts a notice for a run that fails, and may ask for a person of the team.
+    """The service that posts a notice about a failed run, and may put the chat on the desk.
 
-    A group gets one notice an hour while runs keep failing: `failed_since` on an agent's membership
-    records the notice until that agent answers. If the chat does not accept the notice, the error
-    is logged, and the run fails without it.
+    A group gets one notice per hour while runs keep failing: `failed_since` on an agent's
+    membership records the notice until that agent answers. If the chat does not accept the notice,
+    the error is logged, and the run fails without it.
     """
 
     chats: Chats
@@ -187,9 +187,9 @@ class FailureNotices:
     def failed(self, claim: Claim, text: str = "notice_no_answer") -> None:
         """Post a notice for a run that is about to end as failed (idempotent).
 
-        There is a notice only if a person triggered the run in a chat, and the run has posted
-        nothing there since it was asked. The notice is an SMS for a person on SMS. If as many
-        answers have failed in a row as the tenant allows, the chat is put on the desk.
+        A notice is posted only if a person triggered the run in a chat, and the run has posted
+        nothing there since. A person on SMS gets the notice by SMS. If the tenant's limit of
+        consecutive failed answers is reached, the chat is put on the desk.
 
         Args:
             text: The name of the notice's prompt file.
@@ -229,7 +229,7 @@ class FailureNotices:
             logger.warning("failed to post a notice", extra={"run_id": run.id}, exc_info=error)
 
     def _ask_a_person(self, claim: Claim) -> None:
-        """Put the chat on the desk if too many answers have failed in a row, this one included."""
+        """Put the chat on the desk if too many answers have failed in a row, including this one."""
         run, member = claim.run, claim.member
         most = self.desk.settings_of(run.tenant).desk_failed_answers
         if run.chat_id is None or member is None or not most or member.failed_answers + 1 < most:
@@ -242,7 +242,7 @@ class FailureNotices:
             logger.warning("failed to ask for a person", extra={"run_id": run.id}, exc_info=error)
 
     def _once(self, claim: Claim, snapshot: ChatSnapshot) -> Sequence[Write]:
-        """Return extra writes that hold if the run is still claimed, and record a group's notice.
+        """Return extra writes that require the run's claim, and record a group's notice.
 
         Raises:
             _NobodyToTell: An agent of the group has posted a notice less than an hour ago.
@@ -275,10 +275,10 @@ class Apologies:
     def late(self, claim: Claim) -> None:
         """Post an apology for a run that is about to be deferred.
 
-        The run is deferred because the model is down. There is an apology only if a person
+        The run is deferred because the model is down. An apology is posted only if a person
         triggered the run in a chat, the settings allow apologies, and the run was deferred at least
         `DEFERRALS_BEFORE_APOLOGY` times before. If the post is rejected or fails temporarily, the
-        error is logged, and the run is not held up. The next deferral tries again.
+        error is logged, and the run is not delayed. The next deferral tries again.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -317,11 +317,11 @@ class Apologies:
             self.metrics.count("Apologies")
 
     def _once(self, claim: Claim, snapshot: ChatSnapshot) -> Sequence[Write]:
-        """Return extra writes that hold if the run is still claimed, and record the apology.
+        """Return extra writes that require the run's claim, and record the apology.
 
         Raises:
-            _NobodyToTell: The chat has no person who may be told, the apology was posted already,
-                or another agent of the chat has posted one.
+            _NobodyToTell: The chat has no person who may be notified, or the apology was already
+                posted by this or another agent of the chat.
         """
         agent = snapshot.member(claim.agent)
         if agent is None or agent.late_since is not None or self._posted_by_another(snapshot):

@@ -29,7 +29,7 @@ from skein.services.runs.claim import (
 )
 from skein.services.runs.slots import RunMerge, merge_queued_run
 
-RESULT_FIELDS = ("results", "begun", "ends_run")  # of a step, written after its calls
+RESULT_FIELDS = ("results", "begun", "ends_run")  # of a step, written after its tool calls
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +39,9 @@ class Recording:
     """A step to be recorded, alone or in the transaction of its consequences.
 
     Attributes:
-        claim: The run's claim as it is after the write.
+        claim: The run's claim after the write.
         changes: The changes of the run's item.
-        own_writes: The writes of other items, which no other worker makes.
+        own_writes: The writes of other items that no other worker writes.
     """
 
     claim: Claim
@@ -63,17 +63,17 @@ def recording(
 ) -> Recording:
     """Build the writes that record a step.
 
-    `shown`, `held`, `sharing` and `thread_id` count only if the step is its activation's first.
+    `shown`, `held`, `sharing` and `thread_id` are used only for the first step of an activation.
 
     Args:
         step: The step, with the prompt if it is the activation's first.
-        shown: The chat that the prompt showed, and up to which message; None for no chat.
-        held: The content that the prompt held, with its audience.
-        sharing: What the prompt told by sharing rules.
-        borrowed: The borrowed context that the prompt held, if any.
+        shown: The chat and the last message that the prompt showed; None for no chat.
+        held: The content of the prompt, with its audience.
+        sharing: The content that the prompt contained through sharing rules.
+        borrowed: The borrowed context in the prompt, if any.
         marks: The marks of the prompt and of the answer.
         thread_id: The active thread of the prompt.
-        also: Writes of the same transaction that record what the prompt led to.
+        also: Further writes of the same transaction that record consequences of the prompt.
     """
     changed = claim.with_run(
         steps_taken=step.n,
@@ -116,15 +116,15 @@ class Activations:
         return tuple(Step.each_of(page.items))
 
     def record(self, step_recording: Recording, *, acts: bool = False) -> Claim:
-        """Record a step before any of its tool calls is carried out.
+        """Record a step before any of its tool calls are carried out.
 
         Args:
-            acts: Whether calls follow, which may save or send what the run was told.
+            acts: Whether calls follow that may save or send content that the run has received.
 
         Raises:
             LostLease: Another worker has taken the run over.
-            ReadersChanged: Calls would follow, and what the run was told by sharing rules may not
-                be told any more. Nothing was recorded.
+            ReadersChanged: Calls would follow, but content that the run received through sharing
+                rules may no longer be shared. Nothing was recorded.
         """
         claim = step_recording.claim
         stamp = claim.run.sharing_stamp if acts else None
@@ -147,7 +147,7 @@ class Activations:
 
         Args:
             claim: The claim with the tools and the sent messages of the step (`with_results`).
-            step: The step with its results, and with the writes to services that have begun.
+            step: The step with its results, and with the writes to services that were begun.
             also: Writes of items that only the run's worker writes.
 
         Raises:

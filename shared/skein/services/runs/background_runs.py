@@ -17,7 +17,7 @@ from skein.services.visibility.audience import audience_of, scope_of
 
 
 class AgentRun(NamedTuple):
-    """A run to be created, with its writes; the first fails if the run exists."""
+    """A run to be created, with its writes; the first write fails if the run exists."""
 
     run: Run
     writes: tuple[Write, ...]
@@ -43,15 +43,14 @@ def agent_run(
     """Create a run in its agent's own partition, and a pointer to it.
 
     The pointer exists until the run ends. A run with a chat begins with a prompt of that chat, and
-    its audience is narrowed to the people who are there now, if there are any. If the trigger may
-    not be shown to all of them, the run has no chat.
+    its audience is narrowed to the people in the chat, if there are any. If the trigger may not be
+    shown to all of them, the run has no chat.
 
     Args:
         trigger: Why the run exists.
-        cause: The parts from which the run's id is derived; the same cause never starts a second
-            run.
+        cause: The parts from which the run's id is derived; a cause never starts a second run.
         audience: The audience of the trigger.
-        scope: The scope of the items that the run makes while it shows no chat.
+        scope: The scope of the items that the run makes while its prompt shows no chat.
         chat: The chat that the run belongs to, of which the agent is a member.
         started_by: The item that must be active for the run to write.
 

@@ -16,7 +16,8 @@ def next_in_chain(
 ) -> EnqueuedRun | None:
     """Queue the run of the next agent after `run`, in the transaction that ends `run`.
 
-    Agents that have left the chat since are skipped. The result is None if no agent remains.
+    Agents that have left the chat in the meantime are skipped. The result is None if no agent
+    remains.
     """
     if run.chat_id is None:
         return None

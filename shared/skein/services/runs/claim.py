@@ -35,9 +35,9 @@ def unchanged_run(run: Run) -> AllOf:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claimed run, with its chat and the agent's membership there, as last read.
+    """A claimed run, with its chat and the agent's membership there, as they were last read.
 
-    A run outside any chat has neither.
+    A run without a chat has neither.
 
     Attributes:
         retention: How long the tenant keeps runs; only for a run without a chat.
@@ -64,7 +64,7 @@ class Claim:
 
     @property
     def guard(self) -> Check:
-        """The check that makes any transaction fail once another worker has taken the run over."""
+        """The check that makes a transaction fail if another worker has taken the run over."""
         return Check(self.run.key, self.fence_holds)
 
     def guarded(self, _: Any) -> Sequence[Write]:
@@ -81,25 +81,25 @@ class Claim:
         return self.run.job
 
     def with_run(self, **changes: Any) -> "Claim":
-        """Return the claim with attributes of its run changed as they were written."""
+        """Return the claim after attributes of its run were written."""
         return replace(self, run=with_changes(self.run, changes))
 
 
 def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> Claim | None:
     """Read a job's run, its chat and the agent's membership there.
 
-    All are read in one batch. Of a run outside any chat, the tenant's settings are read instead of
-    the chat, for the retention. If there is no open membership, a second read looks up the closed
-    one.
+    All items are read in one batch. For a run without a chat, the tenant's settings are read
+    instead of the chat, for the retention. If there is no open membership, a second read looks up
+    the closed one.
 
     If an item is missing, a warning is logged and the result is None.
 
     Args:
         job: The job that names the run.
-        also_read: Keys of further items to read in the same batch, where they exist.
+        also_read: Keys of further items to read in the same batch, if they exist.
 
     Raises:
-        ValueError: The job names no run.
+        ValueError: The job does not name a run.
     """
     home = Run.home_of(job.run_id)
     agent = MemberRef(kind="agent", id=job.agent_id)
@@ -162,7 +162,7 @@ def write_claimed(
 
 
 def membership_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:
-    """Return the agent's open membership in a chat, which may be the run's own."""
+    """Return the agent's open membership in a chat, which may be the run's own chat."""
     if chat_id is None:
         return None
     membership = Membership.read(table, Membership.key_of(found.run.tenant, chat_id, found.agent))
@@ -185,8 +185,8 @@ def membership_elsewhere(
 def shown_membership(table: Table, found: Claim) -> Membership | None:
     """Return the agent's membership in the chat that a queued run will show.
 
-    The result is None if the run leaves that chat's messages to other runs. Such a run waits for
-    no debounce there, and merges no queued run.
+    The result is None if the run leaves that chat's messages to other runs. Such a run does not
+    wait for the debounce there, and does not merge a queued run.
     """
     run, member = found.run, found.member
     chat_id = run.active_chat_id or run.own_chat_id
@@ -198,7 +198,7 @@ def shown_membership(table: Table, found: Claim) -> Membership | None:
 
 
 def stored_of(claim: Claim, *names: str) -> dict[str, Any]:
-    """Return attributes of a claim's run as stored; None for missing ones."""
+    """Return attributes of a claim's run as stored; None for missing attributes."""
     stored = claim.run.attributes()
     return {name: stored.get(name) for name in names}
 

@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         reason: Why there is no answer; None if the run has answered.
-        error: The same in more words, for the operator.
+        error: A longer explanation, for the operator.
     """
 
     status: RunStatus
@@ -79,11 +79,11 @@ class RunCompletion:
         chain.
 
         Args:
-            claim: The claim of the run; that of `step_recording`, if there is one.
+            claim: The claim of the run; if there is a `step_recording`, its claim.
             status: The status with which the run ends.
             reason: Why there is no answer; None if the run has answered.
-            error: Why the run failed or was canceled, in more words.
-            step_recording: The recording of the last step, if it is not recorded yet.
+            error: A longer explanation of why the run failed or was canceled.
+            step_recording: The recording of the last step, if it was not recorded yet.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -106,16 +106,17 @@ class RunCompletion:
     ) -> CompletionWrites:
         """Return the writes that end a run in the transaction that posts its final message.
 
-        The message goes to the run's own chat. The caller carries the writes out with the post, and
-        calls `over` afterwards.
+        The message is posted to the run's own chat. The caller commits the writes with the post,
+        and calls `over` afterwards.
 
         Args:
             snapshot: The chat snapshot, freshly read.
-            claim: The claim of a run without a chain behind it; that of `step_recording`, if there
-                is one. It names the final message, if there is one.
+            claim: The claim of a run without further agents in its chain; if there is a
+                `step_recording`, its claim. It names the final message, if there is one.
             outcome: How the run ends.
-            step_recording: The recording of the last step, if it is not recorded yet.
-            again: An earlier try of the transaction failed, so the borrowed context is read again.
+            step_recording: The recording of the last step, if it was not recorded yet.
+            again: Whether an earlier try of the transaction failed, so that the borrowed context is
+                read again.
         """
         run = self._still_staged(claim.run) if again else claim.run
         fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
@@ -137,13 +138,13 @@ class RunCompletion:
     def cancel(self, run: Run, *, reason: Reason, error: str, guard: Check | None = None) -> None:
         """Cancel a run in any state.
 
-        Writes of a worker that has claimed the run fail from then on.
+        From then on, writes of a worker that has claimed the run fail.
 
         Args:
             run: The run to cancel.
             reason: Why.
-            error: The same in more words, for the operator.
-            guard: A further check that must hold.
+            error: A longer explanation, for the operator.
+            guard: A further check that must succeed.
 
         Raises:
             Conflict: The run has ended already.
@@ -178,7 +179,7 @@ class RunCompletion:
             logger.debug("already seen", extra={"run_id": claim.run.id})
 
     def _end_afresh(self, claim: Claim, outcome: Outcome, step_recording: Recording | None) -> None:
-        """End a run after reading its slots and borrowed context again."""
+        """End a run, based on a fresh read of its slots and borrowed context."""
         member = claim.member
         membership = (
             read_membership(self.table, member.tenant, member.chat_id, member.member.ref)
@@ -248,7 +249,7 @@ class RunCompletion:
         return CompletionWrites(tuple(writes), tuple(jobs))
 
     def _still_staged(self, run: Run) -> Run:
-        """Return the run without the borrowed context that has been replaced since."""
+        """Return the run without borrowed context that has been replaced in the meantime."""
         if not run.borrowed:
             return run
         found = self.table.get_many(list({_staged_key(run, held) for held in run.borrowed}))
@@ -257,7 +258,7 @@ class RunCompletion:
         return run.model_copy(update={"borrowed": tuple(still)})
 
     def _unwaited(self, run: Run) -> list[Write]:
-        """Return the write that clears the run's wait in another chat than its own."""
+        """Return the write that clears the run's wait in a chat other than its own."""
         if run.wait is None or run.wait_chat_id in {None, run.chat_id}:
             return []
         agent = MemberRef(kind="agent", id=run.agent_id)
@@ -290,7 +291,7 @@ def _ended(claim: Claim, recorded: dict[str, Any], outcome: Outcome, now: dateti
 def _returned(run: Run) -> list[Write]:
     """Return the deletes of borrowed context that prompts of `run` showed.
 
-    Each delete is conditional: context that was staged since stays.
+    Each delete is conditional: context that was staged in the meantime is kept.
     """
     newest = {_staged_key(run, held): held.staging for held in run.borrowed}
     return [Delete(key, Is("staging", staging)) for key, staging in newest.items()]

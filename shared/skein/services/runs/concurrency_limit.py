@@ -1,10 +1,10 @@
 """The concurrency limit: how many runs of a person, a tenant and an agent may work at once.
 
-A run takes a permit of each owner with a limit: of the person alone with its claim, in the same
-transaction, and otherwise by one write before it, since all runs of a tenant or an agent share
-those permits. The person's permit also reserves an estimate of the run's tokens. The permits are
-kept with the owners' token buckets, so the charge of a run's last answer also gives its permits
-back.
+A run takes a permit from each owner with a limit. If only the person has a limit, the permit is
+taken in the transaction of the claim; otherwise by one write before it, since all runs of a tenant
+or an agent share those permits. The person's permit also reserves an estimate of the run's tokens.
+The permits are kept with the owners' token buckets, so the charge of a run's last answer also gives
+its permits back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,13 +35,13 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class TakenPermits:
-    """The answer to a run that wants to work.
+    """The response to a run that asks for permits.
 
     Attributes:
         permitted: Whether the run may work.
-        listed: Whether a run that may not work is woken when a permit is free.
+        listed: Whether a run that may not work is woken when a permit becomes free.
         permits: The buckets with the run's permits, by owner.
-        writes: The writes by which the run gets its permits; they belong to its claim.
+        writes: The writes that store the run's permits; they are part of its claim.
     """
 
     permitted: bool
@@ -62,11 +62,12 @@ class ConcurrencyLimit:
     def take(self, run: Run, found: Mapping[Key, Item | None], *, until: datetime) -> TakenPermits:
         """Take the permits of `run`, which expire at `until`, or let the run wait.
 
-        A run that has its permits already gets this new expiry. What the caller must write is in
-        the result: if only the person has a limit, nothing else is written.
+        If the run already has its permits, their expiry is updated. The result contains the writes
+        that the caller must make; if only the person has a limit, this method itself writes
+        nothing.
 
         Args:
-            run: The run as its claim would write it.
+            run: The run as its claim would store it.
             found: Items that were read, by their keys; None for a missing item. The tenant's
                 settings, the agent and the token buckets are read unless they are in `found`.
         """
@@ -101,7 +102,7 @@ class ConcurrencyLimit:
             if wanted.run_id not in change.permits.held:
                 refused = allowance.owner
                 break
-        if refused is not None:  # hold no permit while another is missing
+        if refused is not None:  # do not hold a permit while another one is missing
             for bucket, allowance in zip(buckets, known, strict=True):
                 if allowance.owner != refused:
                     limit = bucket.limit(allowance, now)
@@ -116,7 +117,7 @@ class ConcurrencyLimit:
         return TakenPermits(permitted=False, listed=changed[refused].permits.waits(wanted.run_id))
 
     def give_back(self, run: Run, found: Mapping[Key, Item | None]) -> None:
-        """Return the permits of `run`, if it has any, and wake the runs that get them.
+        """Give back the permits of `run`, if it has any, and wake the runs that receive them.
 
         Args:
             found: As in `take`.
@@ -142,7 +143,7 @@ class ConcurrencyLimit:
     def _wanted(
         self, run: Run, found: Mapping[Key, Item | None]
     ) -> tuple[WaitingRun, Mapping[str, Rates]]:
-        """Return the run as it waits, and the limits on it by owner."""
+        """Return the run in its waiting form, and its limits by owner."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         missing = [key for key in (settings_key, agent_key) if key not in found]
@@ -162,7 +163,7 @@ class ConcurrencyLimit:
         )
         agent_limit = (agent and agent.max_concurrent_runs) or settings.max_concurrent_runs
         limits = limits_of(run, rates_of(settings), agent_limit)
-        # Without a limit of its runs, no run writes to the tenant's item before its charge.
+        # If its runs are not limited, no run writes to the tenant's item before its charge.
         return wanted, {
             owner: rates for owner, rates in limits.items() if rates.running or not is_shard(owner)
         }
@@ -191,7 +192,7 @@ class ConcurrencyLimit:
     def _write(
         self, writes: Sequence[Put], changed: Mapping[str, ChangedPermits], tenant: str
     ) -> None:
-        """Write changed permits, and wake the runs that got one."""
+        """Write changed permits, and wake the runs that received one."""
         if len(writes) == 1:
             self.table.write(writes[0])
         elif writes:
@@ -205,12 +206,12 @@ def _granted(changed: Mapping[str, ChangedPermits]) -> dict[str, Sequence[Waitin
 
 
 def _is_of_person_alone(known: Sequence[Allowance]) -> bool:
-    """Tell whether the buckets are a person's, which no run of another person writes."""
+    """Return whether the buckets belong to a person, so that no other person's run writes them."""
     return all(each.owner.startswith(OF_USER) for each in known)
 
 
 def _known(run: Run, found: Mapping[Key, Item | None]) -> dict[str, Allowance]:
-    """Return the run's token buckets that were read, also those that have no item."""
+    """Return the run's token buckets that were read, including those without an item."""
     return {
         owner: Allowance.from_optional(found[key] or None, run.tenant, owner)
         for owner in owners_of_payer(run)

@@ -18,7 +18,7 @@ class WorkOverview:
 
     Attributes:
         live: The runs that have not ended, newest first.
-        troubled: The newest run with a reason why it does not answer as it should; None if there is
+        troubled: The newest run with a reason why it does not answer as expected; None if there is
             none among the runs that were read.
     """
 
@@ -37,7 +37,8 @@ class WorkOverviews:
     def of_tenant(self, tenant: str) -> WorkOverview:
         """Find the current work among the two newest runs of today of the newest 50 agents.
 
-        This takes one query of the index, one for each agent at once, and one batch of reads.
+        This takes one query of the index, one parallel query for each agent, and one batch of
+        reads.
         """
         agents = self._rows(agents_relation(tenant), MAX_AGENTS)
         today = self.clock.now().date()

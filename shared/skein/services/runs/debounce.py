@@ -2,7 +2,7 @@
 
 Each SMS delays the answer a little more, up to a maximum after the first one. The end of the delay
 is stored on the agent's membership and written together with the slots. So every worker that gets a
-job of the run sees it.
+job of the run knows the end of the delay.
 """
 
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from skein.models.runs.trigger import AwaitedMedia, Burst
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
-MEDIA_SECONDS = 20  # for which an answer waits for pending files
+MEDIA_SECONDS = 20  # the maximum time that an answer waits for pending files
 
 
 class Debounce(Value):
@@ -46,7 +46,7 @@ def burst_with(membership: Membership, debounce: Debounce | None, now: datetime)
     """Return the membership attributes that record one more SMS of a person.
 
     The burst keeps its latest end while an answer is pending and no run is running. Otherwise this
-    SMS sets a new latest end: while a run is running, nobody waits because of the debounce.
+    SMS sets a new latest end: while a run is running, the debounce delays no answer.
 
     Args:
         membership: The agent's membership, freshly read.
@@ -80,7 +80,7 @@ def media_with(membership: Membership, message: Message, now: datetime) -> dict[
 
 
 class DelayTime(NamedTuple):
-    """How many whole seconds a queued run still waits, and why; 0 if it may start."""
+    """The whole seconds that a queued run still waits, and why; 0 if it may start."""
 
     seconds: int
     reason: Reason

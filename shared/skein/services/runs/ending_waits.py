@@ -1,4 +1,4 @@
-"""End waits before their time: with the reply that another run names, or with the waiting run."""
+"""End waits early: with the reply that another run names, or together with the waiting run."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndingWaits:
-    """The service that ends waits: with a reply that another run names, or with the run."""
+    """The service that ends waits early."""
 
     table: Table
     clock: Clock
@@ -29,14 +29,14 @@ class EndingWaits:
     settings: Settings
 
     def reply(self, claim: Claim, chat_id: str, seq: int) -> None:
-        """Resume the run that waits in a chat with a message as the reply.
+        """Resume the run that waits in a chat, with the given message as the reply.
 
         Args:
             claim: The run that names the message.
             seq: The message, which another member wrote after the question.
 
         Raises:
-            NotFound: No other run of the agent waits there, or the message is no reply.
+            NotFound: No other run of the agent waits there, or the message is not a reply.
             LostLease: Another worker has taken the run over.
         """
         tenant = claim.run.tenant
@@ -66,7 +66,7 @@ class EndingWaits:
         self.dispatch.send([job] if job is not None else [])
 
     def stop(self, tenant: str, chat_id: str, user_id: str, run_id: str) -> None:
-        """End a run that waits for a reply, for the person who asked for it (idempotent).
+        """End a run that waits for a reply, on behalf of the person who started it (idempotent).
 
         Args:
             chat_id: The chat to which the run belongs.

@@ -7,7 +7,7 @@ from skein.ports import Metrics
 
 
 def record_start(metrics: Metrics, run: Run, now: datetime) -> None:
-    """Record how long a run has waited for its first claim, in seconds without a pause."""
+    """Record how long a run has waited for its first claim, in seconds, excluding pauses."""
     if run.started_at is None:
         metrics.count("RunStartSeconds", _seconds(run, now), unit="Seconds")
 
@@ -16,7 +16,7 @@ def record_answer(metrics: Metrics, run: Run, now: datetime) -> None:
     """Record how long a person has waited for an answer or a question, in seconds.
 
     Runs that no person asked for are left out. So are runs that have waited for a reply, since the
-    time of that wait is not the agent's.
+    agent is not responsible for that time.
 
     Args:
         run: The run, as it was before it ended or began to wait.

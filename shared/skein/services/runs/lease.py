@@ -1,9 +1,9 @@
 """Leases of runs: claim a run for a worker, and release it early.
 
-A claim holds until its lease ends. A worker gives a run back early to retry or defer it, or to hand
+A claim holds until its lease ends. A worker releases a run early to retry or defer it, or to hand
 it to the next invocation. Every write of a worker is conditional on the fencing token of its claim.
-So a worker whose run was taken over cannot write any more.
-`activations` records the work between claim and end; `completion` ends runs.
+So a worker whose run was taken over cannot write any more. `activations` records the work between
+claim and end; `completion` ends runs.
 """
 
 import logging
@@ -49,7 +49,7 @@ from skein.services.runs.slots import (
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
 
-HELD_BACK = timedelta(minutes=15)  # between two looks at a held chat, or at a paused item
+HELD_BACK = timedelta(minutes=15)  # between two checks of a held chat or a paused item
 NO_PERMIT = "the person, the tenant or the agent has no free permit"
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class RunLeases(ABC):
 
     Args:
         completion: Ends runs.
-        concurrency_limit: Grants the permits without which no run is claimed.
+        concurrency_limit: Grants the permits that a run needs to be claimed.
     """
 
     table: Table
@@ -74,7 +74,7 @@ class RunLeases(ABC):
 
     @abstractmethod
     def before_failure(self, claim: Claim) -> None:
-        """Tell the person who waits that a run is about to end as failed (idempotent).
+        """Notify the waiting person that a run is about to end as failed (idempotent).
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -87,9 +87,9 @@ class RunLeases(ABC):
         """Claim a run for this worker, unless there is nothing to do.
 
         A run whose agent has left is canceled here, and so is a queued run of a discarded chat. In
-        a chat that a person of the team holds, runs are canceled, too, but those of plans and
-        services wait. A run of an outreach waits while that is paused, and is canceled with it. A
-        run that used up its attempts fails. A run whose wait has timed out resumes.
+        a chat that a person of the team holds, runs are canceled too, except that those of plans
+        and services wait. A run of an outreach waits while the outreach is paused, and is canceled
+        with it. A run that used up its attempts fails. A run whose wait has timed out resumes.
 
         Args:
             job: The job that names the run.
@@ -97,11 +97,11 @@ class RunLeases(ABC):
             also_read: Keys of further items to read together with the run.
 
         Returns:
-            The claim. None if the run has ended, has a lease elsewhere, waits, or is behind another
-            run of the same agent in the same chat. None, too, during the debounce; then the job is
-            sent again with a delay until its end. None, too, while runs are paused; then the tick
-            sends the job after the pause. None, too, over a concurrency limit; then the run waits
-            for a permit.
+            The claim. None if the run has ended, is leased by another worker, waits, or is behind
+            another run of the same agent in the same chat. Also None during the debounce, in which
+            case the job is sent again with a delay until its end; while runs are paused, in which
+            case the tick sends the job after the pause; and over a concurrency limit, in which case
+            the run waits for a permit.
         """
         return optimistic(self.clock, lambda: self._claim_once(job, lease_until, also_read))
 
@@ -151,7 +151,7 @@ class RunLeases(ABC):
         return not seconds
 
     def _waits(self, found: Claim, now: datetime) -> bool:
-        """Return whether no worker may claim the run now; hold it back during a pause."""
+        """Return whether the run must not be claimed now; hold it back during a pause."""
         run = found.run
         idle = _why_idle(run, now)
         if idle is not None:
@@ -165,7 +165,8 @@ class RunLeases(ABC):
     def _waits_for_return(self, found: Claim, now: datetime) -> bool:
         """Hold a run back while a person of the team holds its chat.
 
-        This is the run of a plan or a service, or one that has waited for a reply elsewhere.
+        This applies to runs of plans and services, and to runs that have waited for a reply
+        elsewhere.
         """
         run, chat = found.run, found.chat
         if run.for_chat_id is not None:
@@ -180,7 +181,7 @@ class RunLeases(ABC):
         return True
 
     def _may_write(self, found: Claim, now: datetime) -> bool:
-        """Return whether what the run writes for is active; else hold it back or cancel it.
+        """Return whether the run's item is active; if not, hold the run back or cancel it.
 
         A paused run keeps its state, and the due pointer brings a worker back here.
 
@@ -202,7 +203,7 @@ class RunLeases(ABC):
         return status == "active"
 
     def _hold_back(self, found: Claim) -> None:
-        """Keep a paused run until the tick resumes it; this is neither an attempt nor a deferral.
+        """Hold a paused run until the tick resumes it; this is neither an attempt nor a deferral.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -213,7 +214,7 @@ class RunLeases(ABC):
         _log_no_work(run, Reason.PAUSED)
 
     def _wait_is_over(self, found: Claim) -> bool:
-        """Resume a run whose wait has timed out; return whether it had."""
+        """Resume a run whose wait has timed out; return whether it did."""
         run, now = found.run, self.clock.now()
         if run.wait is None or run.wait_chat_id is None or run.wait.until > now:
             return False
@@ -229,7 +230,7 @@ class RunLeases(ABC):
     ) -> Claim | None:
         """Write the claim: raise the fencing token, fill the running slot, merge a queued run.
 
-        The run takes its permits with it or before; without them, the result is None.
+        The run takes its permits with this write or before; without permits, the result is None.
         """
         run, member = found.run, found.member
         start = _start_of(run, member, membership, now)
@@ -267,10 +268,10 @@ class RunLeases(ABC):
         return replace(found, run=taken, member=member, permits=admission.permits)
 
     def _due_of_claim(self, run: Run, now: datetime, lease_until: datetime) -> dict[str, Any]:
-        """Return the due pointer of a claimed run; nothing if that of its creation is still ahead.
+        """Return the due pointer of a claimed run; empty if that of its creation is still ahead.
 
-        Most runs end before that one is due. The tick moves it to the end of the lease for the
-        others, so a claim need not change the index.
+        Most runs end before that pointer is due. For the others, the tick moves it to the end of
+        the lease, so a claim need not change the index.
         """
         untouched = not run.fence and run.reason is None
         if untouched and now < run_due_at(run.created_at, self.settings) < lease_until:
@@ -278,11 +279,11 @@ class RunLeases(ABC):
         return run.due(lease_until) | {"due_tries": None}
 
     def _await_permit(self, found: Claim, *, listed: bool) -> None:
-        """Defer a run that has no permit, without a claim or an attempt.
+        """Defer a run that has no permit, without claiming it or counting an attempt.
 
         Args:
-            listed: Whether the run that frees a permit sends the job. Without that, the job comes
-                again after a pause. In both cases, the tick covers a lost job.
+            listed: Whether the run that frees a permit sends the job. Otherwise, the job is sent
+                again after a pause. In both cases, the tick replaces a lost job.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -302,7 +303,7 @@ class RunLeases(ABC):
             self.dispatch.send([found.job], delay_seconds=pause)
 
     def _defer_no_longer(self, claim: Claim, error: str) -> None:
-        """End a run as failed that was deferred for too long."""
+        """Fail a run that was deferred for too long."""
         self.before_failure(claim)
         self.completion.end(
             claim,
@@ -312,7 +313,7 @@ class RunLeases(ABC):
         )
 
     def is_over(self, claim: Claim) -> bool:
-        """Return whether a run whose lease was lost has ended or is gone."""
+        """Return whether a run whose lease was lost has ended or was deleted."""
         run = Run.read(self.table, claim.run.key)
         return run is None or run.ended
 
@@ -344,7 +345,7 @@ class RunLeases(ABC):
 
         Args:
             reason: Why.
-            error: The same in more words, for the operator.
+            error: A longer explanation, for the operator.
             longest_seconds: The upper bound of the pause, which doubles each time; None for the
                 setting `model_retry_max_seconds`.
 
@@ -361,7 +362,7 @@ class RunLeases(ABC):
         self._postpone(claim, wait, reason, change)
 
     def continue_later(self, claim: Claim) -> None:
-        """Hand a run to a fresh invocation before this one's time runs out.
+        """Hand a run to a new invocation before the time of this one runs out.
 
         The hand-over is not an attempt.
 
@@ -371,11 +372,11 @@ class RunLeases(ABC):
         self._postpone(claim, 0, Reason.HANDED_OVER, {"attempts": claim.run.attempts - 1})
 
     def take_from_worker(self, claim: Claim, *, lost: bool) -> None:
-        """End the lease of a worker that works no more, so that the next one begins at once.
+        """End the lease of a worker that has stopped, so that the next one can begin at once.
 
         Args:
             claim: The worker's claim, as it is stored.
-            lost: Whether the worker died. Otherwise its work was no attempt.
+            lost: Whether the worker died. Otherwise its work does not count as an attempt.
 
         Raises:
             LostLease: The run has ended, or another worker has taken it over.
@@ -400,7 +401,7 @@ class RunLeases(ABC):
 
 
 class _Start(NamedTuple):
-    """How a claim starts a run, besides the claim itself.
+    """The changes that start a run, besides the claim itself.
 
     Attributes:
         membership_changes: The changes of the agent's membership in the run's own chat.
@@ -419,8 +420,9 @@ def _start_of(
 ) -> _Start:
     """Return how a run starts: from its slot, after a wait, or after a deferral.
 
-    A run that starts for the first time takes the trigger that its slot has collected. A resumed
-    run, and a deferred run without a step, merge the queued run of the chat that they will show.
+    A run that starts for the first time takes over the trigger that its slot has collected. A
+    resumed run, and a deferred run without a step, merge the queued run of the chat that they will
+    show.
 
     Args:
         run: The run before the claim.
@@ -459,9 +461,10 @@ def _start_of(
 
 
 def held_back(run: Run, now: datetime) -> Update:
-    """Return the write that keeps a run until a person of the team hands its chat back.
+    """Return the write that holds a run until a person of the team hands its chat back.
 
-    The return sends its job. If that job is lost, the due pointer brings a worker back here.
+    Handing the chat back sends its job. If that job is lost, the due pointer brings a worker back
+    here.
     """
     change: dict[str, Any] = {"status": "queued", "fence": run.fence + 1, "lease_until": None}
     waits = run.recording(Reason.DESK, now) | run.due(now + HELD_BACK) | {"due_tries": None}
@@ -483,7 +486,7 @@ def _log_no_work(run: Run, reason: Reason) -> None:
 
 
 def _why_pointless(found: Claim) -> tuple[Reason, str] | None:
-    """Return why to cancel a run instead of working on it, if so: the reason and the error."""
+    """Return the reason and the error if the run must be canceled instead; None otherwise."""
     if found.member is not None and not found.member.active:
         return Reason.AGENT_LEFT, "the agent has left the chat"
     if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":

@@ -1,9 +1,8 @@
-"""The whole life of a run: each event, the statuses that it joins, its reasons and its write.
+"""The lifecycle of a run: each event with the statuses before and after, its reasons and write.
 
-An event is one write of the run's item, in one transaction with the items that `together` names.
-Each write of a worker is conditional on the fencing token and the status. `docs/runs.md` shows this
-page as a diagram and a table, and `tests/unit/runs/test_lifecycle.py` compares it with the writes
-of runs.
+An event is one write of the run's item, in one transaction with the items in `together`. Each write
+of a worker is conditional on the fencing token and the status. `docs/runs.md` shows this page as a
+diagram and a table, and `tests/unit/runs/test_lifecycle.py` compares it with the writes of runs.
 """
 
 from collections.abc import Collection
@@ -19,13 +18,13 @@ class Event(NamedTuple):
 
     Attributes:
         name: What happens.
-        before: The statuses in which it can happen; none for a new run.
-        after: The status that it leads to; None if the status stays.
-        sets: Attributes by which the write differs from those of other events.
-        written: What is written, for readers.
-        writes: The functions that make the write, below `services/runs` or `services/replies`.
+        before: The statuses in which it can happen; empty for a new run.
+        after: The status that it leads to; None if the status does not change.
+        sets: Attributes that tell this write apart from those of other events.
+        written: A description of the write, for readers.
+        writes: The functions that make the write, in `services/runs` or `services/replies`.
         together: The other items of the transaction, by the first part of their sort keys.
-        reasons: The reasons that the event can store; none for an event that needs no reason.
+        reasons: The reasons that the event can store; empty for an event that needs no reason.
     """
 
     name: str
@@ -40,7 +39,7 @@ class Event(NamedTuple):
     def fits(
         self, before: RunStatus | None, after: str | None, attributes: Collection[str]
     ) -> bool:
-        """Tell whether a write of a run's item can be this event.
+        """Return whether a write of a run's item can be this event.
 
         Args:
             before: The status in the write's condition; None for a new run.
@@ -226,10 +225,10 @@ LIFECYCLE: tuple[Event, ...] = (
 
 
 def event_of(before: RunStatus | None, after: str | None, attributes: Collection[str]) -> Event:
-    """Return the event that a write of a run's item is; the one that fits most closely.
+    """Return the event of a write to a run's item: the one that fits most closely.
 
     Raises:
-        ValueError: The write is no event of a run's life.
+        ValueError: The write is not an event of a run's lifecycle.
     """
     fitting = [event for event in LIFECYCLE if event.fits(before, after, attributes)]
     if not fitting:

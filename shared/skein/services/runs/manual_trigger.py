@@ -30,7 +30,7 @@ class ManualTrigger:
     def now(self, tenant: str, chat_id: str, by: MemberRef, *, agent_id: str | None = None) -> Run:
         """Start a run of one agent, or of all agents in turn, ordered by id.
 
-        An agent that has a queued run gets no second one: the request extends the queued run.
+        If an agent already has a queued run, the request extends that run.
 
         Args:
             by: The person who asks; must be a member of the chat.

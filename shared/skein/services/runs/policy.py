@@ -9,7 +9,7 @@ than a number and have a module of their own:
 - `services/runs/debounce.py`: when the answer to a burst of messages may begin;
 - `services/runs/concurrency_limit.py`: how many runs of an agent work at once.
 
-`tests/unit/runs/test_policy.py` checks that the numbers fit together.
+`tests/unit/runs/test_policy.py` checks that the numbers are consistent.
 """
 
 from datetime import datetime, timedelta
@@ -23,9 +23,9 @@ from skein.settings import Settings
 MAX_STEPS = 20
 MAX_CALLS_PER_STEP = 20
 MAX_WAITS = 10
-MAX_REBUILDS = 3  # when people keep joining the run's chat
-MAX_TOLD_REBUILDS = 1  # with words that sharing rules tell; more are built without such words
-WAIT_SECONDS = 300  # for a reply to a question, unless the run says until when it waits
+MAX_REBUILDS = 3  # rebuilds while people keep joining the run's chat
+MAX_TOLD_REBUILDS = 1  # with words from sharing rules; later ones are built without them
+WAIT_SECONDS = 300  # for a reply to a question, unless the run sets its own time
 MAX_WAIT = timedelta(days=7)
 
 # When a run is tried again.
@@ -73,7 +73,7 @@ def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None 
 
 
 def deferrals_are_over(run: Run, now: datetime) -> bool:
-    """Tell whether a run has been deferred for so long that it fails; a pause does not count."""
+    """Return whether a run has been deferred for too long and fails; pauses do not count."""
     waited = now - max(run.joined_at or run.created_at, run.counted_from)
     return waited > DEFERRALS.give_up
 

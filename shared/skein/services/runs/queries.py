@@ -22,7 +22,7 @@ from skein.services.quotas.money import money_of
 from skein.services.runs.reasons import reason_now
 
 INDEX_ROWS = 50
-ROWS_BEFORE = 100  # runs and steps among which the run before is looked for
+ROWS_BEFORE = 100  # runs and steps that are searched for the previous run
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,11 @@ class RunView:
     """A run with its steps and its newest prompt.
 
     Attributes:
-        prompt: The prompt of the newest activation that has one; None before the first answer.
+        prompt: The prompt of the newest activation that has a prompt; None before the first answer.
         reason: Why the run gives no answer, or not yet; None if it has answered.
-        previous_run_id: The run whose prompt the agent was given before, in the same chat or, for a
-            run without one, among those of the agent; None if it is not among the items before.
+        previous_run_id: The run with the agent's previous prompt, in the same chat or, for a run
+            without a chat, among the agent's runs; None if it is not among the items that were
+            searched.
         prices: The tenant's prices; None if it has set none.
         withheld: Whether the operator may see only status, times and reason.
     """
@@ -49,12 +50,12 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class RunPreview:
-    """The first words of a run and its cost, for lists.
+    """The beginning of a run's question and answer, and its cost, for lists.
 
     Attributes:
-        by: The member who wrote the message, with its name then; None for another trigger.
+        by: The member who wrote the message, with their name at the time; None for another trigger.
         asked: The first words of the message that the run answers; None if there is none.
-        answered: The first words of what the run posted last; None if it posted nothing.
+        answered: The first words of the run's last post; None if it posted nothing.
         money: The cost of its tokens at the price of its newest model; None without prices.
     """
 
@@ -97,7 +98,7 @@ class RunViews:
         return RunView(run=_as_queued(run, member), steps=steps, prompt=prompt, reason=reason)
 
     def inspect(self, tenant: str, run_id: str, *, private: bool = False) -> RunView:
-        """Return a run as `get` does, with the run before it and the tenant's prices.
+        """Return a run as `get` does, with the previous run and the tenant's prices.
 
         This takes one more query, of at most 100 items, and one more read.
 
@@ -148,8 +149,8 @@ class RunViews:
             day: The day in UTC on which the runs were created; None for today.
 
         Raises:
-            NotFound: There never was such an agent in this tenant.
-            Invalid: The cursor is not one of this list.
+            NotFound: The agent never existed in this tenant.
+            Invalid: The cursor does not belong to this list.
         """
         if self.table.get(Agent.key_of(tenant, agent_id)) is None:
             raise NotFound("agent not found")
@@ -164,7 +165,7 @@ class RunViews:
         )
 
     def previews(self, tenant: str, runs: Sequence[Run]) -> Mapping[str, RunPreview]:
-        """Return the first words and the cost of runs, by id; none if operators read no chats.
+        """Return the previews of runs, by id; empty if operators may not read chats.
 
         This takes one batch read, of at most two messages for each run.
 
@@ -199,7 +200,7 @@ def _asked(run: Run) -> Key | None:
 
 
 def _posted(run: Run) -> Key | None:
-    """Return the key of the run's final message, or else of the newest one that it sent."""
+    """Return the key of the run's final message, or else of the newest message that it sent."""
     last = run.final_message or (run.sent[-1] if run.sent else None)
     return Message.key_of(run.tenant, last.chat_id, last.seq) if last is not None else None
 
@@ -258,8 +259,8 @@ class OwnRuns:
             here: The chat in which the runs are shown; None for no chat. Sent messages that a
                 reset hides are left out.
             readers: The audience to which the runs are shown. Private runs and sent messages that
-                this audience may not see are left out, and all of a chat to which one of them is
-                invited.
+                this audience may not see are left out, and so is everything in a chat that one of
+                them is invited to.
             status: Only runs with this status; None for all.
         """
         today = self.clock.now().date()

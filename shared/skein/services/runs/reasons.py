@@ -1,7 +1,7 @@
-"""The reason for which a run gives no answer, as of now.
+"""The current reason why a run gives no answer.
 
-A run records a reason when it is deferred, dropped or ended. All other reasons follow from its
-status, its lease and the slots of its agent, so no write is needed for them.
+A run records a reason when it is deferred, dropped or ended. All other reasons are derived from its
+status, its lease and the slots of its agent, so they need no write.
 """
 
 from datetime import datetime
@@ -45,7 +45,7 @@ def _reason_of_queued(run: Run, member: Membership | None, now: datetime) -> Rea
 
 
 def reason_of_done(run: Run, silence: Reason) -> Reason | None:
-    """Return the reason with which a run is done; None if it has answered.
+    """Return the reason that is stored when a run is done; None if it has answered.
 
     Args:
         run: The run, with the messages that it has sent.
@@ -58,7 +58,7 @@ def reason_of_done(run: Run, silence: Reason) -> Reason | None:
 
 
 def has_answered(run: Run) -> bool:
-    """Return whether a run has posted in its own chat since it was asked; without one, anywhere."""
+    """Return whether a run has posted in its own chat since it was asked, or else anywhere."""
     if run.own_chat_id is None:
         return bool(run.sent)
     return has_posted(run, run.own_chat_id, after=_asked_at(run))
@@ -71,7 +71,7 @@ def has_posted(run: Run, chat_id: str, *, after: int) -> bool:
 
 
 def _asked_at(run: Run) -> int:
-    """Return the seq of the newest message in the run's own chat that the run is to answer."""
+    """Return the seq of the newest message in the run's own chat that the run must answer."""
     resumed = run.resumed
     if resumed is not None and resumed.chat_id == run.own_chat_id and resumed.seq is not None:
         return resumed.seq

@@ -46,14 +46,14 @@ class EnqueuedRun(NamedTuple):
 
 
 def slots_unchanged(member: Membership) -> Condition:
-    """Return the condition that the membership is open and its slots are as read."""
+    """Return the condition that the membership is open and its slots have not changed."""
     stored = member.attributes()
     there = Is("chat_id", member.chat_id)
     return all_of(there, Absent("left_seq"), *(Is(name, stored.get(name)) for name in SLOTS))
 
 
 def run_due_at(now: datetime, settings: Settings) -> datetime:
-    """Return when the tick sends a run whose job was not sent or was lost.
+    """Return when the tick sends the job of a run again, if it was not sent or was lost.
 
     The time leaves room for the debounce.
     """
@@ -78,7 +78,7 @@ def enqueue(
         member: The agent's membership, freshly read; the writes are conditional on its slots.
         trigger: Why the run exists.
         depth: The run's chain depth.
-        audience: The audience of the content that the run is to answer.
+        audience: The audience of the content that the run must answer.
         then: Ids of agents that respond afterwards, one after another.
         changes: Further attributes of the membership to set.
         settings: For the debounce and the outbox grace.
@@ -131,7 +131,7 @@ def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None
 
 
 class RunMerge(NamedTuple):
-    """A merge of runs: changes of the run and of the membership, and further writes.
+    """A merge of runs: changes to the run and the membership, and further writes.
 
     Attributes:
         merged: The id of the queued run that is merged; None for no merge.
@@ -148,7 +148,7 @@ class RunMerge(NamedTuple):
             log_canceled(self.merged, Reason.MERGED)
 
     def all_writes(self, membership: Membership | None) -> tuple[Write, ...]:
-        """Return the further writes and the write of the membership, if that changes."""
+        """Return the further writes and the write of the membership, if it changes."""
         if membership is None or not self.membership_changes:
             return self.writes
         unchanged = slots_unchanged(membership)
@@ -160,15 +160,15 @@ def merge_queued_run(
 ) -> RunMerge:
     """Merge a chat's queued run into a run that is about to show that chat.
 
-    The queued run ends as `canceled`, so that its messages are answered once. A run of another
-    chat does not merge a queued run that has a chain of agents behind it. The run of a plan or a
-    service merges nothing before it has waited there (`Run.leaves_messages`).
+    The queued run ends as `canceled`, so that its messages are answered once. A run of another chat
+    does not merge a queued run with further agents in its chain. The run of a plan or a service
+    merges nothing before it has waited there (`Run.leaves_messages`).
 
     Args:
-        run: The run that is about to resume, to be rebuilt or to be tried again.
+        run: The run that is about to resume, be rebuilt or be tried again.
         membership: The agent's membership in the chat that the run will be shown; None for no chat.
-        widen: The run has been shown nothing yet, so its trigger and audience grow to those of the
-            queued run. The time that it may be deferred starts again.
+        widen: Whether the run was shown nothing yet, so that its trigger and audience are extended
+            by those of the queued run. The time that it may be deferred starts again.
     """
     queued = membership.queued_run if membership is not None else None
     if membership is None or queued is None or queued.run_id == run.id:
@@ -200,7 +200,7 @@ def canceled_queued_run(
     *,
     merged_into: str | None = None,
 ) -> Update:
-    """Return the write that cancels a queued run, which has recorded no reason before."""
+    """Return the write that cancels a queued run, which has no recorded reason yet."""
     over = {"status": "canceled", "error": error, "ended_at": rfc3339(now)}
     over |= {"merged_into": merged_into} if merged_into is not None else {}
     return Update(

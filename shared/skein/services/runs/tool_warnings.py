@@ -1,4 +1,4 @@
-"""Warnings about agents whose model calls none of its tools."""
+"""Warnings about agents whose model does not call any of its tools."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,23 +8,23 @@ from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run, runs_relation
 from skein.ports import Clock, Table
 
-RUNS = 10  # of each of two days
+RUNS = 10  # newest runs of each of two days
 MIN_RUNS = 3  # fewer runs prove nothing
 UNHEARD = frozenset({"nudged", "unspoken_text"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolWarnings:
-    """The service that compares the mode of an agent with its recorded runs."""
+    """The service that compares an agent's reply mode with its recorded runs."""
 
     table: Table
     clock: Clock
 
     def of(self, agent: Agent) -> str | None:
-        """Return a warning if an agent answers by tools and its model called none; else None.
+        """Return a warning if an agent answers by tools but its model called none; otherwise None.
 
-        The newest 10 runs of each of today and yesterday count. An agent without a reply mode
-        answers by tools in groups, where a text that reaches nobody marks the run. This takes two
+        The newest 10 runs of today and of yesterday count. An agent without a reply mode answers by
+        tools in groups, where a text that is not sent to anyone marks the run. This takes two
         queries of the index and one batch of reads.
         """
         if agent.reply_mode == "text" or not agent.enabled_tools:

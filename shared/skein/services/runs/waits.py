@@ -24,7 +24,7 @@ from skein.settings import Settings
 
 
 class ResumedRun(NamedTuple):
-    """The writes that resume a waiting run, and its job if startable at once."""
+    """The writes that resume a waiting run, and its job if it can start at once."""
 
     writes: tuple[Write, ...]
     job: RunJob | None
@@ -74,7 +74,7 @@ def timed_out(table: Table, member: Membership, *, now: datetime, settings: Sett
 def release_wait(
     table: Table, member: Membership, *, now: datetime, settings: Settings
 ) -> ResumedRun:
-    """Resume a run that waits in a chat where nobody can answer any more.
+    """Resume a run that waits in a chat where no reply is possible any more.
 
     The run resumes in its own chat with a time-out. If the run waits in its own chat, its next
     claim cancels the run. The caller clears the wait on `member` in the same transaction.

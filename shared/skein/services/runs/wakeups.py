@@ -1,7 +1,7 @@
 """Decide which agents a message triggers.
 
-The chat's `respond` policy selects them (`woken_by`). Two limits end chatter between agents: the
-chain depth of a message (`woken_by`), and the number of runs per window (`paced`).
+The chat's `respond` policy selects them (`woken_by`). Two limits stop endless chatter between
+agents: the chain depth of a message (`woken_by`), and the number of runs per window (`paced`).
 """
 
 import re
@@ -14,7 +14,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 
-MAX_AGENT_RUNS = 8  # that agents' messages start, of one agent in one chat, per window
+MAX_AGENT_RUNS = 8  # runs that agents' messages start, of one agent in one chat, per window
 AGENT_RUNS_WINDOW = timedelta(minutes=5)
 
 
@@ -40,14 +40,13 @@ def woken_by(
     """Return the memberships of the agents that `message` triggers, in dispatch order.
 
     Args:
-        message: The message; keywords, notices, choices and the team's messages trigger nobody. An
-            answer to an agent's choice triggers that agent only, whatever the policy.
-        chat: The message's chat; while a person of the team holds it, no message triggers anybody.
-            Its policy is `every` (all agents but the sender), `mention` (the
-            agents mentioned in the text, in order of appearance; all agents of a shared name) or
-            `manual` (none).
+        message: The message; keywords, notices, choices and the team's messages trigger no agent.
+            An answer to an agent's choice triggers only that agent, whatever the policy.
+        chat: The message's chat; while a person of the team holds it, no message triggers an agent.
+            Its policy is `every` (all agents but the sender), `mention` (the agents mentioned in
+            the text, in order of appearance; all agents of a shared name) or `manual` (none).
         agents: The chat's active agent memberships.
-        max_chain_depth: A message of this chain depth or more triggers nobody.
+        max_chain_depth: A message of this chain depth or more triggers no agent.
     """
     if why_nobody(message, chat, max_chain_depth=max_chain_depth) is not None:
         return []
@@ -73,10 +72,10 @@ def can_be_answered(
     max_chain_depth: int,
     now: datetime,
 ) -> bool:
-    """Tell whether anybody can answer a question of an agent.
+    """Return whether an agent's question can be answered.
 
-    At the last chain depth, a question starts no agent. Then a person can answer it, unless it
-    names agents alone, and so can an agent whose wait it ends.
+    At the maximum chain depth, a question starts no agent. Then it can be answered by a person,
+    unless it mentions only agents, or by an agent whose wait it ends.
 
     Args:
         agents: The chat's active agent memberships.
@@ -109,7 +108,7 @@ def mentions(text: str, names: Iterable[str]) -> list[str]:
 
 
 class Pace(NamedTuple):
-    """Whether a message may start a run of an agent, and the membership's changes."""
+    """Whether a message may start a run of an agent, and the changes to the membership."""
 
     allowed: bool
     changes: dict[str, Any]
@@ -118,10 +117,10 @@ class Pace(NamedTuple):
 def paced(agent: Membership, message: Message, *, woken: bool, now: datetime) -> Pace:
     """Decide whether `message` may start a run of `agent` under the pace limit.
 
-    A person's message always may. The message also ends a pause, even if it triggers nobody.
-    Agents' messages may start at most `MAX_AGENT_RUNS` runs within `AGENT_RUNS_WINDOW`.
-    Then the agent pauses in this chat until a person writes. A message that extends a queued run
-    or resumes a waiting run starts no run, so the limit does not count it.
+    A person's message always may. It also ends a pause, even if it triggers no agent. Agents'
+    messages may start at most `MAX_AGENT_RUNS` runs within `AGENT_RUNS_WINDOW`. Then the agent
+    pauses in this chat until a person writes. A message that extends a queued run or resumes a
+    waiting run starts no run, so the limit does not count it.
 
     Args:
         agent: The agent's membership, freshly read.

@@ -26,7 +26,7 @@ def audience_of(chat: Chat, *, since_seq: int) -> Audience:
 
 
 def everybody_since(chat: Chat) -> int:
-    """Return the seq from which on all current people of a private chat were present.
+    """Return the seq since which all current people of a private chat have been present.
 
     Summaries and other content derived from a private chat start over when a person joins
     (docs/security.md, "Audience"). An open chat has nothing to hide, so the result is 1.
@@ -70,10 +70,10 @@ def own_scope_of(run: Run, chat: Chat | None) -> str | None:
 def label_in(chat: Chat, senders: Iterable[NamedMember], audience: Audience) -> SourceLabel | None:
     """Return the label of material from a chat; None if only agents wrote it.
 
-    A direct chat has one person, so its title says little and is left out.
+    A direct chat has only one person, so its title is left out.
 
     Args:
-        audience: The people who may be shown the item that is made.
+        audience: The people who may see the new item.
     """
     known = chat.kind == "group" and may_show(chat.readers, audience)
     label = SourceLabel.of(senders, title=chat.title if known else None)

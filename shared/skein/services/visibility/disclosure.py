@@ -24,25 +24,25 @@ OUTSIDERS_SPOKE = (
 
 
 class NotWritable(NotFound):
-    """A private chat of other people, to which the run may not write."""
+    """The chat is private to other people, and the run may not write to it."""
 
 
 class NeedsConsent(Forbidden):
-    """A post that is possible only if a person agrees to exactly these words."""
+    """The post requires that a person agrees to its exact words."""
 
 
 def check_post(run: Run, chat: Chat) -> None:
-    """Refuse a post that shows content to people who were not present for it.
+    """Refuse a post that would show content to people who were not present for it.
 
     Args:
         run: The run that posts, with the content that its activation holds.
-        chat: The destination, as the posting transaction expects it.
+        chat: The destination, as the posting transaction expects it to be.
 
     Raises:
         NotWritable: The run comes from elsewhere, and its person is not in this private chat.
         ReadersChanged: Someone joined the activation's own chat after its prompt was built.
         NeedsConsent: The activation holds content that the readers of this chat may not see, or
-            words of outsiders, and this is none of its own chats.
+            words of outsiders and this is not one of its own chats.
     """
     if not may_write(run, chat):
         raise NotWritable(
@@ -60,15 +60,16 @@ def check_post(run: Run, chat: Chat) -> None:
 def check_effect(run: Run, chat_id: str | None) -> None:
     """Refuse an effect outside of a run's own chats while it holds words of outsiders.
 
-    Words that were told by sharing rules have no effect outside of the chat where they were told.
+    Words that were shared by sharing rules must not have effects outside of the chat where they
+    were shared.
 
     Args:
         run: The run, with the content that its activation holds.
-        chat_id: The chat whose readers notice the effect; None if there are others.
+        chat_id: The chat whose readers notice the effect; None if others may notice it.
 
     Raises:
-        NeedsConsent: The activation holds words of outsiders, and the chat is none of its own, or
-            told words, and the chat is another one.
+        NeedsConsent: The activation holds words of outsiders and the chat is not one of its own, or
+            it holds words from sharing rules and the chat is another one.
     """
     outsiders = run.held is None or run.held.outsiders
     by_rule = run.held is not None and run.words.by_rule and chat_id != run.held.chat_id
@@ -77,7 +78,7 @@ def check_effect(run: Run, chat_id: str | None) -> None:
 
 
 def check_readers(held: HeldContent, chat: Chat) -> None:
-    """Refuse to use an activation for people who joined after its prompt was built.
+    """Refuse to use an activation if people joined after its prompt was built.
 
     Args:
         held: The content that the activation holds.
@@ -101,7 +102,7 @@ def made_for_all(readers: Audience, chat: Chat) -> bool:
 
 
 def may_write(run: Run, chat: Chat) -> bool:
-    """Return whether a run may write to a chat at all.
+    """Return whether a run may write to a chat.
 
     A run from elsewhere writes to a private chat only if the person it traces back to is a member.
     A service, and a plan of an operator, may write to the chat that they name.
@@ -115,5 +116,5 @@ def may_write(run: Run, chat: Chat) -> bool:
 
 
 def may_affect(run: Run, audience: Audience) -> bool:
-    """Return whether all that an activation holds may be shown to those who notice its effect."""
+    """Return whether everyone who notices an activation's effect may see all of its content."""
     return run.held is not None and may_show(run.held.audience, audience)

@@ -1,4 +1,4 @@
-"""The insiders of a run: the people of the chats for which it works.
+"""The insiders of a run: the people of the chats that it works for.
 
 These are the chat that started the run, the chats that its plan or service names, and the chats in
 which it has waited. All other people are outsiders, and so are people who have left these chats.
@@ -35,11 +35,12 @@ def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
 def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: bool) -> bool:
     """Return whether an activation may hold no words of outsiders.
 
-    That is so for the runs of plans and services, and in private if the agent says so.
+    This is the case for runs of plans and services, and in private chats if the agent's settings
+    say so.
 
     Args:
         readers: The readers of the active chat.
-        writes: Whether the agent may call a tool of the tenant that writes.
+        writes: Whether the agent may call a writing tool of the tenant.
     """
     return run.trigger.type in {"plan", "service"} or leaves_out_outsiders(
         agent, readers, writes=writes
@@ -47,20 +48,20 @@ def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: b
 
 
 def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bool:
-    """Return whether an agent's prompts for some readers hold no words of outsiders.
+    """Return whether an agent's prompts for these readers leave out words of outsiders.
 
     Args:
         readers: The readers of the chat.
-        writes: Whether the agent may call a tool of the tenant that writes.
+        writes: Whether the agent may call a writing tool of the tenant.
     """
     return (agent.outsiders or ("none" if writes else "quoted")) == "none" and not readers.open
 
 
 def holds_words_of_readers(run: Run, agent: Agent) -> bool:
-    """Return whether an activation may hold outsiders' words that its readers have anyway.
+    """Return whether an activation may hold outsiders' words that its readers know anyway.
 
-    That is so unless the agent says so itself that it may hold none, or a plan or a service, which
-    no reader's message starts, started the run.
+    This is the case unless the agent's own setting excludes outsiders, or the run was started by a
+    plan or a service, i.e. not by a reader's message.
     """
     return agent.outsiders is None and run.trigger.type not in {"plan", "service"}
 
@@ -82,9 +83,10 @@ def insiders_of(
     """Return the insiders of a run, also by their former ids.
 
     Args:
-        chats: Chats as they are now. Those that are none of the run's only tell former ids.
+        chats: Chats in their current state. Chats that do not belong to the run are used only for
+            former ids.
         alone: Whether the activation may hold no words of outsiders.
-        of_readers: Whether it may yet hold those that its readers have anyway.
+        of_readers: Whether it may still hold those that its readers know anyway.
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}

@@ -1,4 +1,4 @@
-"""Read the sharing rules that count for the people of a private chat."""
+"""Read the sharing rules that apply to the people of a private chat."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class SharingReading:
     """The sharing rules of a tenant, for the people of one private chat.
 
     Attributes:
-        for_readers: What these people may be told.
-        unnoticed: The rules that cover a direct chat's person, and of which the person was not told
-            there yet.
+        for_readers: The rules for content that may be shared with these people.
+        unnoticed: The rules that cover a direct chat's person and that the person was not told
+            about there yet.
     """
 
     for_readers: ReaderRules
@@ -36,16 +36,16 @@ def read_sharing(
     *,
     again: bool = False,
 ) -> SharingReading | None:
-    """Read the rules and the records of a chat's people; None if no rule can matter.
+    """Read the rules and the records of a chat's people; None if no rule can apply.
 
-    A tenant that never had a rule costs no call. The first activation of a run has the tenant's
-    settings, which tell.
+    No call is made for a tenant that never had a rule. For the first activation of a run, the
+    tenant's settings, which were already read, say so.
 
     Args:
-        table: What the items are read from.
+        table: The table to read the items from.
         chat: The chat whose prompt is built.
-        prefetched: The items that were just read; None stands for a missing item.
-        now: The time at which rules and roles count.
+        prefetched: The items that were just read; None for a missing item.
+        now: The time for which rules and roles are evaluated.
         settings: The settings of the deployment.
         again: Whether the run has had an activation before, so that nothing was prefetched.
     """
@@ -77,9 +77,9 @@ def read_sharing(
 def read_covered(
     table: BatchReader, chat: Chat, now: datetime, settings: Settings
 ) -> AuthorRules | None:
-    """Read the rules and the person whom they may cover in a chat; None if they cover nobody.
+    """Read the rules and the person that they may cover in a chat; None if they cover no one.
 
-    A chat whose person was never told of a rule costs no call.
+    No call is made for a chat whose person was never told about a rule.
     """
     if chat.sharing is None:
         return None

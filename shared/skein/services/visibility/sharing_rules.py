@@ -1,8 +1,8 @@
-"""Decide who may be told by a sharing rule what a person said to an agent alone.
+"""Decide with whom a sharing rule may share what a person said to an agent in private.
 
-Nothing else knows the answer: prompts and explanations ask here. Told words are those
-of one person, in that person's own direct chat, and memories that were made from such words alone;
-agents' words, groups and all other derived items are never told by a rule.
+This is the only place that decides; prompts and explanations call it. A rule shares only what one
+person wrote in their own direct chat, and memories that were made only from such messages. Agents'
+messages, group chats and all other derived items are never shared by a rule.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,17 +20,17 @@ from skein.models.visibility.talk import SharingState
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
-MAX_PARTITIONS = 8  # that one turn searches
+MAX_PARTITIONS = 8  # the most partitions that one turn searches
 
 Rules = tuple[SharingRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PersonRoles:
-    """A person with the roles that count.
+    """A person with the relevant roles.
 
     Attributes:
-        refuses: Whether the person turned off being told what others said.
+        refuses: Whether the person has turned off receiving what others said.
         version: The sharing version of the person's record.
     """
 
@@ -46,7 +46,7 @@ class PersonRoles:
         return cls(user.id, roles, user.refuses_shared, user.sharing_version)
 
     def is_in(self, party: SharingParty) -> bool:
-        """Tell whether the person belongs to one side of a rule."""
+        """Return whether the person belongs to one side of a rule."""
         return any(each.role == party.role for each in self.roles)
 
     @property
@@ -57,7 +57,7 @@ class PersonRoles:
 
 
 def refusal_of_author(rule: SharingRule, author: PersonRoles) -> SharingRefusal | None:
-    """Return why a rule does not cover what a person says, whatever the time; None if it does."""
+    """Return why a rule never covers a person's messages, at any time; None if it can."""
     if not author.is_in(rule.from_):
         return SharingRefusal.AUTHOR_ROLE
     return SharingRefusal.SUBJECT if rule.same_subject and author.subject is None else None
@@ -66,7 +66,7 @@ def refusal_of_author(rule: SharingRule, author: PersonRoles) -> SharingRefusal 
 def refusal_between(
     rule: SharingRule, author: PersonRoles, reader: PersonRoles
 ) -> SharingRefusal | None:
-    """Return why a rule does not tell a reader the words of an author, whatever the time."""
+    """Return why a rule never shares an author's messages with a reader; None if it can."""
     if author.user_id == reader.user_id:
         return SharingRefusal.OWN_WORDS
     refusal = refusal_of_author(rule, author)
@@ -79,17 +79,17 @@ def refusal_between(
 
 
 def may_tell(rule: SharingRule, author: PersonRoles, reader: PersonRoles) -> bool:
-    """Tell whether a rule lets a reader be told the words of an author, whatever the time."""
+    """Return whether a rule can share an author's messages with a reader, at any time."""
     return refusal_between(rule, author, reader) is None
 
 
 def covering(rules: Iterable[SharingRule], author: PersonRoles) -> Rules:
-    """Return the rules that cover what a person says."""
+    """Return the rules that cover a person's messages."""
     return tuple(rule for rule in rules if refusal_of_author(rule, author) is None)
 
 
 def telling(rules: Iterable[SharingRule], reader: PersonRoles) -> Rules:
-    """Return the rules by which a person may be told what others say."""
+    """Return the rules that may share others' messages with a person."""
     return tuple(
         rule
         for rule in rules
@@ -99,10 +99,10 @@ def telling(rules: Iterable[SharingRule], reader: PersonRoles) -> Rules:
 
 @dataclass(frozen=True, slots=True)
 class SaidMessage:
-    """What is known of a message without its words.
+    """The metadata of a message, without its text.
 
     Attributes:
-        author: The id that its sender had at that time.
+        author: The sender's id at that time.
     """
 
     seq: int
@@ -111,7 +111,7 @@ class SaidMessage:
 
     @classmethod
     def of(cls, message: Message) -> "SaidMessage | None":
-        """Return a message as stored, if rules can tell it at all: a text of a person's own."""
+        """Build it from a stored message; None if rules can never share the message."""
         own = message.sender.kind == "user" and message.via is None and not message.resets
         if not own or message.kind != "text":
             return None
@@ -120,7 +120,7 @@ class SaidMessage:
 
 @dataclass(frozen=True, slots=True)
 class AuthorRules:
-    """A person and the rules that may cover what the person says.
+    """A person and the rules that may cover the person's messages.
 
     Attributes:
         author: The person's record.
@@ -133,11 +133,11 @@ class AuthorRules:
     settings: Settings
 
     def rules_of(self, chat: Chat, said: SaidMessage | None) -> Rules:
-        """Return the rules that cover a message and do so now; none if it may not be told.
+        """Return the rules that cover a message now; empty if it may not be shared.
 
         Args:
-            chat: The chat of the message, as it is now.
-            said: The message; None if rules can never tell it.
+            chat: The chat of the message, in its current state.
+            said: The message; None if rules can never share it.
         """
         if said is None or chat.sharing is None or self.refusal(chat, said) is not None:
             return ()
@@ -145,7 +145,7 @@ class AuthorRules:
         return tuple(rule for rule in covered if self.refusal_by(rule, sharing, said) is None)
 
     def refusal(self, chat: Chat, said: SaidMessage | None) -> SharingRefusal | None:
-        """Return why no rule may tell a message now; None if one may."""
+        """Return why no rule may share a message now; None if a rule may."""
         if said is None:
             return SharingRefusal.NOT_OWN_WORDS
         refusal, sharing = self._refusal_in(chat, said.author), chat.sharing
@@ -160,7 +160,7 @@ class AuthorRules:
         return None if over else SharingRefusal.TALK_NOT_OVER
 
     def _refusal_in(self, chat: Chat, author: str) -> SharingRefusal | None:
-        """Return why nothing that a person said in a chat is told; None if it may be.
+        """Return why no message of a person in a chat may be shared; None if sharing is possible.
 
         The chat must be the private direct chat of a person under one and the same id.
         """
@@ -177,7 +177,7 @@ class AuthorRules:
     def refusal_by(
         self, rule: SharingRule, sharing: SharingState, said: SaidMessage
     ) -> SharingRefusal | None:
-        """Return why a rule does not tell a message by its time; None if it does."""
+        """Return why the time of a message keeps a rule from sharing it; None if it does not."""
         if rule.withdrawn_at is not None and rule.withdrawn_at <= self.now:
             return SharingRefusal.RULE_DELETED
         if not rule.in_force(self.now):
@@ -191,11 +191,12 @@ class AuthorRules:
     def partitions(
         self, chat: Chat, said: Sequence[SaidMessage | None], agent_id: str
     ) -> tuple[str, ...]:
-        """Return the partitions of an agent's index in which others find some messages together.
+        """Return the partitions of an agent's index that make these messages findable for others.
 
         Args:
-            chat: The chat of the messages, as it is now.
-            said: The messages; what was made from several of them is told only where all are.
+            chat: The chat of the messages, in its current state.
+            said: The messages; an item made from several of them is shared only where all of them
+                may be shared.
             agent_id: The agent.
         """
         found = [self._partitions_of(chat, each, agent_id) for each in said]
@@ -211,7 +212,7 @@ class AuthorRules:
 
 @dataclass(frozen=True, slots=True)
 class RuleRefusal:
-    """A rule that does not tell a message to a reader, and the first condition that fails."""
+    """A rule that does not share a message with a reader, and the first condition that fails."""
 
     rule: SharingRule
     reason: SharingRefusal
@@ -219,13 +220,13 @@ class RuleRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether readers may be told a message by sharing rules.
+    """Whether sharing rules allow sharing a message with readers.
 
     Attributes:
-        rules: The rules by which all readers may be told; none if one may not.
-        refusal: The first condition that fails; None if they may be told.
-        reader: The first reader who may not be told, if that is about one reader.
-        refused: Why each rule does not tell that reader.
+        rules: The rules that allow it for all readers; empty if it is not allowed for one of them.
+        refusal: The first condition that fails; None if sharing is allowed.
+        reader: The first reader for whom it is not allowed, if a single reader is the cause.
+        refused: For each rule, why it does not share the message with that reader.
     """
 
     rules: Rules = ()
@@ -236,11 +237,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ReaderRules:
-    """The rules that count for the readers of a prompt, as they were just read.
+    """The rules that apply to the readers of a prompt, as they were just read.
 
     Attributes:
         rules: The rules in force.
-        readers: The readers with their roles of now.
+        readers: The readers with their current roles.
         epoch: The epoch of the rules.
     """
 
@@ -254,13 +255,13 @@ class ReaderRules:
     def of(
         cls, rules: SharingRules, readers: Iterable[User], now: datetime, settings: Settings
     ) -> "ReaderRules":
-        """Return the rules that hold now, for readers with their roles of now."""
+        """Return the rules that are in force now, for readers with their current roles."""
         standings = tuple(PersonRoles.of(reader, now) for reader in readers)
         return cls(rules.in_force(now), standings, rules.epoch, now, settings)
 
     @property
     def without_rules(self) -> "ReaderRules":
-        """The same readers, who are told nothing."""
+        """The same readers without any rules, so that nothing is shared with them."""
         return replace(self, rules=())
 
     @property
@@ -269,7 +270,7 @@ class ReaderRules:
         return {reader.user_id: reader.version for reader in self.readers}
 
     def partitions(self, tenant: str, agent_id: str) -> tuple[str, ...]:
-        """Return the partitions of an agent's index with what all readers may be told.
+        """Return the partitions of an agent's index with content that all readers may see by rules.
 
         There are at most eight, by the order of the rules.
         """
@@ -288,22 +289,22 @@ class ReaderRules:
 
     @property
     def _refusal(self) -> SharingRefusal | None:
-        """Why these readers are told nothing at all; None if rules may tell them something."""
+        """Why nothing may be shared with these readers; None if rules may share something."""
         if not self.readers:
             return SharingRefusal.NO_READER
         refuses = any(reader.refuses for reader in self.readers)
         return SharingRefusal.READER_REFUSES if refuses else None
 
     def rules_for(self, chat: Chat, said: SaidMessage | None, author: User | None) -> Rules:
-        """Return the rules by which all readers may be told a message; see `decided`."""
+        """Return the rules that may share a message with all readers; see `decided`."""
         return self.decided(chat, said, author).rules
 
     def decided(self, chat: Chat, said: SaidMessage | None, author: User | None) -> Decision:
-        """Decide whether all readers may be told a message, and say why.
+        """Decide whether a message may be shared with all readers, and explain why.
 
         Args:
-            chat: The chat of the message, as it is now.
-            said: The message; None if rules can never tell it.
+            chat: The chat of the message, in its current state.
+            said: The message; None if rules can never share it.
             author: The record of its sender; None if there is none.
         """
         if said is None:
@@ -333,21 +334,22 @@ class ReaderRules:
     def rules_for_all(
         self, chat: Chat, said: Iterable[SaidMessage | None], author: User | None
     ) -> Rules:
-        """Return the rules by which all readers may be told what was made from some messages.
+        """Return the rules that may share an item made from these messages with all readers.
 
-        There are none unless each of these messages may be told; None is one that is gone.
+        The result is empty unless each of these messages may be shared; None means a deleted
+        message.
         """
         found = [self.rules_for(chat, each, author) for each in said]
         return tuple(dict.fromkeys(chain(*found))) if all(found) else ()
 
 
 def pause_in(chat: Chat, settings: Settings) -> timedelta:
-    """Return how long a person must be quiet in a chat until their words may be told."""
+    """Return how long a person must be quiet in a chat before their messages may be shared."""
     return timedelta(minutes=effective_in(chat, settings).sharing_quiet_minutes)
 
 
 def _partition(tenant: str, agent_id: str, rule: SharingRule, subject: str | None) -> str:
-    """Return the partition of what a rule lets agents tell."""
+    """Return the index partition of the content that a rule lets agents share."""
     return shared_partition(
         tenant,
         agent_id,

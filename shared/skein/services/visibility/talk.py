@@ -1,4 +1,4 @@
-"""Keep what a direct chat stores for sharing rules, as messages are posted there."""
+"""Update a direct chat's state for sharing rules when messages are posted there."""
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.visibility.talk import SharingState
@@ -6,13 +6,13 @@ from skein.services.common.words import words_of
 from skein.services.visibility.sharing_rules import pause_in
 from skein.settings import Settings
 
-KEEPS = (["private"], ["keep", "private"])  # the words with which a person keeps a talk
+KEEPS = (["private"], ["keep", "private"])  # the words with which a person keeps a talk private
 
 
 def keeps_talk(chat: Chat, message: Message) -> bool:
-    """Tell whether a message asks to keep the talk private: PRIVATE or KEEP PRIVATE, alone.
+    """Return whether a message is just PRIVATE or KEEP PRIVATE, to keep the talk private.
 
-    In a chat that no rule covers, the word is an ordinary message.
+    In a chat that no rule covers, this is an ordinary message.
     """
     sharing = chat.sharing
     if sharing is None or message.sender.person_id != sharing.person_id or message.kind != "text":
@@ -21,7 +21,7 @@ def keeps_talk(chat: Chat, message: Message) -> bool:
 
 
 def sharing_with(chat: Chat, message: Message, settings: Settings) -> SharingState | None:
-    """Return what a chat stores after a message.
+    """Return the chat's sharing state after a message.
 
     Args:
         chat: The chat before the message.
